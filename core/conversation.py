@@ -1,0 +1,191 @@
+"""What is said: the values that every other module talks in.
+
+Standard library only. All values are frozen, so they can be shared between tasks,
+kept in a checkpoint and compared in a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+Verdict = Literal["approve", "deny"]
+Grounding = Literal["documents", "web", "both", "none"]
+Origin = Literal["documents", "web"]
+OutcomeKind = Literal["answered", "approval_needed", "no_answer", "clarify", "failed"]
+Stage = Literal["reading", "checking", "writing", "verifying", "searching", "fetching"]
+
+QUESTION_LIMIT = 4_000  # characters; a longer question is refused with a sentence
+QUERY_LIMIT = 400  # characters of one outgoing web query; DuckDuckGo cuts near 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """One thread of talk, named as its platform names it."""
+
+    platform: str  #: a label ("cli"); nothing in core branches on it
+    space: str  #: workspace, server or machine
+    channel: str  #: the room the thread is in; decides which collections may be read
+    thread: str  #: may itself contain slashes
+
+    @property
+    def id(self) -> str:
+        """The LangGraph thread id: ``platform/space/channel/thread``."""
+        return f"{self.channel_id}/{self.thread}"
+
+    @property
+    def channel_id(self) -> str:
+        """The room without the thread: ``platform/space/channel``."""
+        return f"{self.platform}/{self.space}/{self.channel}"
+
+    @classmethod
+    def parse(cls, conversation_id: str) -> Conversation:
+        """Read an id written by :attr:`id`; ValueError when a part is missing."""
+        parts = conversation_id.split("/", 3)
+        if len(parts) != 4 or not all(parts):
+            raise ValueError(f"not a conversation id: {conversation_id!r}")
+        platform, space, channel, thread = parts
+        return cls(platform=platform, space=space, channel=channel, thread=thread)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A turn that asks."""
+
+    id: str  #: the platform's own delivery id: the same id is the same turn
+    conversation: Conversation
+    author: str
+    text: str
+    asked_at: float  #: seconds since the epoch
+    sources: tuple[str, ...] = ()  #: absolute paths or URLs to stay within; empty: all that the channel may read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A turn that answers a Proposal."""
+
+    id: str
+    conversation: Conversation
+    author: str
+    proposal_id: str
+    verdict: Verdict
+    query: str | None = None  #: the edited query; None: the one proposed
+    decided_at: float
+
+
+Turn = Question | Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A footnote, and the verbatim quote it stands for."""
+
+    number: int  #: as in the text's ``[n]``; counts from 1
+    title: str
+    location: str  #: where a person finds it: heading path, page, rows or lines
+    source: str
+    url: str | None = None
+    quote: str
+    start: int  #: characters into the source's extracted text
+    end: int
+    origin: Origin = "documents"
+    published: str | None = None  #: date of a web page as its search engine gave it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """CommonMark text with ``[n]`` markers and the citations they name."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    grounding: Grounding
+    composed: bool  #: False: verbatim quotes, no language model wrote this
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """"May I search the web for this?" Ends only by a Decision or by retention."""
+
+    id: str
+    turn_id: str  #: the question's
+    question: str
+    asker: str
+    query: str  #: exactly what would leave the machine
+    reason: str  #: why the documents were not enough, for a person
+    tried: tuple[str, ...]  #: queries already looked for, documents and web
+    closest: tuple[Citation, ...] = ()
+    attempt: int = 1  #: 1 for the first web search about this question
+    verdict: Verdict | None = None  #: None while open
+    decided_by: str | None = None
+    decided_at: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.verdict is None
+
+    def settled(self, decision: Decision) -> Proposal:
+        """This proposal after the decision, with the query that was allowed."""
+        return replace(
+            self,
+            verdict=decision.verdict,
+            query=decision.query or self.query,
+            decided_by=decision.author,
+            decided_at=decision.decided_at,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a turn cost at the model."""
+
+    name: str = "extractive"  #: the model that writes
+    calls: int = 0
+    round_trips: int = 0  #: calls that ran side by side count as one
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a turn ends. There is no sixth ending: silence is a bug."""
+
+    kind: OutcomeKind
+    turn_id: str
+    answer: Answer | None = None
+    proposal: Proposal | None = None
+    closest: tuple[Citation, ...] = ()
+    reason: str | None = None  #: a sentence for a person: why failed, what to clarify, what was decided
+    options: tuple[str, ...] = ()  #: readings to choose from when clarifying
+    confidence: float = 0.0  #: how sure the documents answer the question, 0 to 1
+    steps: tuple[str, ...] = ()  #: graph nodes in the order they ran
+    usage: Usage = field(default_factory=Usage)
+    timing_ms: dict[str, float] = field(default_factory=dict)
+    ranked: tuple[Ranked, ...] = ()  #: the best retrieved passages, best first, whatever the outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A retrieved passage without its text, for reports."""
+
+    source: str
+    location: str
+    score: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One remembered question and what came of it, for follow-ups."""
+
+    question: str
+    answer: str  #: shortened text of the answer, or why there was none
+    author: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A sign of life while a turn runs."""
+
+    stage: Stage
+    count: int | None = None  #: passages read, checked …; None where it says nothing

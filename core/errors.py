@@ -1,0 +1,57 @@
+"""What can go wrong, each as a sentence a person can use.
+
+FootnoteError
+├── SettingsError        wrong use or settings (exit code 2)
+│   ├── IndexMismatch    the index was built with other settings
+│   ├── IndexInUse       another process owns the index
+│   └── QuestionRejected a question that cannot be asked
+├── DocumentError        one document could not be read
+├── NotFound             a proposal, thread or source that does not exist
+├── ModelTrouble         the model is busy, unreachable, silent, or refused
+├── SearchTrouble        the web search failed or found nothing
+└── FetchRefused         an address that must not be visited
+
+``str(error)`` is the sentence. Text of foreign exceptions is logged, never shown.
+"""
+
+from __future__ import annotations
+
+
+class FootnoteError(Exception):
+    """The root; ``str()`` of it may be shown to whoever asked."""
+
+
+class SettingsError(FootnoteError):
+    """Wrong use or settings: nothing was done."""
+
+
+class IndexMismatch(SettingsError):
+    """The index was built with another embedding model or chunker."""
+
+
+class IndexInUse(SettingsError):
+    """Another process owns this data folder."""
+
+
+class QuestionRejected(SettingsError):
+    """The question is empty or too long."""
+
+
+class DocumentError(FootnoteError):
+    """A document could not be read; the sentence completes "FILE: …"."""
+
+
+class NotFound(FootnoteError):
+    """A proposal, thread or source that does not exist."""
+
+
+class ModelTrouble(FootnoteError):
+    """The model did not give a usable reply."""
+
+
+class SearchTrouble(FootnoteError):
+    """The web search failed."""
+
+
+class FetchRefused(FootnoteError):
+    """The address is not one that may be visited."""

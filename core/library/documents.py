@@ -1,0 +1,64 @@
+"""Documents as the library holds them: text, its blocks, and the passages cut from them.
+
+Every offset counts characters into the document's extracted text. For Markdown and
+plain text that is the file itself, so a quote can be found with any editor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from core.conversation import Origin
+
+BlockKind = Literal["heading", "prose", "item", "code", "table", "markup"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A stretch of a document that is cut only when it cannot be kept whole."""
+
+    kind: BlockKind  #: "markup" is text no reader wants quoted: directives, comments, rules
+    start: int
+    end: int
+    level: int = 0  #: 1 to 6 for a heading, else 0
+    page: int | None = None  #: counts from 1
+    row: int | None = None  #: first data row of a table file, counts from 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A source file or page after its text was extracted."""
+
+    title: str
+    text: str
+    blocks: tuple[Block, ...]
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A retrievable piece of a document."""
+
+    id: str  #: ``document:ordinal``, stable while the document does not change
+    collection: str
+    source: str  #: how a person names the document: path from the indexed folder's name, or URL
+    title: str
+    path: tuple[str, ...] = ()  #: headings above the passage, outermost first
+    location: str  #: heading path, page, rows or lines
+    text: str
+    start: int
+    end: int
+    url: str | None = None
+    origin: Origin = "documents"
+    published: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieved:
+    """A passage and why it was retrieved."""
+
+    passage: Passage
+    score: float  #: fused, 0 to 1 within one retrieval
+    lexical: float = 0.0  #: BM25-type, larger is better, 0: not found by words
+    dense: float | None = None  #: cosine, None: no vectors

@@ -1,0 +1,110 @@
+"""What plans, grades, writes and checks: the port, and the values that pass through it.
+
+Two reasoners stand behind it: a chat model (:mod:`core.chat_model`) and an offline
+extractive one (:mod:`core.extractive`). Nothing here knows which is at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from core.conversation import Exchange, Usage
+from core.library.documents import Retrieved
+
+Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
+Relevance = Literal["correct", "ambiguous", "incorrect"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A question with what was said before it."""
+
+    question: str  #: the person's own words, never rewritten
+    history: tuple[Exchange, ...] = ()  #: oldest first
+    confidence: float = 0.0  #: local estimate that the retrieved documents answer it, 0 to 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How to go about a question."""
+
+    route: Route
+    standalone: str  #: the question as it reads without its history
+    queries: tuple[str, ...] = ()  #: other wordings, or the steps of a multi-hop question
+    web_query: str = ""  #: what would be asked of a search engine
+    reply: str = ""  #: for route none: words of conversation; for clarify: the question to ask back
+    options: tuple[str, ...] = ()  #: for clarify: the readings to choose from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """A verdict on one passage."""
+
+    relevance: Relevance
+    evidence: tuple[int, ...] = ()  #: sentences of the passage that help, as numbered by core.text.sentences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grades:
+    """A verdict on the passages seen together."""
+
+    of: Mapping[str, Grade] = field(default_factory=dict)  #: by passage id; an id that is missing was not graded
+    sufficient: bool = False  #: together they are enough to answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """A verbatim piece of a passage that is worth reading (CRAG's knowledge refinement)."""
+
+    number: int  #: what the writer cites as ``[n]``; counts from 1
+    retrieved: Retrieved
+    text: str
+    start: int  #: characters into the source's extracted text
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An answer before it was verified: Markdown whose ``[n]`` name strips."""
+
+    text: str
+    composed: bool  #: False: verbatim quotes
+    answers: bool = True  #: False: the writer says the strips do not answer the question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounded:
+    """Which sentences of a draft its strips do not support."""
+
+    unsupported: tuple[int, ...] = ()  #: sentence numbers, counting from 1 in order of the draft
+
+
+class Reasoner(Protocol):
+    """One turn's thinking. Made anew for each turn, so that it can keep that turn's budget.
+
+    Every method returns a usable value or raises ModelTrouble; each may be awaited
+    side by side with the others.
+    """
+
+    @property
+    def usage(self) -> Usage:
+        """What this turn has cost so far."""
+        ...
+
+    async def plan(self, ask: Ask) -> Plan: ...
+
+    async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades: ...
+
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
+        """A draft; ``failing`` names sentences of an earlier draft that were not supported."""
+        ...
+
+    async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
+        """Judged without the question: a judge that knows it forgives too much (46% to 9% recall)."""
+        ...
+
+    async def check_usefulness(self, ask: Ask, text: str) -> bool:
+        """Whether the text answers the question."""
+        ...
