@@ -6,8 +6,10 @@ kept in a checkpoint and compared in a test.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
+
+from core.values import value
 
 Verdict = Literal["approve", "deny"]
 Grounding = Literal["documents", "web", "both", "none"]
@@ -19,7 +21,7 @@ QUESTION_LIMIT = 4_000  # characters; a longer question is refused with a senten
 QUERY_LIMIT = 400  # characters of one outgoing web query; DuckDuckGo cuts near 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Conversation:
     """One thread of talk, named as its platform names it."""
 
@@ -48,7 +50,7 @@ class Conversation:
         return cls(platform=platform, space=space, channel=channel, thread=thread)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Question:
     """A turn that asks."""
 
@@ -57,10 +59,11 @@ class Question:
     author: str
     text: str
     asked_at: float  #: seconds since the epoch
-    sources: tuple[str, ...] = ()  #: absolute paths or URLs to stay within; empty: all that the channel may read
+    sources: tuple[str, ...] = ()  #: absolute paths or URLs to stay within; empty: no further limit
+    report_passages: int = 0  #: how many of the best retrieved passages the Outcome lists
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Decision:
     """A turn that answers a Proposal."""
 
@@ -70,13 +73,14 @@ class Decision:
     proposal_id: str
     verdict: Verdict
     query: str | None = None  #: the edited query; None: the one proposed
+    groups: tuple[str, ...] = ()  #: roles or user groups the author is in, for "who may decide"
     decided_at: float
 
 
 Turn = Question | Decision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Citation:
     """A footnote, and the verbatim quote it stands for."""
 
@@ -92,7 +96,7 @@ class Citation:
     published: str | None = None  #: date of a web page as its search engine gave it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Answer:
     """CommonMark text with ``[n]`` markers and the citations they name."""
 
@@ -102,9 +106,9 @@ class Answer:
     composed: bool  #: False: verbatim quotes, no language model wrote this
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Proposal:
-    """"May I search the web for this?" Ends only by a Decision or by retention."""
+    """ "May I search the web for this?" Ends only by a Decision or by retention."""
 
     id: str
     turn_id: str  #: the question's
@@ -134,7 +138,7 @@ class Proposal:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Usage:
     """What a turn cost at the model."""
 
@@ -145,7 +149,7 @@ class Usage:
     output_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Outcome:
     """How a turn ends. There is no sixth ending: silence is a bug."""
 
@@ -154,7 +158,7 @@ class Outcome:
     answer: Answer | None = None
     proposal: Proposal | None = None
     closest: tuple[Citation, ...] = ()
-    reason: str | None = None  #: a sentence for a person: why failed, what to clarify, what was decided
+    reason: str | None = None  #: a sentence: why failed, why proposed, what to clarify, what the model lacked
     options: tuple[str, ...] = ()  #: readings to choose from when clarifying
     confidence: float = 0.0  #: how sure the documents answer the question, 0 to 1
     steps: tuple[str, ...] = ()  #: graph nodes in the order they ran
@@ -163,7 +167,7 @@ class Outcome:
     ranked: tuple[Ranked, ...] = ()  #: the best retrieved passages, best first, whatever the outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Ranked:
     """A retrieved passage without its text, for reports."""
 
@@ -174,7 +178,7 @@ class Ranked:
     end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Exchange:
     """One remembered question and what came of it, for follow-ups."""
 
@@ -183,7 +187,7 @@ class Exchange:
     author: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Progress:
     """A sign of life while a turn runs."""
 

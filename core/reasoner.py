@@ -7,26 +7,28 @@ extractive one (:mod:`core.extractive`). Nothing here knows which is at work.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from core.conversation import Exchange, Usage
 from core.library.documents import Retrieved
+from core.values import value
 
 Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
 Relevance = Literal["correct", "ambiguous", "incorrect"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Ask:
     """A question with what was said before it."""
 
     question: str  #: the person's own words, never rewritten
     history: tuple[Exchange, ...] = ()  #: oldest first
     confidence: float = 0.0  #: local estimate that the retrieved documents answer it, 0 to 1
+    weights: Mapping[str, float] = field(default_factory=dict)  #: how telling each term of the question is
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Plan:
     """How to go about a question."""
 
@@ -38,7 +40,7 @@ class Plan:
     options: tuple[str, ...] = ()  #: for clarify: the readings to choose from
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Grade:
     """A verdict on one passage."""
 
@@ -46,15 +48,18 @@ class Grade:
     evidence: tuple[int, ...] = ()  #: sentences of the passage that help, as numbered by core.text.sentences
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Grades:
     """A verdict on the passages seen together."""
 
-    of: Mapping[str, Grade] = field(default_factory=dict)  #: by passage id; an id that is missing was not graded
-    sufficient: bool = False  #: together they are enough to answer
+    of: Mapping[str, Grade] = field(
+        default_factory=dict
+    )  #: by passage id; an id that is missing was not graded
+    sufficient: bool | None = None  #: together they are enough to answer; None: no verdict
+    missing: str = ""  #: when not enough, what to look for next
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Strip:
     """A verbatim piece of a passage that is worth reading (CRAG's knowledge refinement)."""
 
@@ -65,16 +70,19 @@ class Strip:
     end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Draft:
     """An answer before it was verified: Markdown whose ``[n]`` name strips."""
 
     text: str
     composed: bool  #: False: verbatim quotes
+    quotes: tuple[
+        int, ...
+    ] = ()  #: when not composed, the strips quoted, in order; the text is then made from them
     answers: bool = True  #: False: the writer says the strips do not answer the question
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Grounded:
     """Which sentences of a draft its strips do not support."""
 
@@ -93,6 +101,11 @@ class Reasoner(Protocol):
         """What this turn has cost so far."""
         ...
 
+    @property
+    def trouble(self) -> str | None:
+        """Why some of the thinking was done without the model, as a sentence; None: nothing went wrong."""
+        ...
+
     async def plan(self, ask: Ask) -> Plan: ...
 
     async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades: ...
@@ -105,6 +118,6 @@ class Reasoner(Protocol):
         """Judged without the question: a judge that knows it forgives too much (46% to 9% recall)."""
         ...
 
-    async def check_usefulness(self, ask: Ask, text: str) -> bool:
-        """Whether the text answers the question."""
+    async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
+        """Whether the text answers the question; None: no verdict."""
         ...

@@ -6,15 +6,17 @@ plain text that is the file itself, so a quote can be found with any editor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Literal
 
 from core.conversation import Origin
+from core.values import value
 
 BlockKind = Literal["heading", "prose", "item", "code", "table", "markup"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Block:
     """A stretch of a document that is cut only when it cannot be kept whole."""
 
@@ -26,7 +28,7 @@ class Block:
     row: int | None = None  #: first data row of a table file, counts from 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Document:
     """A source file or page after its text was extracted."""
 
@@ -36,7 +38,7 @@ class Document:
     url: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Passage:
     """A retrievable piece of a document."""
 
@@ -54,7 +56,7 @@ class Passage:
     published: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Retrieved:
     """A passage and why it was retrieved."""
 
@@ -62,3 +64,21 @@ class Retrieved:
     score: float  #: fused, 0 to 1 within one retrieval
     lexical: float = 0.0  #: BM25-type, larger is better, 0: not found by words
     dense: float | None = None  #: cosine, None: no vectors
+
+
+@value
+class Scope:
+    """What a question may read. An empty set of collections reads nothing."""
+
+    collections: frozenset[str]
+    addresses: tuple[str, ...] = ()  #: files, folders or URLs to stay within; empty: no further limit
+
+
+@value
+class Retrieval:
+    """What was found, and how sure the library is that it answers."""
+
+    passages: tuple[Retrieved, ...] = ()  #: best first
+    weights: Mapping[str, float] = field(default_factory=dict)  #: how telling each term of the query is
+    confidence: float = 0.0  #: calibrated, 0 to 1
+    searched: int = 0  #: passages that could have been found

@@ -1,0 +1,144 @@
+"""From a Turn to its Outcome: exactly one, however often the turn arrives and wherever it was cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, cast
+from weakref import WeakValueDictionary
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from core import endings
+from core.checkpoints import PrunedSqliteSaver
+from core.conversation import QUESTION_LIMIT, Conversation, Outcome, Progress, Proposal, Question, Turn
+from core.errors import FootnoteError, QuestionRejected
+from core.graph import RECURSION_LIMIT
+from core.nodes import Deps
+from core.state import State, Work
+
+logger = logging.getLogger(__name__)
+
+Report = Callable[[Progress], None]
+
+
+def check_question(text: str) -> str:
+    """The question without white space around it; QuestionRejected when it is empty or too long."""
+    stripped = text.strip()
+    if not stripped:
+        raise QuestionRejected("The question is empty.")
+    if len(stripped) > QUESTION_LIMIT:
+        raise QuestionRejected(
+            f"The question is too long: {len(stripped):,} characters, {QUESTION_LIMIT:,} at most."
+        )
+    return stripped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assistant:
+    """Runs turns on the graph. Turns of one conversation run one at a time, conversations side by side."""
+
+    graph: CompiledStateGraph[State, Deps, State, State]
+    checkpoints: PrunedSqliteSaver
+    make_deps: Callable[[Turn, Report], Deps]  #: the ports of one turn
+    turn_timeout: float  #: seconds
+    _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    async def run(self, turn: Turn, report: Report = lambda _: None) -> Outcome:
+        """The turn's outcome. A turn that already ended returns what it ended with; one that was cut off goes on."""
+        conversation = turn.conversation.id
+        async with self._one_at_a_time(conversation):
+            began = perf_counter()
+            stored = await self._state(conversation)
+            if (ended := _outcome_of(stored, turn)) is not None:
+                return ended
+            deps = self.make_deps(turn, report)
+            is_cut_off = _is_same(stored.get("turn"), turn)
+            try:
+                async with asyncio.timeout(self.turn_timeout):
+                    await self._invoke(conversation, None if is_cut_off else {"turn": turn}, deps)
+            except TimeoutError:
+                await self._fail(turn, f"I could not finish this within {self.turn_timeout:g} s.")
+            except FootnoteError as trouble:
+                await self._fail(turn, str(trouble))
+            outcome = _outcome_of(await self._state(conversation), turn)
+            await self.checkpoints.aprune([conversation])
+            if outcome is None:
+                raise RuntimeError(f"turn {turn.id} ended without an outcome")
+            total = (perf_counter() - began) * 1000
+            timing = {"total": round(total, 1), **outcome.timing_ms}
+            reason = outcome.reason or deps.reasoner.trouble
+            return replace(outcome, usage=deps.reasoner.usage, timing_ms=timing, reason=reason)
+
+    async def unfinished(self, conversation: Conversation) -> Turn | None:
+        """The turn that a stopped process left in the middle, if any."""
+        state = await self._state(conversation.id)
+        turn = state.get("turn")
+        return turn if turn is not None and _outcome_of(state, turn) is None else None
+
+    async def proposals(self, conversation: Conversation) -> tuple[Proposal, ...]:
+        """The conversation's proposals, oldest first."""
+        return tuple((await self._state(conversation.id)).get("proposals", ()))
+
+    async def knows(self, conversation: Conversation) -> bool:
+        return bool(await self._state(conversation.id))
+
+    async def find_proposal(self, proposal_id: str) -> tuple[Conversation, Proposal] | None:
+        """The conversation that holds a proposal, looked for in all of them."""
+        for thread in await self.checkpoints.threads():
+            conversation = Conversation.parse(thread)
+            for proposal in await self.proposals(conversation):
+                if proposal.id == proposal_id:
+                    return conversation, proposal
+        return None
+
+    async def forget(self, conversation: Conversation) -> None:
+        """Delete what is remembered of a conversation."""
+        async with self._one_at_a_time(conversation.id):
+            await self.checkpoints.adelete_thread(conversation.id)
+
+    def _one_at_a_time(self, conversation: str) -> asyncio.Lock:
+        return self._running.setdefault(conversation, asyncio.Lock())
+
+    async def _invoke(self, conversation: str, given: State | None, deps: Deps) -> None:
+        await self.graph.ainvoke(
+            given,
+            {**_config(conversation), "recursion_limit": RECURSION_LIMIT},
+            context=deps,
+            durability="sync",
+        )
+
+    async def _state(self, conversation: str) -> State:
+        snapshot = await self.graph.aget_state(_config(conversation))
+        values: Any = snapshot.values
+        return cast("State", values or {})
+
+    async def _fail(self, turn: Turn, reason: str) -> None:
+        """End the turn with a reason, in the checkpoint too, so that it stays ended."""
+        logger.warning("turn failed", extra={"turn": turn.id, "conversation": turn.conversation.id})
+        state = await self._state(turn.conversation.id)
+        ended = endings.failed({**state, "turn": turn}, state.get("work", Work()), reason)
+        await self.graph.aupdate_state(
+            _config(turn.conversation.id), {**ended, "turn": turn}, as_node="give_up"
+        )
+
+
+def _config(conversation: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": conversation}}
+
+
+def _is_same(stored: Turn | None, turn: Turn) -> bool:
+    return (
+        stored is not None
+        and stored.id == turn.id
+        and isinstance(stored, Question) == isinstance(turn, Question)
+    )
+
+
+def _outcome_of(state: State, turn: Turn) -> Outcome | None:
+    outcome = state.get("outcome")
+    return outcome if outcome is not None and outcome.turn_id == turn.id else None

@@ -1,0 +1,180 @@
+"""The one place where things are built."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from core.assistant import Assistant, Report
+from core.checkpoints import open_checkpoints
+from core.conversation import Conversation, Exchange, Question, Turn
+from core.extractive import ExtractiveReasoner, Similarity
+from core.graph import build_graph
+from core.library.catalogue import Catalogue
+from core.library.documents import Retrieval, Scope
+from core.library.embedding import Embedder, embedder_for
+from core.library.library import Library
+from core.library.owner import owned, prepare
+from core.library.retriever import Query
+from core.library.vectors import VectorIndex
+from core.nodes import Deps
+from core.policy import PRESETS
+from core.reasoner import Reasoner
+from core.settings import Settings
+from core.web.engines import engine_for
+from core.web.fetch import GuardedFetcher
+from core.web.research import WebResearch
+
+Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
+Announce = Callable[[str], None]
+DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
+
+
+def reads_everything(_conversation: Conversation, library: Library) -> frozenset[str]:
+    """For the operator's own terminal: every collection there is."""
+    return library.catalogue.collections()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footnote:
+    """Everything that a shell needs."""
+
+    settings: Settings
+    library: Library
+    assistant: Assistant
+
+
+@asynccontextmanager
+async def open_footnote(
+    settings: Settings, *, purpose: str, reads: Reads, embedder: Embedder | None = None
+) -> AsyncIterator[Footnote]:
+    """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence."""
+    with owned(settings.data_dir, purpose):
+        library = open_library(settings, embedder=embedder)
+        try:
+            library.check_versions()
+            async with open_checkpoints(settings.data_dir / "conversations.sqlite") as checkpoints:
+                assistant = Assistant(
+                    graph=build_graph(checkpoints),
+                    checkpoints=checkpoints,
+                    make_deps=_deps_maker(settings, library, reads),
+                    turn_timeout=settings.turn_timeout,
+                )
+                yield Footnote(settings=settings, library=library, assistant=assistant)
+        finally:
+            library.close()
+
+
+def open_library(settings: Settings, *, embedder: Embedder | None = None) -> Library:
+    """The library alone; reading it needs no ownership of the data folder."""
+    prepare(settings.data_dir)
+    return Library(
+        catalogue=Catalogue(settings.data_dir / "library.sqlite"),
+        open_vectors=lambda: VectorIndex(settings.data_dir / "vectors"),
+        embedder=embedder,
+    )
+
+
+def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadProgress) -> Embedder | None:
+    """What EMBEDDING_MODEL names; None for lexical search alone. Blocks: it may download."""
+    return embedder_for(
+        settings.embedding_model,
+        google_api_key=settings.google_api_key,
+        google_base_url=settings.google_gemini_base_url,
+        timeout=settings.model_timeout,
+        announce=announce,
+        progress=progress,
+    )
+
+
+def make_fetcher(settings: Settings) -> GuardedFetcher:
+    return GuardedFetcher(
+        timeout=settings.search_timeout,
+        trusted=settings.web_trusted_hosts,
+        blocked=settings.web_blocked_hosts,
+    )
+
+
+def make_web(settings: Settings) -> WebResearch | None:
+    engine = engine_for(
+        settings.web_search,
+        timeout=settings.search_timeout,
+        tavily_api_key=settings.tavily_api_key,
+        tavily_base_url=settings.tavily_base_url,
+        searxng_url=settings.searxng_url,
+    )
+    if engine is None:
+        return None
+    return WebResearch(
+        engine=engine,
+        fetcher=make_fetcher(settings),
+        trusted=settings.web_trusted_hosts,
+        blocked=settings.web_blocked_hosts,
+    )
+
+
+def _deps_maker(settings: Settings, library: Library, reads: Reads) -> Callable[[Turn, Report], Deps]:
+    web = make_web(settings)
+    make_reasoner = _reasoner_maker(settings, library)
+
+    def make_deps(turn: Turn, report: Report) -> Deps:
+        addresses = turn.sources if isinstance(turn, Question) else ()
+        scope = Scope(collections=reads(turn.conversation, library), addresses=addresses)
+        return Deps(
+            policy=PRESETS[settings.policy],
+            reasoner=make_reasoner(),
+            documents=ScopedDocuments(library=library, scope=scope),
+            web=web,
+            approval=settings.web_approval,
+            approvers=settings.web_approvers,
+            report=report,
+        )
+
+    return make_deps
+
+
+def _reasoner_maker(settings: Settings, library: Library) -> Callable[[], Reasoner]:
+    extractive = ExtractiveReasoner(_similarity_of(library))
+    if not settings.has_chat_model:
+        return lambda: extractive
+    from core.chat_model import ChatModels
+    from core.fallback import FallbackReasoner
+    from core.model.providers import Access
+
+    models = ChatModels.open(
+        chat_model=settings.chat_model,
+        grader_model=settings.judging_model,
+        access=Access(
+            google_api_key=settings.google_api_key,
+            google_url=settings.google_gemini_base_url,
+            timeout=settings.model_timeout,
+        ),
+    )
+    return lambda: FallbackReasoner(models.reasoner(turn_timeout=settings.turn_timeout), extractive)
+
+
+def _similarity_of(library: Library) -> Similarity | None:
+    if library.embedder is None:
+        return None
+
+    async def similarity(question: str, texts: Sequence[str]) -> Sequence[float]:
+        return await asyncio.to_thread(library.similarity, question, texts)
+
+    return similarity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopedDocuments:
+    """The library within one scope; what lies outside cannot be named."""
+
+    library: Library
+    scope: Scope
+
+    async def retrieve(self, query: str, *, limit: int, history: tuple[Exchange, ...] = ()) -> Retrieval:
+        wanted = Query(text=query, scope=self.scope, history=history, limit=limit)
+        return await asyncio.to_thread(self.library.retrieve, wanted)
+
+
+__all__ = ["Footnote", "make_embedder", "make_fetcher", "open_footnote", "open_library", "reads_everything"]

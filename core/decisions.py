@@ -1,0 +1,142 @@
+"""What follows from the verdicts at hand: pure functions of a turn's work and its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.evidence import Evidence, is_mixed, probability, relevance_of
+from core.policy import Policy
+from core.reasoner import Plan, Route
+from core.state import Next, Work
+from core.text.terms import STOP_WORDS
+
+
+def route_of(plan: Plan, confidence: float, policy: Policy) -> Route:
+    """The plan's route, unless the policy does not route or local confidence vetoes it.
+
+    A router alone is right 54.5% of the time (Adaptive-RAG), so documents that look right are read.
+    """
+    if plan.route in ("none", "clarify") and plan.reply and confidence < policy.veto_at:
+        return plan.route
+    if plan.route == "web" and policy.routes and confidence < policy.veto_at:
+        return "web"
+    return "multi_hop" if plan.route == "multi_hop" else "documents"
+
+
+def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()) -> Evidence:
+    """The verdicts of a turn so far."""
+    judged = bool(work.sufficient)
+    return Evidence(
+        confidence=work.confidence,
+        sufficient=work.sufficient,
+        relevant=relevance_of(list(work.grades.values())) if judged else None,
+        unsupported=tuple(unsupported),
+        useful=tuple(useful),
+    )
+
+
+def after_looking(work: Work, policy: Policy) -> Next:
+    """After passages were graded: write, look further, ask for the web, or give up."""
+    if policy.weights is None:
+        return _gate_after_looking(work, policy)
+    evidence = evidence_of(work)
+    chance = probability(evidence, policy.weights)
+    if work.passages and chance >= policy.answer_at:
+        return "generate"
+    if can_rewrite(work, policy):
+        return "regrade"
+    if work.passages and evidence.is_judged and chance >= policy.draft_at:
+        return "generate"
+    return "propose"
+
+
+def after_checking(
+    work: Work, policy: Policy, *, unsupported: Sequence[float], useful: Sequence[bool], is_empty: bool
+) -> Next:
+    """After a draft was checked and its unsupported claims are known."""
+    is_useless = bool(useful) and sum(useful) * 2 <= len(useful)
+    may_redraft = work.drafts <= policy.redrafts
+    if policy.weights is None:
+        if work.failing and may_redraft:
+            return "generate"
+        if is_useless and policy.when_useless == "rewrite" and can_rewrite(work, policy):
+            return "regrade"
+        if not is_empty and not (is_useless and policy.when_useless != "answer"):
+            return "answer"
+        return "give_up" if policy.web_when == "routed" else "propose"
+    if work.failing and may_redraft and (is_empty or len(work.failing) > 1):
+        return "generate"
+    if is_empty:
+        return "propose"
+    chance = probability(evidence_of(work, unsupported=unsupported, useful=useful), policy.weights)
+    return "answer" if chance >= policy.answer_at else "propose"
+
+
+def needs_more_votes(work: Work, policy: Policy) -> bool:
+    """Whether one verdict may not decide: more are then cast side by side."""
+    return policy.weights is not None and policy.votes > 1 and is_mixed(evidence_of(work), policy.weights)
+
+
+def can_rewrite(work: Work, policy: Policy) -> bool:
+    """Whether another document retrieval is allowed and there is a wording left to try."""
+    is_multi_hop = work.plan is not None and work.plan.route == "multi_hop"
+    allowed = max(policy.hops, policy.rewrites) if is_multi_hop else policy.rewrites
+    return work.proposal is None and work.rewrites < allowed and bool(further_queries(work))
+
+
+def further_queries(work: Work) -> tuple[str, ...]:
+    """Wordings not looked for yet: what the last grade missed, then what the plan wrote."""
+    planned = work.plan.queries if work.plan else ()
+    tried = {_folded(query) for query in (work.question, *work.tried)}
+    return tuple(q for q in dict.fromkeys((work.missing, *planned)) if q.strip() and _folded(q) not in tried)
+
+
+def next_web_query(work: Work, policy: Policy) -> str | None:
+    """The next query to propose; None when every wording was tried or attempts are used up."""
+    attempts = work.proposal.attempt if work.proposal else 0
+    if attempts >= policy.web_attempts:
+        return None
+    standalone = work.plan.standalone if work.plan else work.question
+    planned = work.plan.web_query if work.plan else ""
+    rewritten = (planned, work.missing, standalone, _telling_words(standalone))
+    wordings = {
+        "rewritten": rewritten,
+        "original": (work.question,),
+        "original_first": (work.question, *rewritten),
+    }[policy.web_query]
+    tried = {_folded(query) for query in (work.proposal.tried if work.proposal else ())}
+    if work.proposal:
+        tried.add(_folded(work.proposal.query))
+    return next((" ".join(w.split()) for w in wordings if w.strip() and _folded(w) not in tried), None)
+
+
+def _gate_after_looking(work: Work, policy: Policy) -> Next:
+    """The published gates: each verdict is taken at its word."""
+    verdicts = [
+        work.grades[hit.passage.id].relevance for hit in work.passages if hit.passage.id in work.grades
+    ]
+    share = sum(v != "incorrect" for v in verdicts) / len(verdicts) if verdicts else 0.0
+    falls_short = {
+        "any_irrelevant": share < 1.0,
+        "few_relevant": share <= policy.relevant_share,
+        "none_relevant": share == 0.0,
+        "routed": share == 0.0,
+        "insufficient": not any(work.sufficient),
+    }[policy.web_when]
+    if not falls_short:
+        return "generate"
+    if work.proposal is not None:  # the web was searched already
+        return "generate" if share > 0 else "propose"
+    if can_rewrite(work, policy):
+        return "regrade"
+    return "give_up" if policy.web_when == "routed" else "propose"
+
+
+def _telling_words(question: str) -> str:
+    return " ".join(word for word in question.split() if word.lower().strip("?.,!") not in STOP_WORDS).rstrip(
+        " ?.!"
+    )
+
+
+def _folded(query: str) -> str:
+    return " ".join(query.casefold().split()).rstrip(" ?.!")

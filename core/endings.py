@@ -1,0 +1,123 @@
+"""How a turn ends: the Outcome, what the conversation remembers of it, and the words for why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.citations import footnotes_for, grounding_of
+from core.conversation import Answer, Citation, Exchange, Outcome, Proposal
+from core.library.confidence import coverage_of
+from core.library.documents import Retrieved
+from core.policy import Policy
+from core.state import ANSWER_REMEMBERED, State, Work, with_exchange, with_proposal
+from core.strips import refine
+
+CLOSEST = 3  # passages shown when there is no answer
+CLOSEST_LENGTH = 600  # characters of one shown quote; longer strips are left out in favour of others
+
+
+def answered(state: State, work: Work, answer: Answer) -> State:
+    outcome = _outcome(state, work, kind="answered", answer=answer)
+    return _ended(state, work, outcome, answer.text)
+
+
+def conversed(state: State, work: Work) -> State:
+    """Words of conversation: an answer without footnotes, marked as such by its grounding."""
+    reply = work.plan.reply if work.plan else ""
+    answer = Answer(text=reply, citations=(), grounding=grounding_of(()), composed=True)
+    return _ended(state, work, _outcome(state, work, kind="answered", answer=answer), reply)
+
+
+def clarify(state: State, work: Work) -> State:
+    question = work.plan.reply if work.plan else ""
+    options = work.plan.options if work.plan else ()
+    outcome = _outcome(state, work, kind="clarify", reason=question, options=options)
+    return _ended(state, work, outcome, f"(asked back: {question})")
+
+
+def approval_needed(state: State, work: Work, proposal: Proposal) -> State:
+    outcome = _outcome(
+        state,
+        work,
+        kind="approval_needed",
+        proposal=proposal,
+        closest=proposal.closest,
+        reason=proposal.reason,
+    )
+    ended = _ended(state, work, outcome, "(not found in the documents; a web search was proposed)")
+    return {**ended, "proposals": with_proposal(state.get("proposals", ()), proposal)}
+
+
+def no_answer(state: State, work: Work, closest: tuple[Citation, ...], reason: str) -> State:
+    outcome = _outcome(state, work, kind="no_answer", closest=closest, reason=reason)
+    return _ended(state, work, outcome, "(no answer was found)")
+
+
+def failed(state: State, work: Work, reason: str) -> State:
+    """Nothing came of the turn, for a reason a person can use; the history stays as it was."""
+    return {"work": Work(), "outcome": _outcome(state, work, kind="failed", reason=reason)}
+
+
+def search_failed(state: State, work: Work, reason: str) -> State:
+    """The search itself failed: its proposal is open again, so that the same press can be repeated."""
+    ended = failed(state, replace(work, steps=(*work.steps, "web_search")), reason)
+    if work.proposal is None:
+        return ended
+    reopened = replace(work.proposal, verdict=None, decided_by=None, decided_at=None)
+    return {**ended, "proposals": with_proposal(state.get("proposals", ()), reopened)}
+
+
+def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
+    """The best strips of the best passages, when the library finds them close at all."""
+    if work.confidence < policy.closest_at and not any(
+        g.relevance == "correct" for g in work.grades.values()
+    ):
+        return ()
+    strips = refine(work.passages[: CLOSEST * 2], work.grades, around=0)
+    shown, seen = [], set()
+    for strip in strips:
+        if strip.retrieved.passage.id not in seen and len(strip.text) <= CLOSEST_LENGTH:
+            seen.add(strip.retrieved.passage.id)
+            shown.append(strip)
+    return footnotes_for(shown[:CLOSEST])
+
+
+def why_not_enough(work: Work, closest: tuple[Citation, ...]) -> str:
+    """Why the documents were not enough, for the person who decides."""
+    if work.proposal is not None:
+        return f"The web search for “{work.proposal.query}” was not enough either."
+    if not work.passages:
+        return "Nothing in your documents is about this."
+    if not closest:
+        return "Your documents don't answer this."
+    return "Your documents come close, but don't clearly answer this."
+
+
+def nothing_left(work: Work, *, has_web: bool) -> str:
+    """Why the turn ends without an answer and without another proposal."""
+    if work.proposal is not None:
+        return "I did not find this on the web either."
+    suffix = "" if has_web else " Web search is switched off."
+    return "I did not find this in your documents." + suffix
+
+
+def web_confidence(work: Work, hits: tuple[Retrieved, ...]) -> float:
+    """How much of the question the best web passage covers: no index knows the web's term frequencies."""
+    return coverage_of(work.question, hits)
+
+
+def _outcome(state: State, work: Work, **fields: object) -> Outcome:
+    return Outcome(
+        turn_id=state["turn"].id,
+        confidence=round(work.confidence, 4),
+        steps=work.steps,
+        ranked=work.ranked,
+        timing_ms={"retrieve": round(work.retrieve_ms, 1)},
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def _ended(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
+    """The outcome, the exchange for follow-ups, and no more work."""
+    exchange = Exchange(question=work.question, answer=remembered[:ANSWER_REMEMBERED], author=work.asker)
+    return {"work": Work(), "outcome": outcome, "history": with_exchange(state.get("history", ()), exchange)}

@@ -1,0 +1,177 @@
+"""The offline reasoner: finds, quotes and cites verbatim sentences; no language model.
+
+Deterministic and local. It composes nothing, so what it writes is supported by
+construction; whether it answers is what the library's confidence says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from core.conversation import QUERY_LIMIT, Usage
+from core.library.documents import Passage, Retrieved
+from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Relevance, Strip
+from core.text.followup import needs_history
+from core.text.selection import Candidate, candidates
+from core.text.sentences import split_units
+from core.text.terms import STOP_WORDS, query_terms, term_weights, terms
+
+#: cosines of texts with a question, in order; None where there are no vectors
+Similarity = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
+
+QUOTES = 3  # at most this many quotes in one answer
+ENOUGH = 0.72  # a further quote must score this share of the best one
+EVIDENCE_PER_PASSAGE = 2  # sentences of one passage that may be quoted
+MEANING_PASSAGES = 3  # best passages whose sentences are compared by meaning
+MEANING_SENTENCES = 40  # sentences compared by meaning for one question
+CORRECT, AMBIGUOUS = 0.55, 0.25  # share of the question's weight in a passage and its headings
+
+_SMALL_TALK: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"^\W*(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening))\b[\w\s,]{0,20}\W*$", re.IGNORECASE),
+        "Hello. Ask me something about your documents.",
+    ),
+    (
+        re.compile(r"^\W*(?:many )?(?:thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|ok(?:ay)?)\b[\w\s,]{0,24}\W*$", re.IGNORECASE),
+        "You are welcome.",
+    ),
+    (
+        re.compile(r"^\W*(?:who|what) are you\W*$|^\W*what can you do\W*$|^\W*help\W*$", re.IGNORECASE),
+        "I answer questions from your documents, with a footnote for every claim. When they are not enough, "
+        "I ask before I search the web.",
+    ),
+    (re.compile(r"^\W*(?:bye|goodbye|see you)\b[\w\s,]{0,20}\W*$", re.IGNORECASE), "Goodbye."),
+)  # fmt: skip
+_POLITE = re.compile(
+    r"^(?:(?:hi|hello|hey|ok|please|so|well|um+)\b[\s,]*)*(?:(?:can|could|would) (?:you|someone|anyone) (?:please )?"
+    r"(?:tell|explain|show|help)(?: me| us)?(?: with| about)?\s*|do you know\s*|i(?:'d| would) like to know\s*|"
+    r"i (?:want|need) to know\s*|tell me(?: about)?\s*)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveReasoner:
+    """Quotes what the documents say; ``similarity`` adds meaning where there are vectors."""
+
+    similarity: Similarity | None = None
+
+    @property
+    def usage(self) -> Usage:
+        return Usage()
+
+    @property
+    def trouble(self) -> None:
+        return None
+
+    async def plan(self, ask: Ask) -> Plan:
+        for pattern, reply in _SMALL_TALK:
+            if pattern.match(ask.question):
+                return Plan(route="none", standalone=ask.question, reply=reply)
+        standalone = standalone_question(ask)
+        return Plan(
+            route="documents",
+            standalone=standalone,
+            queries=(keywords(standalone),),
+            web_query=web_query(standalone),
+        )
+
+    async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
+        weights = _weights(ask, passages)
+        ranked = candidates(ask.question, weights, passages, await self._meaning(ask, passages))
+        return Grades(of={hit.passage.id: _grade(hit, i, weights, ranked) for i, hit in enumerate(passages)})
+
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
+        """The best strips as they stand, each with its footnote."""
+        hits = tuple(strip.retrieved for strip in strips)
+        weights = _weights(ask, hits)
+        scores = [_strip_score(ask, weights, strip) for strip in strips]
+        order = sorted(range(len(strips)), key=lambda i: (-scores[i], strips[i].number))
+        chosen = [i for i in order if scores[i] >= ENOUGH * scores[order[0]]][:QUOTES]
+        quotes = tuple(strips[i].number for i in chosen if strips[i].text not in failing)
+        return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes))
+
+    async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
+        """A sentence is unsupported when too few of its words stand in any one strip."""
+        return Grounded(
+            unsupported=tuple(n for n, s in enumerate(sentences, start=1) if not _is_held(s, strips))
+        )
+
+    async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
+        return None
+
+    async def _meaning(self, ask: Ask, passages: Sequence[Retrieved]) -> Mapping[tuple[int, int], float]:
+        """Cosine of the best passages' sentences with the question, by (passage, unit)."""
+        if self.similarity is None:
+            return {}
+        keys, texts = [], []
+        for index, hit in enumerate(passages[:MEANING_PASSAGES]):
+            for number, unit in enumerate(split_units(hit.passage.text)):
+                if unit.kind in ("sentence", "item"):
+                    keys.append((index, number))
+                    texts.append(hit.passage.text[unit.start : unit.end])
+        texts = texts[:MEANING_SENTENCES]
+        return dict(zip(keys, await self.similarity(ask.question, texts), strict=False)) if texts else {}
+
+
+def standalone_question(ask: Ask) -> str:
+    """The question with its subject from the thread, where it leans on it."""
+    if not ask.history or not needs_history(ask.question):
+        return ask.question
+    return f"{ask.history[-1].question.rstrip(' ?.!')} – {ask.question}"
+
+
+def keywords(question: str) -> str:
+    """The telling words of a question, in order."""
+    words = re.findall(r"[\w.+#'-]*\w", question)
+    return " ".join(word for word in words if word.lower() not in STOP_WORDS) or question
+
+
+def web_query(question: str) -> str:
+    """What would be asked of a search engine: the question without its politeness, on one line."""
+    bare = " ".join(_POLITE.sub("", " ".join(question.split())).split()).rstrip(" ?.!")
+    return (bare or question)[:QUERY_LIMIT].strip()
+
+
+def _weights(ask: Ask, passages: Sequence[Retrieved]) -> Mapping[str, float]:
+    """The retrieval's term weights; for web passages, which no index knows, weights among themselves."""
+    words = query_terms(ask.question)
+    if ask.weights and any(word in ask.weights for word in words):
+        return ask.weights
+    found = [frozenset(terms(hit.passage.text)) for hit in passages]
+    frequencies = {word: sum(word in present for present in found) for word in words}
+    return term_weights(words, frequencies, len(found))
+
+
+def _grade(hit: Retrieved, index: int, weights: Mapping[str, float], ranked: Sequence[Candidate]) -> Grade:
+    passage = hit.passage
+    present = frozenset(terms(" ".join((passage.title, *passage.path, passage.text))))
+    share = sum(w for term, w in weights.items() if term in present) / (sum(weights.values()) or 1.0)
+    relevance: Relevance = (
+        "correct" if share >= CORRECT else "ambiguous" if share >= AMBIGUOUS else "incorrect"
+    )
+    best = max((c.score for c in ranked), default=0.0)
+    evidence = [c.unit + 1 for c in ranked if c.passage == index and c.score >= ENOUGH * best][
+        :EVIDENCE_PER_PASSAGE
+    ]
+    top = [c.unit + 1 for c in ranked if c.passage == index][:1]
+    return Grade(relevance=relevance, evidence=tuple(evidence or top))
+
+
+def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
+    """How well a strip answers: its own best sentence within its passage's headings."""
+    hit = strip.retrieved
+    alone = Retrieved(passage=_cut(hit, strip), score=hit.score, lexical=hit.lexical, dense=hit.dense)
+    ranked = candidates(ask.question, weights, (alone,))
+    return ranked[0].score if ranked else 0.0
+
+
+def _cut(hit: Retrieved, strip: Strip) -> Passage:
+    return replace(hit.passage, text=strip.text, start=strip.start, end=strip.end)
+
+
+def _is_held(sentence: str, strips: Sequence[Strip]) -> bool:
+    words = set(query_terms(sentence))
+    return not words or any(len(words & set(terms(s.text))) >= 0.6 * len(words) for s in strips)

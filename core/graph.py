@@ -1,0 +1,47 @@
+"""The graph: one LangGraph thread per conversation, one run per turn.
+
+Read top to bottom it is the drawing in the README.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from core import nodes
+from core.nodes import Deps
+from core.state import State
+
+RECURSION_LIMIT = 25  # super-steps of one turn; the longest path that the counters allow takes 15
+
+
+def build_graph(checkpointer: Any = None) -> CompiledStateGraph[State, Deps, State, State]:
+    """The compiled graph; without a checkpointer it can be drawn and run, but forgets."""
+    graph = StateGraph(State, context_schema=Deps)
+
+    graph.add_node("enter", nodes.enter)
+    graph.add_node("open", nodes.open_question)
+    graph.add_node("regrade", nodes.regrade)
+    graph.add_node("converse", nodes.converse)
+    graph.add_node("clarify", nodes.clarify)
+    graph.add_node("generate", nodes.generate)
+    graph.add_node("verify", nodes.verify)
+    graph.add_node("propose", nodes.propose)
+    graph.add_node("web_search", nodes.web_search)
+    graph.add_node("decline", nodes.decline)
+    graph.add_node("give_up", nodes.give_up)
+
+    graph.add_edge(START, "enter")
+    graph.add_conditional_edges("enter", nodes.after_enter)
+    graph.add_conditional_edges("open", nodes.after_open)
+    graph.add_conditional_edges("regrade", nodes.after_regrade)
+    graph.add_edge("generate", "verify")
+    graph.add_conditional_edges("verify", nodes.after_verify)
+    graph.add_conditional_edges("propose", nodes.after_propose)
+    graph.add_conditional_edges("web_search", nodes.after_web)
+    for last in ("converse", "clarify", "decline", "give_up"):
+        graph.add_edge(last, END)
+
+    return graph.compile(checkpointer=checkpointer)

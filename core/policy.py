@@ -1,0 +1,120 @@
+"""Policies: the numbers and switches that steer the graph, and the presets that are data.
+
+Five presets are the published systems the graph unites; ``footnote`` combines what each
+does best. A preset decides when to look further, to check and to ask for the web. In all
+of them the web waits for a person, and every loop is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+WebWhen = Literal["insufficient", "any_irrelevant", "few_relevant", "none_relevant", "routed"]
+WhenUseless = Literal["web", "rewrite", "answer"]
+WebQuery = Literal["rewritten", "original", "original_first"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceWeights:
+    """Log-odds that each verdict adds for answering; half of a judge's error is shared by its repeats."""
+
+    local: float = 1.0  #: of the library's own calibrated log-odds
+    sufficient: float = 2.0  #: for "enough to answer", against for "not enough"
+    relevant: float = 0.8  #: for at least one correct passage, against for none but incorrect ones
+    grounded: float = 1.5  #: for a draft without unsupported claims; against, by share, for one with
+    useful: float = 1.6
+    repeat: float = 0.5  #: of a second verdict by the same judge on the same input
+    clamp: float = 2.5  #: the local log-odds count no further than this
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a question is handled."""
+
+    name: str
+    passages: int = 8  #: passages retrieved and graded
+    routes: bool = True  #: the plan may send a question past the documents
+    veto_at: float = 0.6  #: local confidence from which the documents are read whatever the route says
+    web_when: WebWhen = "insufficient"
+    relevant_share: float = 0.7  #: few_relevant: propose the web at this share of relevant passages or below
+    rewrites: int = 1  #: further document retrievals with other wordings
+    hops: int = 2  #: further retrievals for a multi-hop question
+    web_attempts: int = 3  #: web searches about one question, each with a Decision of its own
+    web_query: WebQuery = "rewritten"  #: which wording is proposed first, and whether others follow
+    web_joins: bool = True  #: document strips stay in the context beside web passages
+    grades_web: bool = True
+    refines: bool = True  #: strips of evidence; False: whole passages
+    checks_grounding: bool = True
+    checks_usefulness: bool = True
+    when_useless: WhenUseless = "web"
+    redrafts: int = 1  #: further drafts after an unsupported one
+    votes: int = 3  #: verdicts cast side by side where the evidence is mixed
+    weights: EvidenceWeights | None = field(default_factory=EvidenceWeights)  #: None: each verdict is a gate
+    answer_at: float = 0.5  #: probability of a right answer from which to answer
+    draft_at: float = 0.25  #: from which a draft is worth checking, when a model will judge it
+    closest_at: float = 0.12  #: from which a proposal shows the closest passages
+
+
+_PUBLISHED = Policy(name="published", passages=4, weights=None, refines=False, votes=1, hops=0, veto_at=1.1)
+
+
+def _published(name: str, **choices: object) -> Policy:
+    from dataclasses import replace
+
+    return replace(_PUBLISHED, name=name, **choices)  # type: ignore[arg-type]
+
+
+PRESETS: Mapping[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        Policy(name="footnote"),
+        _published(
+            "combined",
+            web_when="any_irrelevant",
+            rewrites=0,
+            web_attempts=1,
+            web_query="original",
+            grades_web=False,
+        ),
+        _published(
+            "crag-any",
+            routes=False,
+            web_when="any_irrelevant",
+            rewrites=0,
+            web_attempts=1,
+            grades_web=False,
+            checks_grounding=False,
+            checks_usefulness=False,
+        ),
+        _published(
+            "self-rag",
+            routes=False,
+            web_when="none_relevant",
+            rewrites=2,
+            web_attempts=3,
+            web_query="original_first",
+            when_useless="rewrite",
+        ),
+        _published(
+            "crag-ratio",
+            routes=False,
+            web_when="few_relevant",
+            rewrites=0,
+            web_attempts=1,
+            grades_web=False,
+            checks_grounding=False,
+            checks_usefulness=False,
+        ),
+        _published(
+            "adaptive",
+            web_when="routed",
+            rewrites=2,
+            web_attempts=1,
+            web_joins=False,
+            grades_web=False,
+            when_useless="rewrite",
+        ),
+    )
+}

@@ -1,0 +1,166 @@
+"""What an operator can set, read once from the environment and ``.env``.
+
+Every fault is reported together, so that a person fixes them in one go. Secrets are kept
+out of ``repr``. The platforms' tokens live beside their adapters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from core.errors import SettingsError
+
+WebSearch = Literal["duckduckgo", "tavily", "searxng", "off"]
+WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]
+
+POLICIES = ("footnote", "combined", "crag-any", "self-rag", "crag-ratio", "adaptive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The operator's choices; the defaults need no key, no account and no server."""
+
+    data_dir: Path = Path(".footnote")
+    google_api_key: str = field(default="", repr=False)
+    google_gemini_base_url: str = ""  #: for proxies, government clouds and tests
+    chat_model: str = "google_genai:gemini-3.5-flash"  #: writes answers
+    grader_model: str = (
+        ""  #: plans, grades and checks; empty: Google's small one, or else the model that writes
+    )
+    embedding_model: str = "auto"
+    policy: str = "footnote"
+    web_search: WebSearch = "duckduckgo"
+    tavily_api_key: str = field(default="", repr=False)
+    tavily_base_url: str = "https://api.tavily.com"
+    searxng_url: str = ""
+    web_approval: WebApproval = "asker"
+    web_approvers: tuple[str, ...] = ()  #: people, roles or user groups
+    web_trusted_hosts: tuple[str, ...] = ()  #: when set, only these hosts are read
+    web_blocked_hosts: tuple[str, ...] = ()
+    model_timeout: float = 60.0  #: seconds for one model call
+    search_timeout: float = 20.0  #: seconds for one web search, and for one page
+    turn_timeout: float = 180.0  #: seconds for a whole turn
+    log_level: str = "WARNING"
+    log_format: Literal["text", "json"] = "text"
+
+    @property
+    def judging_model(self) -> str:
+        """What plans, grades and checks: a judge of another family finds more (41% against 27%)."""
+        if self.grader_model:
+            return self.grader_model
+        writes_with_google = self.chat_model.startswith("google_genai:")
+        return "google_genai:gemini-3.5-flash-lite" if writes_with_google else self.chat_model
+
+    @property
+    def has_chat_model(self) -> bool:
+        """Whether a language model writes; without one the extractive reasoner quotes."""
+        return bool(self.google_api_key) or not self.chat_model.startswith("google_genai:")
+
+
+def read_settings(environment: Mapping[str, str], env_file: Path | None = Path(".env")) -> Settings:
+    """Settings from ``.env`` and the environment, which wins; SettingsError names every fault."""
+    values = {**_read_env_file(env_file), **environment}
+    chosen: dict[str, Any] = {}
+    faults: list[str] = []
+    for name in (f.name for f in fields(Settings)):
+        raw = values.get(name.upper(), "").strip()
+        if not raw:
+            continue
+        try:
+            chosen[name] = _PARSERS.get(name, str)(raw)
+        except ValueError as fault:
+            faults.append(f"{name.upper()} {fault}")
+    settings = Settings(**chosen)
+    faults += _missing(settings)
+    if faults:
+        raise SettingsError("; ".join(faults) + ".")
+    return settings
+
+
+def _read_env_file(env_file: Path | None) -> dict[str, str]:
+    if env_file is None or not env_file.is_file():
+        return {}
+    from dotenv import dotenv_values
+
+    return {name: value for name, value in dotenv_values(env_file).items() if value is not None}
+
+
+def _missing(settings: Settings) -> list[str]:
+    """Settings that another one makes necessary."""
+    needed = (
+        (
+            settings.web_search == "tavily" and not settings.tavily_api_key,
+            "TAVILY_API_KEY is needed for WEB_SEARCH=tavily",
+        ),
+        (
+            settings.web_search == "searxng" and not settings.searxng_url,
+            "SEARXNG_URL is needed for WEB_SEARCH=searxng",
+        ),
+        (
+            settings.web_approval == "approvers" and not settings.web_approvers,
+            "WEB_APPROVERS is needed for WEB_APPROVAL=approvers",
+        ),
+    )
+    return [sentence for is_missing, sentence in needed if is_missing]
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(raw: str) -> str:
+        if raw.lower() not in choices:
+            raise ValueError(f"must be one of {', '.join(choices)}, not “{raw}”")
+        return raw.lower()
+
+    return parse
+
+
+def _seconds(raw: str) -> float:
+    try:
+        seconds = float(raw)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= 3600:
+        raise ValueError(f"must be a number of seconds above 0 and at most 3600, not “{raw}”")
+    return seconds
+
+
+def _names(raw: str) -> tuple[str, ...]:
+    return tuple(name for part in raw.split(",") if (name := part.strip()))
+
+
+def _url(raw: str) -> str:
+    if not raw.lower().startswith(("http://", "https://")):
+        raise ValueError(f"must be an http or https address, not “{raw}”")
+    return raw.rstrip("/")
+
+
+def _model(raw: str) -> str:
+    """``provider:model``; a bare name is one of Google's."""
+    return raw if ":" in raw else f"google_genai:{raw}"
+
+
+def _level(raw: str) -> str:
+    return _one_of("debug", "info", "warning", "error")(raw).upper()
+
+
+_PARSERS: Mapping[str, Callable[[str], object]] = {
+    "data_dir": lambda raw: Path(raw).expanduser(),
+    "google_gemini_base_url": _url,
+    "chat_model": _model,
+    "grader_model": _model,
+    "policy": _one_of(*POLICIES),
+    "web_search": cast("Callable[[str], object]", _one_of("duckduckgo", "tavily", "searxng", "off")),
+    "tavily_base_url": _url,
+    "searxng_url": _url,
+    "web_approval": _one_of("asker", "anyone", "approvers", "never_ask"),
+    "web_approvers": _names,
+    "web_trusted_hosts": _names,
+    "web_blocked_hosts": _names,
+    "model_timeout": _seconds,
+    "search_timeout": _seconds,
+    "turn_timeout": _seconds,
+    "log_level": _level,
+    "log_format": _one_of("text", "json"),
+}

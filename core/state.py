@@ -1,0 +1,77 @@
+"""What a conversation remembers, and the work of its current turn.
+
+Everything here is checkpointed after each node, so it is plain values of known types:
+strict msgpack rebuilds these and nothing else. Use ``dict`` and ``tuple`` in annotations:
+the allow list of types is derived from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Literal, TypedDict
+
+from core.conversation import Exchange, Outcome, Proposal, Ranked, Turn
+from core.library.documents import Retrieved
+from core.reasoner import Draft, Grade, Plan
+from core.values import value
+
+HISTORY_LIMIT = 12  # exchanges a conversation remembers
+PROPOSAL_LIMIT = 50  # proposals a conversation remembers; the oldest settled ones go first
+ANSWER_REMEMBERED = 1_000  # characters of an answer kept for follow-ups
+
+Next = Literal["generate", "regrade", "propose", "give_up", "answer"]
+
+
+@value
+class Work:
+    """The current turn's work in progress; a new turn begins with a new one."""
+
+    question: str = ""  #: the person's own words; rewrites live beside it, never in its place
+    asker: str = ""
+    report_passages: int = 0
+    sources: tuple[str, ...] = ()
+    plan: Plan | None = None
+    passages: tuple[Retrieved, ...] = ()  #: best first; web passages are kept nowhere else
+    weights: dict[str, float] = field(default_factory=dict)  #: of the question's terms
+    confidence: float = 0.0
+    grades: dict[str, Grade] = field(default_factory=dict)  #: by passage id
+    sufficient: tuple[bool, ...] = ()  #: one verdict per vote
+    missing: str = ""  #: what the last grade said to look for next
+    rewrites: int = 0  #: further document retrievals made
+    drafts: int = 0
+    draft: Draft | None = None
+    failing: tuple[str, ...] = ()  #: claims of the last draft that were not supported
+    proposal: Proposal | None = None  #: the one that this turn decides
+    tried: tuple[str, ...] = ()  #: queries looked for so far
+    next: Next | None = None  #: what a node decided should follow
+    ranked: tuple[Ranked, ...] = ()
+    retrieve_ms: float = 0.0
+    steps: tuple[str, ...] = ()
+
+
+class State(TypedDict, total=False):
+    """One LangGraph thread: a conversation."""
+
+    history: tuple[Exchange, ...]
+    proposals: tuple[Proposal, ...]
+    turn: Turn
+    work: Work
+    outcome: Outcome | None
+
+
+def proposal_by_id(state: State, proposal_id: str) -> Proposal | None:
+    return next((p for p in state.get("proposals", ()) if p.id == proposal_id), None)
+
+
+def with_proposal(proposals: tuple[Proposal, ...], proposal: Proposal) -> tuple[Proposal, ...]:
+    """The proposals with this one put in or replaced, bounded; open ones are never dropped for settled ones."""
+    others = [p for p in proposals if p.id != proposal.id]
+    while len(others) >= PROPOSAL_LIMIT:
+        others.remove(next((p for p in others if not p.is_open), others[0]))
+    return (*others, proposal)
+
+
+def with_exchange(history: tuple[Exchange, ...], exchange: Exchange) -> tuple[Exchange, ...]:
+    """The history with this exchange last; an earlier ending of the same question is replaced."""
+    others = [e for e in history if (e.question, e.author) != (exchange.question, exchange.author)]
+    return (*others, exchange)[-HISTORY_LIMIT:]

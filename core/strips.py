@@ -1,0 +1,119 @@
+"""Knowledge refinement: from graded passages to the strips worth reading (Corrective RAG).
+
+A strip is an evidence sentence with the neighbours it needs: what a pronoun points back
+to, the code block or list that a colon announces. Strips of one passage that touch are one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from core.library.documents import Retrieved
+from core.reasoner import Grade, Strip
+from core.text.sentences import Unit, split_units
+
+STRIP_LIMIT = 12  # strips in one draft's context
+STRIP_LENGTH = 2_400  # characters; a strip grows no further
+LIST_ITEMS = 12  # items that follow an announcing colon
+
+# A sentence that begins so leans on the one before it.
+_LEANS_BACK = re.compile(
+    r"^[*_`\"'(]*(?:it|its|this|that|these|those|they|them|their|he|she|his|her|such|so|but|and|or|also|then|"
+    r"however|therefore|otherwise|instead|in (?:this|that|these) cases?|for example|the (?:same|latter|former))\b",
+    re.IGNORECASE,
+)
+
+
+def refine(
+    passages: Sequence[Retrieved], grades: Mapping[str, Grade], *, around: int, whole: bool = False
+) -> tuple[Strip, ...]:
+    """Numbered strips of the passages that were not graded incorrect, best passage first.
+
+    ``around`` sentences on each side come along. ``whole`` keeps passages unrefined.
+    """
+    strips: list[Strip] = []
+    for hit in passages:
+        grade = grades.get(hit.passage.id)
+        if grade is not None and grade.relevance == "incorrect":
+            continue
+        evidence = grade.evidence if grade else ()
+        text = hit.passage.text
+        spans = [(0, len(text))] if whole or not evidence else _spans(text, evidence, around)
+        strips += [_strip(hit, start, end) for start, end in spans]
+    return tuple(_numbered(strips[:STRIP_LIMIT]))
+
+
+def strip_of(hit: Retrieved, units: Sequence[int], *, around: int = 0) -> list[Strip]:
+    """Strips of one passage for these units (counting from 0), not yet numbered."""
+    return [_strip(hit, a, b) for a, b in _spans(hit.passage.text, [u + 1 for u in units], around)]
+
+
+def _numbered(strips: Sequence[Strip]) -> list[Strip]:
+    return [
+        Strip(number=n, retrieved=s.retrieved, text=s.text, start=s.start, end=s.end)
+        for n, s in enumerate(strips, start=1)
+    ]
+
+
+def _strip(hit: Retrieved, start: int, end: int) -> Strip:
+    offset = hit.passage.start
+    return Strip(
+        number=0, retrieved=hit, text=hit.passage.text[start:end], start=offset + start, end=offset + end
+    )
+
+
+def _spans(text: str, evidence: Sequence[int], around: int) -> list[tuple[int, int]]:
+    """Stretches of the text that hold the evidence (unit numbers from 1) and what it needs."""
+    units = split_units(text)
+    keep: set[int] = set()
+    for number in evidence:
+        if 1 <= number <= len(units):
+            keep |= _needed(text, units, number - 1, around)
+    spans: list[tuple[int, int]] = []
+    last = -2
+    for index in sorted(keep):
+        unit = units[index]
+        if index == last + 1 and unit.end - spans[-1][0] <= STRIP_LENGTH:
+            spans[-1] = (spans[-1][0], unit.end)
+        else:
+            spans.append((unit.start, unit.end))
+        last = index
+    return spans
+
+
+def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[int]:
+    """The unit, its neighbours, and what it announces or leans on."""
+    first, last = index, index
+    while first and _leans_back(text, units[first]) and index - first < 2:
+        first -= 1
+    if units[index].kind in ("code", "table") and first == index and index and _is_prose(units[index - 1]):
+        first -= 1
+    if text[units[index].start : units[index].end].rstrip("*_` ").endswith(":"):
+        last = _announced(units, index)
+    first, last = max(0, first - around), min(len(units) - 1, last + around)
+    return {i for i in range(first, last + 1) if units[i].kind not in ("heading",) or first < i < last}
+
+
+def _leans_back(text: str, unit: Unit) -> bool:
+    return unit.kind == "sentence" and bool(_LEANS_BACK.match(text[unit.start : unit.end]))
+
+
+def _is_prose(unit: Unit) -> bool:
+    return unit.kind in ("sentence", "item")
+
+
+def _announced(units: Sequence[Unit], index: int) -> int:
+    """The last unit of the code block, table or list right after an announcing colon."""
+    following = index + 1
+    while following < len(units) and units[following].kind == "markup":
+        following += 1
+    if following >= len(units) or units[following].kind == "heading":
+        return index
+    if units[following].kind != "item":
+        return following
+    while (
+        following + 1 < len(units) and units[following + 1].kind == "item" and following - index < LIST_ITEMS
+    ):
+        following += 1
+    return following

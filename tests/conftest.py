@@ -1,0 +1,40 @@
+"""What every test stands on: no key, no tracing, and no way off this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+LOOPBACK = ("127.", "::1", "localhost")
+DEAD_END = "http://127.0.0.1:9"  # the discard port: a client that goes through a proxy ends here
+
+for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN")) or name.startswith("WEB_")]:
+    del os.environ[name]
+os.environ.update(
+    HTTP_PROXY=DEAD_END, HTTPS_PROXY=DEAD_END, ALL_PROXY=DEAD_END, NO_PROXY="127.0.0.1,localhost,::1"
+)
+os.environ.update(EMBEDDING_MODEL="none", WEB_SEARCH="off")
+
+
+def _refuse_the_world(event: str, args: tuple) -> None:
+    """An audit hook: a connection that would leave this machine fails the test that made it."""
+    if event == "socket.connect":
+        address = args[1]
+        if isinstance(address, tuple) and not str(address[0]).startswith(LOOPBACK):
+            raise PermissionError(f"a test tried to reach {address[0]}")
+
+
+sys.addaudithook(_refuse_the_world)
+
+SHARED = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The evaluation sets, where this checkout has them beside it."""
+    if not SHARED.is_dir():
+        pytest.skip("the evaluation sets are not beside this checkout; set FOOTNOTE_DATA to their folder")
+    return SHARED

@@ -1,0 +1,140 @@
+"""Ports with a script: a reasoner, documents and a web that say what a test wants said.
+
+They keep the real contracts: verdicts name real passages and sentences, drafts cite real
+strips, and every call is written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from core.conversation import Conversation, Decision, Exchange, Progress, Question, Usage
+from core.errors import SearchTrouble
+from core.library.documents import Passage, Retrieval, Retrieved
+from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Strip
+from core.text.sentences import split_sentences
+
+HERE = Conversation(platform="test", space="s", channel="c", thread="t")
+
+
+def question(
+    text: str = "How tall is the tower?", *, id: str = "q1", author: str = "ada", **more
+) -> Question:
+    return Question(id=id, conversation=HERE, author=author, text=text, asked_at=0.0, **more)
+
+
+def decision(
+    proposal_id: str, verdict: str = "approve", *, id: str = "d1", author: str = "ada", **more
+) -> Decision:
+    return Decision(
+        id=id,
+        conversation=HERE,
+        author=author,
+        proposal_id=proposal_id,
+        verdict=verdict,
+        decided_at=0.0,
+        **more,
+    )
+
+
+def hit(text: str, *, id: str = "1", score: float = 1.0, **more) -> Retrieved:
+    """A retrieved passage over the whole of a one-passage document."""
+    fields = {"collection": "default", "source": f"{id}.md", "title": f"Document {id}", "location": "Top"}
+    passage = Passage(id=id, text=text, start=0, end=len(text), **{**fields, **more})
+    return Retrieved(passage=passage, score=score)
+
+
+@dataclass
+class ScriptedReasoner:
+    """Says what its fields say; a callable field is called with the step's arguments."""
+
+    relevance: Callable[[Retrieved], str] = lambda _hit: "correct"
+    sufficient: bool | Callable[[], bool | None] | None = True
+    missing: str = ""
+    plans: Callable[[Ask], Plan] = lambda ask: Plan(
+        route="documents",
+        standalone=ask.question,
+        queries=("first rewrite", "second rewrite"),
+        web_query="web words",
+    )
+    writes: Callable[[Ask, tuple[Strip, ...]], Draft] | None = None
+    unsupported: Callable[[tuple[str, ...]], Iterable[int]] = lambda _claims: ()
+    useful: bool | Callable[[], bool | None] | None = True
+    calls: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    trouble: str | None = None
+
+    async def plan(self, ask: Ask) -> Plan:
+        self.calls.append("plan")
+        return self.plans(ask)
+
+    async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
+        self.calls.append("grade")
+        return Grades(
+            of={
+                h.passage.id: Grade(
+                    relevance=self.relevance(h),
+                    evidence=tuple(range(1, len(split_sentences(h.passage.text)) + 1)),
+                )
+                for h in passages
+            },
+            sufficient=_said(self.sufficient),
+            missing=self.missing,
+        )
+
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
+        self.calls.append("write")
+        if self.writes:
+            return self.writes(ask, strips)
+        return Draft(text=" ".join(f"{s.text.rstrip()} [{s.number}]" for s in strips), composed=True)
+
+    async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
+        self.calls.append("grounding")
+        return Grounded(unsupported=tuple(self.unsupported(sentences)))
+
+    async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
+        self.calls.append("usefulness")
+        return _said(self.useful)
+
+
+def _said(verdict):
+    return verdict() if callable(verdict) else verdict
+
+
+@dataclass
+class ScriptedDocuments:
+    """Finds what the script says for a query; anything else finds ``default``."""
+
+    default: tuple[Retrieved, ...] = ()
+    by_query: dict[str, tuple[Retrieved, ...]] = field(default_factory=dict)
+    confidence: float = 0.5
+    asked: list[str] = field(default_factory=list)
+
+    async def retrieve(self, query: str, *, limit: int, history: tuple[Exchange, ...] = ()) -> Retrieval:
+        self.asked.append(query)
+        found = self.by_query.get(query, self.default)
+        return Retrieval(passages=found[:limit], confidence=self.confidence, searched=len(found))
+
+
+@dataclass
+class ScriptedWeb:
+    """Finds the same hits for every query, and writes down what was sent out."""
+
+    hits: tuple[Retrieved, ...] = ()
+    trouble: str = ""
+    name: str = "DuckDuckGo"
+    sent: list[str] = field(default_factory=list)
+
+    async def find(
+        self, query: str, question: str, report: Callable[[Progress], None]
+    ) -> tuple[Retrieved, ...]:
+        self.sent.append(query)
+        if self.trouble:
+            raise SearchTrouble(self.trouble)
+        return self.hits
+
+
+def web_hit(text: str, *, id: str = "web1") -> Retrieved:
+    found = hit(text, id=id, source=f"https://example.org/{id}", url=f"https://example.org/{id}")
+    return replace(found, passage=replace(found.passage, origin="web"))

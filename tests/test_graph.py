@@ -1,0 +1,413 @@
+"""Turns on the real graph over a real checkpoint file, with scripted ports."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from fakes.scripted import (
+    HERE,
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    decision,
+    hit,
+    question,
+    web_hit,
+)
+
+from core.assistant import Assistant
+from core.checkpoints import open_checkpoints
+from core.graph import build_graph
+from core.nodes import Deps
+from core.policy import PRESETS
+from core.reasoner import Draft, Plan
+
+TOWER = hit("The tower is 300 metres tall. It was built in 1889.")
+OTHER = hit("Bridges are not towers.", id="2", score=0.5)
+WEB = (web_hit("The tower is 330 metres tall with its antenna."),)
+
+
+@asynccontextmanager
+async def assistant_over(folder, reasoner, documents, *, web=None, policy="footnote", **deps):
+    async with open_checkpoints(folder / "conversations.sqlite") as checkpoints:
+        yield Assistant(
+            graph=build_graph(checkpoints),
+            checkpoints=checkpoints,
+            make_deps=lambda _turn, report: Deps(
+                policy=PRESETS[policy] if isinstance(policy, str) else policy,
+                reasoner=reasoner,
+                documents=documents,
+                web=web,
+                report=report,
+                **deps,
+            ),
+            turn_timeout=30,
+        )
+
+
+async def test_an_answer_cites_the_passage_it_was_written_from(tmp_path):
+    reasoner, documents = ScriptedReasoner(), ScriptedDocuments(default=(TOWER,))
+
+    async with assistant_over(tmp_path, reasoner, documents) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
+    assert outcome.steps == ("open", "generate", "verify")
+    assert outcome.answer.grounding == "documents"
+    (citation,) = outcome.answer.citations
+    assert citation.quote == TOWER.passage.text[citation.start : citation.end]
+    assert f"[{citation.number}]" in outcome.answer.text
+
+
+async def test_plan_and_grade_share_one_round_trip_and_the_checks_another(tmp_path):
+    reasoner = ScriptedReasoner()
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9)
+    ) as assistant:
+        await assistant.run(question())
+
+    assert reasoner.calls == ["plan", "grade", "write", "grounding", "usefulness"]
+
+
+async def test_the_same_turn_twice_runs_once_and_ends_alike(tmp_path):
+    reasoner = ScriptedReasoner()
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(default=(TOWER,))) as assistant:
+        first = await assistant.run(question())
+        again = await assistant.run(question())
+
+    assert again.answer == first.answer
+    assert reasoner.calls.count("write") == 1
+
+
+async def test_a_turn_cut_off_between_nodes_goes_on_where_it_stopped(tmp_path):
+    """The process dies while the draft is written; the next one must not plan and grade again."""
+
+    class Killed(BaseException):
+        pass
+
+    reasoner = ScriptedReasoner(writes=lambda _ask, _strips: (_ for _ in ()).throw(Killed))
+    documents = ScriptedDocuments(default=(TOWER,))
+    async with assistant_over(tmp_path, reasoner, documents) as assistant:
+        with pytest.raises(Killed):
+            await assistant.run(question())
+    survivor = ScriptedReasoner()
+
+    async with assistant_over(tmp_path, survivor, documents) as assistant:
+        unfinished = await assistant.unfinished(HERE)
+        outcome = await assistant.run(unfinished)
+
+    assert unfinished == question()
+    assert outcome.kind == "answered"
+    assert survivor.calls == ["write", "grounding", "usefulness"]
+
+
+async def test_not_enough_ends_in_a_proposal_that_names_the_exact_query_and_sends_nothing(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(OTHER,), confidence=0.1), web=web
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "approval_needed"
+    assert outcome.proposal.query == "web words"
+    assert outcome.steps == ("open", "regrade", "propose")
+    assert web.sent == []
+
+
+async def test_an_approved_search_sends_that_query_once_and_answers_from_the_web(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
+    documents = ScriptedDocuments(default=(OTHER,), confidence=0.1)
+
+    async with assistant_over(tmp_path, reasoner, documents, web=web) as assistant:
+        proposed = await assistant.run(question())
+        reasoner.sufficient, reasoner.relevance = (
+            True,
+            lambda h: "correct" if h.passage.origin == "web" else "incorrect",
+        )
+        outcome = await assistant.run(decision(proposed.proposal.id))
+
+    assert web.sent == ["web words"]
+    assert outcome.kind == "answered"
+    assert outcome.answer.grounding == "web"
+    assert outcome.answer.citations[0].url == "https://example.org/web1"
+
+
+async def test_an_edited_query_is_what_goes_out(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(confidence=0.1), web=web) as assistant:
+        proposed = await assistant.run(question())
+        await assistant.run(decision(proposed.proposal.id, query="eiffel tower height"))
+
+    assert web.sent == ["eiffel tower height"]
+
+
+async def test_a_denied_search_ends_with_the_closest_passages_and_sends_nothing(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "ambiguous")
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.3), web=web
+    ) as assistant:
+        proposed = await assistant.run(question())
+        outcome = await assistant.run(decision(proposed.proposal.id, "deny"))
+
+    assert outcome.kind == "no_answer"
+    assert outcome.closest == proposed.proposal.closest != ()
+    assert web.sent == []
+
+
+async def test_a_settled_proposal_says_who_decided_and_searches_no_more(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(confidence=0.1), web=web) as assistant:
+        proposed = await assistant.run(question())
+        await assistant.run(decision(proposed.proposal.id, id="d1"))
+        again = await assistant.run(decision(proposed.proposal.id, id="d2"))
+        unknown = await assistant.run(decision("p-nothing", id="d3"))
+
+    assert again.kind == unknown.kind == "failed"
+    assert "ada already allowed this search" in again.reason
+    assert "p-nothing" in unknown.reason
+    assert len(web.sent) == 1
+
+
+async def test_two_proposals_stay_open_side_by_side_and_a_new_question_disturbs_neither(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
+    reasoner.plans = lambda ask: Plan(
+        route="documents", standalone=ask.question, web_query=f"web: {ask.question}"
+    )
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(confidence=0.1), web=web) as assistant:
+        first = await assistant.run(question("How tall?", id="q1"))
+        second = await assistant.run(question("How old?", id="q2"))
+        await assistant.run(question("How heavy?", id="q3"))
+        await assistant.run(decision(first.proposal.id, id="d1"))
+        proposals = await assistant.proposals(HERE)
+
+    assert web.sent == ["web: How tall?"]
+    still_open = [p.query for p in proposals if p.is_open]
+    assert second.proposal.query in still_open
+    assert "web: How heavy?" in still_open
+
+
+async def test_only_who_may_decide_decides(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(confidence=0.1), web=web, approvers=("bob", "leads")
+    ) as assistant:
+        proposed = await assistant.run(question())
+        refused = await assistant.run(decision(proposed.proposal.id, id="d1", author="mallory"))
+        allowed = await assistant.run(
+            decision(proposed.proposal.id, id="d2", author="eve", groups=("leads",))
+        )
+
+    assert refused.reason == "Only ada or an approver can decide this search."
+    assert allowed.kind != "failed"
+    assert len(web.sent) == 1
+
+
+async def test_a_failed_search_leaves_its_proposal_open_for_another_press(tmp_path):
+    web = ScriptedWeb(trouble="DuckDuckGo is rate-limiting this machine; try again in a minute.")
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(confidence=0.1), web=web) as assistant:
+        proposed = await assistant.run(question())
+        failed = await assistant.run(decision(proposed.proposal.id, id="d1"))
+        web.trouble, web.hits, reasoner.sufficient = "", WEB, True
+        reasoner.relevance = lambda _hit: "correct"
+        answered = await assistant.run(decision(proposed.proposal.id, id="d2"))
+
+    assert failed.kind == "failed"
+    assert "rate-limiting" in failed.reason
+    assert answered.kind == "answered"
+
+
+async def test_when_the_web_was_not_enough_another_query_is_proposed_a_bounded_number_of_times(tmp_path):
+    web = ScriptedWeb(hits=())
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(confidence=0.1), web=web) as assistant:
+        outcome = await assistant.run(question("How tall is that tower in Paris?"))
+        queries = []
+        for attempt in range(10):
+            if outcome.kind != "approval_needed":
+                break
+            queries.append(outcome.proposal.query)
+            outcome = await assistant.run(decision(outcome.proposal.id, id=f"d{attempt}"))
+
+    assert outcome.kind == "no_answer"
+    assert len(queries) == len(set(queries)) <= PRESETS["footnote"].web_attempts
+    assert web.sent == queries
+
+
+async def test_with_the_web_off_there_is_no_proposal_but_the_closest_passages(tmp_path):
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "ambiguous")
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.3)
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "no_answer"
+    assert outcome.closest
+    assert "Web search is switched off." in outcome.reason
+
+
+async def test_never_ask_searches_in_the_same_turn(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    verdicts = iter([False, False, True])
+    reasoner = ScriptedReasoner(sufficient=lambda: next(verdicts))
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(confidence=0.05), web=web, approval="never_ask"
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
+    assert outcome.steps[-4:] == ("propose", "web_search", "generate", "verify")
+
+
+async def test_an_unsupported_claim_is_written_once_more_and_then_dropped(tmp_path):
+    reasoner = ScriptedReasoner(
+        writes=lambda _ask, _strips: Draft(
+            text="The tower is 300 metres tall. [1] It is pink. [1]", composed=True
+        ),
+        unsupported=lambda claims: [n for n, claim in enumerate(claims, 1) if "pink" in claim],
+    )
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9)
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
+    assert "pink" not in outcome.answer.text
+    assert "300 metres" in outcome.answer.text
+
+
+async def test_a_draft_of_nothing_but_unsupported_claims_is_never_shown(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(
+        writes=lambda _ask, _strips: Draft(text="It is pink. [1]", composed=True),
+        unsupported=lambda _claims: [1],
+    )
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9), web=web
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "approval_needed"
+    assert reasoner.calls.count("write") == 2
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "The tower is 301 metres tall. [1]",
+        "Gustave Eiffel built it. [1]",
+        "It is tall.",
+        "The tower is tall. [7]",
+    ],
+    ids=["wrong number", "name not in the source", "no footnote", "footnote that does not exist"],
+)
+async def test_local_checks_hold_when_every_judge_says_yes(tmp_path, draft):
+    reasoner = ScriptedReasoner(writes=lambda _ask, _strips: Draft(text=draft, composed=True))
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9)
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "no_answer"
+
+
+async def test_a_follow_up_remembers_and_the_thread_on_disk_does_not_grow_with_its_square(tmp_path):
+    reasoner, documents = ScriptedReasoner(), ScriptedDocuments(default=(TOWER,))
+    seen = []
+    plans = reasoner.plans
+    reasoner.plans = lambda ask: seen.append(ask.history) or plans(ask)
+
+    async with assistant_over(tmp_path, reasoner, documents) as assistant:
+        for turn in range(20):
+            await assistant.run(question(f"Question {turn}?", id=f"q{turn}"))
+        async with assistant.checkpoints.conn.execute("SELECT count(*) FROM checkpoints") as rows:
+            (kept,) = await rows.fetchone()
+
+    assert kept == 1
+    assert [e.question for e in seen[2]] == ["Question 0?", "Question 1?"]
+    assert len(seen[19]) == 12
+
+
+async def test_a_forgotten_conversation_leaves_nothing(tmp_path):
+    reasoner, documents = ScriptedReasoner(), ScriptedDocuments(default=(TOWER,))
+
+    async with assistant_over(tmp_path, reasoner, documents) as assistant:
+        await assistant.run(question("A question about canaries?"))
+        await assistant.forget(HERE)
+        known = await assistant.knows(HERE)
+
+    assert not known
+
+
+async def test_a_turn_over_its_time_fails_with_a_reason_and_stays_failed(tmp_path):
+    class Hanging(ScriptedDocuments):
+        async def retrieve(self, query, *, limit, history=()):
+            import asyncio
+
+            await asyncio.Event().wait()
+
+    async with assistant_over(tmp_path, ScriptedReasoner(), Hanging()) as assistant:
+        outcome = await replace(assistant, turn_timeout=0.05).run(question())
+        again = await replace(assistant, turn_timeout=0.05).run(question())
+
+    assert outcome.kind == again.kind == "failed"
+    assert outcome.reason == "I could not finish this within 0.05 s."
+
+
+async def test_small_talk_claims_nothing_and_says_so(tmp_path):
+    reasoner = ScriptedReasoner(plans=lambda ask: Plan(route="none", standalone=ask.question, reply="Hello."))
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(confidence=0.0)) as assistant:
+        outcome = await assistant.run(question("hi"))
+
+    assert outcome.answer.text == "Hello."
+    assert outcome.answer.grounding == "none"
+
+
+async def test_a_question_with_two_readings_is_asked_back(tmp_path):
+    reasoner = ScriptedReasoner(
+        plans=lambda ask: Plan(
+            route="clarify", standalone=ask.question, reply="Which cookies?", options=("Response", "Request")
+        )
+    )
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(confidence=0.1)) as assistant:
+        outcome = await assistant.run(question("how do cookies work"))
+
+    assert outcome.kind == "clarify"
+    assert outcome.options == ("Response", "Request")
+
+
+async def test_local_confidence_vetoes_a_route_past_the_documents(tmp_path):
+    reasoner = ScriptedReasoner(plans=lambda ask: Plan(route="web", standalone=ask.question, web_query="x"))
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9), web=ScriptedWeb()
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
