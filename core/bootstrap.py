@@ -28,6 +28,8 @@ from core.web.fetch import GuardedFetcher
 from core.web.research import WebResearch
 
 Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
+INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file on the disk
+
 Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -90,10 +92,9 @@ def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadP
 
 
 def make_fetcher(settings: Settings) -> GuardedFetcher:
+    """For addresses that the operator's people give: blocked hosts stay blocked, trust is not asked."""
     return GuardedFetcher(
-        timeout=settings.search_timeout,
-        trusted=settings.web_trusted_hosts,
-        blocked=settings.web_blocked_hosts,
+        timeout=settings.search_timeout, body_limit=INGESTED_PAGE_LIMIT, blocked=settings.web_blocked_hosts
     )
 
 
@@ -109,7 +110,11 @@ def make_web(settings: Settings) -> WebResearch | None:
         return None
     return WebResearch(
         engine=engine,
-        fetcher=make_fetcher(settings),
+        fetcher=GuardedFetcher(
+            timeout=settings.search_timeout,
+            trusted=settings.web_trusted_hosts,
+            blocked=settings.web_blocked_hosts,
+        ),
         trusted=settings.web_trusted_hosts,
         blocked=settings.web_blocked_hosts,
     )

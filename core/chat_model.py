@@ -76,6 +76,11 @@ class ChatModelReasoner:
     def usage(self) -> Usage:
         return self._calls.usage
 
+    @property
+    def trouble(self) -> None:
+        """Its troubles are raised, not kept."""
+        return None
+
     async def plan(self, ask: Ask) -> Plan:
         reply = await self._structured(replies.PlanReply, prompts.plan(ask))
         return replies.to_plan(reply, ask)

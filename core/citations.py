@@ -22,6 +22,8 @@ QUOTE_GAIN = 0.25  # share of a claim's words that a second sentence must add to
 
 _MARKER = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _LEADING_MARKERS = re.compile(rf"(?:\s*{_MARKER.pattern})+[.,;]?")
+_LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)(?:\{[^}]*\})?")
+_MARKUP_BETWEEN = re.compile(r"[^\s>*+\-\d.)]")  # more than white space and a list marker
 _INLINE_CODE = re.compile(r"`+[^`]+`+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NAME = re.compile(r"\b[A-Z][\w.+#-]*\w|\b[A-Z]\b")
@@ -209,21 +211,30 @@ def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
     paragraphs = []
     for strip in (footnotes.strips[number] for number in numbers):
         marker = f"[{footnotes.number(strip, strip.start, strip.end)}]"
-        units = split_units(strip.text)
-        prose = [unit for unit in units if unit.kind in ("sentence", "item")]
-        at = prose[-1].end if prose else 0
-        before, after = _shown(strip.text[:at]), _shown(strip.text[at:])
-        paragraphs.append(f"{before} {marker}{after}" if prose else f"{after.rstrip()}\n\n{marker}")
+        units = [unit for unit in split_units(strip.text) if unit.kind != "markup"]
+        last_prose = max((i for i, unit in enumerate(units) if unit.kind in ("sentence", "item")), default=-1)
+        shown = [_shown(strip.text, units, index) for index in range(len(units))]
+        if last_prose < 0:
+            shown.append(f"\n\n{marker}")
+        else:
+            shown[last_prose] += f" {marker}"
+        paragraphs.append("".join(shown).strip())
     return "\n\n".join(paragraphs)
 
 
-def _shown(text: str) -> str:
-    """A source's own ``[3]`` would pass for a footnote of ours: outside code it is shown as ``(3)``."""
-    fenced = re.split(r"(^ *(?:`{3,}|~{3,})[\s\S]*?^ *(?:`{3,}|~{3,})\s*?$)", text, flags=re.MULTILINE)
-    return "".join(
-        part if index % 2 else _outside_code(part, lambda prose: _MARKER.sub(r"(\1)", prose))
-        for index, part in enumerate(fenced)
-    )
+def _shown(text: str, units: Sequence[Unit], index: int) -> str:
+    """A unit with the white space and list marker before it, as an answer shows it.
+
+    A source's own ``[3]`` would pass for a footnote of ours and is shown as ``(3)``; links of a
+    source lead nowhere from here, so only their words are kept.
+    """
+    unit = units[index]
+    lead = text[units[index - 1].end : unit.start] if index else text[: unit.start]
+    lead = "\n\n" if _MARKUP_BETWEEN.search(lead) else lead
+    words = text[unit.start : unit.end]
+    if unit.kind == "code":
+        return lead + words
+    return lead + _outside_code(_LINK.sub(r"\1", words), lambda prose: _MARKER.sub(r"(\1)", prose))
 
 
 def _renumbered(written: str, claim: Claim, numbers: tuple[int, ...]) -> str:

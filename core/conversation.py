@@ -117,6 +117,7 @@ class Proposal:
     query: str  #: exactly what would leave the machine
     reason: str  #: why the documents were not enough, for a person
     tried: tuple[str, ...]  #: queries already looked for, documents and web
+    wordings: tuple[str, ...] = ()  #: other queries to propose should this one not be enough, best first
     closest: tuple[Citation, ...] = ()
     attempt: int = 1  #: 1 for the first web search about this question
     verdict: Verdict | None = None  #: None while open

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.conversation import QUERY_LIMIT
 from core.evidence import Evidence, is_mixed, probability, relevance_of
-from core.policy import Policy
+from core.policy import Policy, WebQuery
 from core.reasoner import Plan, Route
 from core.state import Next, Work
 from core.text.terms import STOP_WORDS
@@ -55,15 +56,9 @@ def after_checking(
 ) -> Next:
     """After a draft was checked and its unsupported claims are known."""
     is_useless = bool(useful) and sum(useful) * 2 <= len(useful)
-    may_redraft = work.drafts <= policy.redrafts
     if policy.weights is None:
-        if work.failing and may_redraft:
-            return "generate"
-        if is_useless and policy.when_useless == "rewrite" and can_rewrite(work, policy):
-            return "regrade"
-        if not is_empty and not (is_useless and policy.when_useless != "answer"):
-            return "answer"
-        return "give_up" if policy.web_when == "routed" else "propose"
+        return _gate_after_checking(work, policy, is_useless=is_useless, is_empty=is_empty)
+    may_redraft = work.drafts <= policy.redrafts
     if work.failing and may_redraft and (is_empty or len(work.failing) > 1):
         return "generate"
     if is_empty:
@@ -91,23 +86,30 @@ def further_queries(work: Work) -> tuple[str, ...]:
     return tuple(q for q in dict.fromkeys((work.missing, *planned)) if q.strip() and _folded(q) not in tried)
 
 
-def next_web_query(work: Work, policy: Policy) -> str | None:
-    """The next query to propose; None when every wording was tried or attempts are used up."""
-    attempts = work.proposal.attempt if work.proposal else 0
-    if attempts >= policy.web_attempts:
-        return None
+def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
+    """Queries to propose, best first, without those already allowed; empty when attempts are used up."""
+    if work.proposal is None:
+        wordings, sent = _first_wordings(work, policy), set()
+    elif work.proposal.attempt >= policy.web_attempts:
+        return ()
+    else:
+        new = () if _folded(work.missing) in map(_folded, work.proposal.tried) else (work.missing,)
+        wordings, sent = (*new, *work.proposal.wordings), {_folded(work.proposal.query)}
+    lines = dict.fromkeys(" ".join(wording.split())[:QUERY_LIMIT] for wording in wordings if wording.strip())
+    distinct = {_folded(line): line for line in reversed(lines)}
+    return tuple(line for line in lines if _folded(line) not in sent and distinct[_folded(line)] == line)
+
+
+def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
     standalone = work.plan.standalone if work.plan else work.question
     planned = work.plan.web_query if work.plan else ""
     rewritten = (planned, work.missing, standalone, _telling_words(standalone))
-    wordings = {
+    wordings: dict[WebQuery, tuple[str, ...]] = {
         "rewritten": rewritten,
         "original": (work.question,),
         "original_first": (work.question, *rewritten),
-    }[policy.web_query]
-    tried = {_folded(query) for query in (work.proposal.tried if work.proposal else ())}
-    if work.proposal:
-        tried.add(_folded(work.proposal.query))
-    return next((" ".join(w.split()) for w in wordings if w.strip() and _folded(w) not in tried), None)
+    }
+    return wordings[policy.web_query]
 
 
 def _gate_after_looking(work: Work, policy: Policy) -> Next:
@@ -129,6 +131,16 @@ def _gate_after_looking(work: Work, policy: Policy) -> Next:
         return "generate" if share > 0 else "propose"
     if can_rewrite(work, policy):
         return "regrade"
+    return "give_up" if policy.web_when == "routed" else "propose"
+
+
+def _gate_after_checking(work: Work, policy: Policy, *, is_useless: bool, is_empty: bool) -> Next:
+    if work.failing and work.drafts <= policy.redrafts:
+        return "generate"
+    if is_useless and policy.when_useless == "rewrite" and can_rewrite(work, policy):
+        return "regrade"
+    if not is_empty and not (is_useless and policy.when_useless != "answer"):
+        return "answer"
     return "give_up" if policy.web_when == "routed" else "propose"
 
 

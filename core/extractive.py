@@ -21,12 +21,14 @@ from core.text.terms import STOP_WORDS, query_terms, term_weights, terms
 #: cosines of texts with a question, in order; None where there are no vectors
 Similarity = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
 
+SURVIVING = 2  # best-ranked passages that stay in whatever their words say
 QUOTES = 3  # at most this many quotes in one answer
 ENOUGH = 0.72  # a further quote must score this share of the best one
-EVIDENCE_PER_PASSAGE = 2  # sentences of one passage that may be quoted
+EVIDENCE_PER_PASSAGE = 3  # sentences of one passage that may be quoted
 MEANING_PASSAGES = 3  # best passages whose sentences are compared by meaning
 MEANING_SENTENCES = 40  # sentences compared by meaning for one question
 CORRECT, AMBIGUOUS = 0.55, 0.25  # share of the question's weight in a passage and its headings
+NEAR, RELATED = 0.6, 0.35  # cosine of a passage with the question that says the same
 
 _SMALL_TALK: tuple[tuple[re.Pattern[str], str], ...] = (
     (
@@ -39,8 +41,10 @@ _SMALL_TALK: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (
         re.compile(r"^\W*(?:who|what) are you\W*$|^\W*what can you do\W*$|^\W*help\W*$", re.IGNORECASE),
-        "I answer questions from your documents, with a footnote for every claim. When they are not enough, "
-        "I ask before I search the web.",
+        (
+            "I answer questions from your documents, with a footnote for every claim. When they are not enough, "
+            "I ask before I search the web."
+        ),
     ),
     (re.compile(r"^\W*(?:bye|goodbye|see you)\b[\w\s,]{0,20}\W*$", re.IGNORECASE), "Goodbye."),
 )  # fmt: skip
@@ -89,8 +93,11 @@ class ExtractiveReasoner:
         weights = _weights(ask, hits)
         scores = [_strip_score(ask, weights, strip) for strip in strips]
         order = sorted(range(len(strips)), key=lambda i: (-scores[i], strips[i].number))
-        chosen = [i for i in order if scores[i] >= ENOUGH * scores[order[0]]][:QUOTES]
-        quotes = tuple(strips[i].number for i in chosen if strips[i].text not in failing)
+        chosen = [
+            i for i in order if scores[i] >= ENOUGH * scores[order[0]] and strips[i].text not in failing
+        ][:QUOTES]
+        distinct = {" ".join(strips[i].text.split()): strips[i].number for i in reversed(chosen)}
+        quotes = tuple(strips[i].number for i in chosen if strips[i].number in distinct.values())
         return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes))
 
     async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
@@ -99,7 +106,8 @@ class ExtractiveReasoner:
             unsupported=tuple(n for n, s in enumerate(sentences, start=1) if not _is_held(s, strips))
         )
 
-    async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
+    async def check_usefulness(self, ask: Ask, text: str) -> bool | None:  # noqa: ARG002
+        """No verdict: whether quotes answer the question is what the library's confidence says."""
         return None
 
     async def _meaning(self, ask: Ask, passages: Sequence[Retrieved]) -> Mapping[tuple[int, int], float]:
@@ -149,9 +157,12 @@ def _grade(hit: Retrieved, index: int, weights: Mapping[str, float], ranked: Seq
     passage = hit.passage
     present = frozenset(terms(" ".join((passage.title, *passage.path, passage.text))))
     share = sum(w for term, w in weights.items() if term in present) / (sum(weights.values()) or 1.0)
-    relevance: Relevance = (
-        "correct" if share >= CORRECT else "ambiguous" if share >= AMBIGUOUS else "incorrect"
-    )
+    meaning = hit.dense or 0.0
+    relevance: Relevance = "incorrect"
+    if share >= CORRECT or meaning >= NEAR:
+        relevance = "correct"
+    elif share >= AMBIGUOUS or meaning >= RELATED or index < SURVIVING:
+        relevance = "ambiguous"
     best = max((c.score for c in ranked), default=0.0)
     evidence = [c.unit + 1 for c in ranked if c.passage == index and c.score >= ENOUGH * best][
         :EVIDENCE_PER_PASSAGE

@@ -24,8 +24,8 @@ from core.decisions import (
     after_looking,
     further_queries,
     needs_more_votes,
-    next_web_query,
     route_of,
+    web_wordings,
 )
 from core.errors import SearchTrouble
 from core.library.documents import Retrieval, Retrieved
@@ -193,7 +193,12 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     deps.report(Progress(stage="verifying"))
     claims = claims_of(draft.text)
     judged, useful = await _checked(
-        deps, _ask(state, work), work, draft, tuple(c.text for c in claims), strips
+        deps,
+        ask=_ask(state, work),
+        work=work,
+        draft=draft,
+        claims=tuple(c.text for c in claims),
+        strips=strips,
     )
     by_number = {strip.number: strip for strip in strips}
     bad = [
@@ -217,19 +222,20 @@ def after_verify(state: State) -> Literal["generate", "regrade", "propose", "giv
 async def propose(state: State, runtime: Runtime[Deps]) -> State:
     """Ask a person whether this exact query may go to the web; or say that there is nothing left to try."""
     deps, work = runtime.context, state["work"]
-    query = next_web_query(work, deps.policy) if deps.web else None
+    wordings = web_wordings(work, deps.policy) if deps.web else ()
     closest = endings.closest_of(work, deps.policy)
     work = replace(work, steps=(*work.steps, "propose"), next=None)
-    if query is None:
+    if not wordings:
         return endings.no_answer(
             state, work, closest, endings.nothing_left(work, has_web=deps.web is not None)
         )
     proposal = Proposal(
-        id=_proposal_id(state["turn"].id, query),
+        id=_proposal_id(state["turn"].id, wordings[0]),
         turn_id=state["turn"].id,
         question=work.question,
         asker=work.asker,
-        query=query,
+        query=wordings[0],
+        wordings=wordings[1:],
         reason=endings.why_not_enough(work, closest),
         tried=_tried_with(work),
         closest=closest,
@@ -271,7 +277,9 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     )
     grades = await _grade(deps, _ask(state, work), work.passages if deps.policy.grades_web else kept)
     work = _graded(replace(work, grades={}, sufficient=()), grades)
-    follows: Next = after_looking(work, deps.policy) if hits else "propose"
+    follows: Next = "propose"
+    if hits:
+        follows = after_looking(work, deps.policy) if deps.policy.grades_web else "generate"
     return _step("web_search", replace(work, next=follows))
 
 
@@ -281,7 +289,7 @@ def after_web(state: State) -> Literal["generate", "propose", "__end__"]:
     return "generate" if state["work"].next == "generate" else "propose"
 
 
-async def decline(state: State, runtime: Runtime[Deps]) -> State:
+async def decline(state: State) -> State:
     """A person said no: the closest passages, and nothing was sent."""
     work = replace(state["work"], steps=(*state["work"].steps, "decline"))
     closest = work.proposal.closest if work.proposal else ()
@@ -334,7 +342,7 @@ def _graded(work: Work, grades: Grades) -> Work:
 
 
 async def _checked(
-    deps: Deps, ask: Ask, work: Work, draft: Draft, claims: tuple[str, ...], strips: tuple[Strip, ...]
+    deps: Deps, *, ask: Ask, work: Work, draft: Draft, claims: tuple[str, ...], strips: tuple[Strip, ...]
 ) -> tuple[list[Grounded], list[bool]]:
     """Grounding and usefulness verdicts, all cast side by side; more of them where one may not decide."""
     if not draft.answers or not claims:

@@ -130,6 +130,18 @@ def _names(raw: str) -> tuple[str, ...]:
     return tuple(name for part in raw.split(",") if (name := part.strip()))
 
 
+def _hosts(raw: str) -> tuple[str, ...]:
+    from core.web.hosts import pattern
+
+    names = _names(raw)
+    for name in names:
+        try:
+            pattern(name)
+        except SettingsError as fault:
+            raise ValueError(f"holds “{name}”, which is not the name of a host") from fault
+    return names
+
+
 def _url(raw: str) -> str:
     if not raw.lower().startswith(("http://", "https://")):
         raise ValueError(f"must be an http or https address, not “{raw}”")
@@ -156,8 +168,8 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "searxng_url": _url,
     "web_approval": _one_of("asker", "anyone", "approvers", "never_ask"),
     "web_approvers": _names,
-    "web_trusted_hosts": _names,
-    "web_blocked_hosts": _names,
+    "web_trusted_hosts": _hosts,
+    "web_blocked_hosts": _hosts,
     "model_timeout": _seconds,
     "search_timeout": _seconds,
     "turn_timeout": _seconds,

@@ -92,7 +92,7 @@ def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[in
     if text[units[index].start : units[index].end].rstrip("*_` ").endswith(":"):
         last = _announced(units, index)
     first, last = max(0, first - around), min(len(units) - 1, last + around)
-    return {i for i in range(first, last + 1) if units[i].kind not in ("heading",) or first < i < last}
+    return {i for i in range(first, last + 1) if units[i].kind != "heading" or first < i < last}
 
 
 def _leans_back(text: str, unit: Unit) -> bool:

@@ -10,8 +10,8 @@ from core.library.documents import Retrieved
 from core.text.sentences import Unit, split_units
 from core.text.terms import terms
 
-HEADING_CREDIT = 0.35  # of a question term that stands in the headings above a sentence, not in it
-PASSAGE_CREDIT = 0.6  # how much the passage's own rank says about its sentences
+HEADING_CREDIT = 0.5  # of a question term that stands in the headings above a sentence, not in it
+PASSAGE_CREDIT = 1.2  # how much the passage's own rank says about its sentences
 MEANING_CREDIT = 0.8  # of the cosine between question and sentence
 CUE_CREDIT = 0.12  # for a sentence that holds the kind of thing asked for
 SHORT_SENTENCE = 4  # words; below it a sentence rarely says anything alone

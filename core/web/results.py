@@ -28,7 +28,10 @@ class Page:
 class SearchEngine(Protocol):
     """Asks a search engine. Raises SearchTrouble with a sentence when it fails."""
 
-    name: str  #: as people know it: "DuckDuckGo"
+    @property
+    def name(self) -> str:
+        """As people know it: "DuckDuckGo"."""
+        ...
 
     async def search(self, query: str, *, limit: int) -> tuple[Hit, ...]: ...
 

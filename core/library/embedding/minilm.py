@@ -1,0 +1,178 @@
+"""The network all-MiniLM-L6-v2 as Chroma publishes it, downloaded once and checked.
+
+Address, checksum and place are those of Chroma's own embedding function, so the two share
+one download. Only the file is Chroma's: its function pads every text to 256 tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+import tarfile
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.library.embedding.network import OnnxEmbedder
+from core.library.embedding.patience import patiently
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 4.0  # seconds without a byte before a download is given up; five with starting up
+
+
+class DownloadError(Exception):
+    """The text is a reason that completes "could not be downloaded: …"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """A network that is published as a packed folder."""
+
+    url: str
+    sha256: str  #: of the packed file, hexadecimal
+    packed: Path  #: where the packed file is kept
+    folder: Path  #: where it is unpacked, beside it; the folder's name is the one inside the archive
+
+    @property
+    def is_unpacked(self) -> bool:
+        return all((self.folder / file).is_file() for file in ("model.onnx", "tokenizer.json"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """Some bytes of a download."""
+
+    start: int  #: where they belong in the file
+    data: bytes  #: empty in the first piece, which only tells the size
+    total: int  #: bytes of the whole file, 0 when the server does not say
+
+
+def minilm(
+    *, announce: Callable[[str], None], progress: Callable[[int, int], None], patience: float = PATIENCE
+) -> OnnxEmbedder:
+    """The embedder over the downloaded network. Raises DownloadError."""
+    archive = published_by_chroma()
+    fetch(archive, announce=announce, progress=progress, patience=patience)
+    return OnnxEmbedder(archive.folder, name="minilm")
+
+
+def published_by_chroma() -> Archive:
+    from chromadb.utils.embedding_functions.onnx_mini_lm_l6_v2 import ONNXMiniLM_L6_V2 as Published
+
+    home = Path(Published.DOWNLOAD_PATH)
+    return Archive(
+        url=Published.MODEL_DOWNLOAD_URL,
+        sha256=Published._MODEL_SHA256,  # noqa: SLF001 - the checksum is published nowhere else
+        packed=home / Published.ARCHIVE_FILENAME,
+        folder=home / Published.EXTRACTED_FOLDER_NAME,
+    )
+
+
+def fetch(
+    archive: Archive,
+    *,
+    announce: Callable[[str], None],
+    progress: Callable[[int, int], None],
+    patience: float = PATIENCE,
+) -> None:
+    """Unpack the archive, downloading it first unless it is here. Raises DownloadError.
+
+    What is in place is whole: files arrive under other names and are renamed when checked.
+    """
+    if archive.is_unpacked:
+        return
+    from filelock import FileLock, Timeout
+
+    try:
+        archive.packed.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(archive.packed.with_name(archive.packed.name + ".lock"), blocking=False):
+            if not (archive.packed.is_file() and _sha256(archive.packed) == archive.sha256):
+                _download(archive, announce, progress, patience)
+            _unpack(archive)
+    except Timeout:
+        raise DownloadError("another process is downloading it") from None
+    except (OSError, tarfile.TarError) as trouble:
+        logger.warning("%s could not be put in place: %s", archive.packed, trouble)
+        raise DownloadError(f"{archive.packed.parent} cannot be written") from trouble
+
+
+def _download(
+    archive: Archive, announce: Callable[[str], None], progress: Callable[[int, int], None], patience: float
+) -> None:
+    """Put the checked file in place, going on from where an earlier try broke off."""
+    part = archive.packed.with_name(archive.packed.name + ".part")
+    while True:
+        resumed = part.is_file() and part.stat().st_size > 0
+        _receive(archive.url, part, announce, progress, patience)
+        if _sha256(part) == archive.sha256:
+            part.replace(archive.packed)
+            return
+        part.unlink()
+        if not resumed:  # two halves may not fit together; one whole that is wrong stays wrong
+            raise DownloadError("what arrived is not the file that was published")
+
+
+def _receive(
+    url: str,
+    part: Path,
+    announce: Callable[[str], None],
+    progress: Callable[[int, int], None],
+    patience: float,
+) -> None:
+    """Append what is missing of the file; what came stays when the connection breaks."""
+    import httpx
+
+    with part.open("ab") as file:
+        try:
+            for piece in patiently(_pieces(url, file.tell(), patience), patience):
+                if not piece.data:
+                    size = f"{piece.total / 1e6:.0f} MB, once" if piece.total else "once"
+                    announce(f"Downloading the embedding network all-MiniLM-L6-v2 ({size})…")
+                file.truncate(piece.start)
+                file.write(piece.data)
+                progress(piece.start + len(piece.data), piece.total)
+        except (TimeoutError, httpx.TimeoutException) as silence:
+            raise DownloadError(f"nothing came from the network for {patience:g} s") from silence
+        except httpx.HTTPStatusError as refusal:
+            raise DownloadError(f"the server answered {refusal.response.status_code}") from refusal
+        except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as trouble:
+            # The latter three: a proxy in the environment that cannot be used.
+            logger.warning("the download of %s broke off: %s", url, trouble)
+            raise DownloadError("there is no connection to the server") from trouble
+
+
+def _pieces(url: str, have: int, patience: float) -> Generator[_Piece, None, None]:
+    """The rest of a file of which ``have`` bytes are here, or all of it if the server cannot resume."""
+    import httpx
+
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    with httpx.stream("GET", url, headers=headers, timeout=patience, follow_redirects=True) as response:
+        if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # there is no more of it
+        response.raise_for_status()
+        start = have if response.status_code == httpx.codes.PARTIAL_CONTENT else 0
+        length = int(response.headers.get("Content-Length", 0))
+        total = start + length if length else 0
+        yield _Piece(start=start, data=b"", total=total)
+        for data in response.iter_raw():
+            yield _Piece(start=start, data=data, total=total)
+            start += len(data)
+
+
+def _unpack(archive: Archive) -> None:
+    unpacking = archive.folder.with_name(f"{archive.folder.name}.unpacking")
+    shutil.rmtree(unpacking, ignore_errors=True)
+    with tarfile.open(archive.packed, "r:gz") as tar:
+        tar.extractall(unpacking, filter="data")
+    shutil.rmtree(archive.folder, ignore_errors=True)
+    (unpacking / archive.folder.name).replace(archive.folder)
+    unpacking.rmdir()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

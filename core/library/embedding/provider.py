@@ -1,0 +1,160 @@
+"""Embeddings from a provider, through LangChain."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from core.errors import ModelTrouble, SettingsError
+from core.library.embedding.norm import l2_normalised
+from core.library.embedding.patience import within
+
+if TYPE_CHECKING:
+    import httpx
+    import numpy as np
+    from langchain_core.embeddings import Embeddings
+    from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
+
+BATCH = 100  # texts of one request, Gemini "batchEmbedContents"
+GEMINI_DIMENSION = (
+    768  # of 3072: Google's figures put it within .2 points of the whole (MTEB), at a quarter of the room
+)
+DOCUMENT_ATTEMPTS = 6  # about half a minute of pauses: quotas are counted by the minute
+QUERY_ATTEMPTS = 2  # somebody is waiting
+PAUSE = 1.0  # seconds before the second attempt; doubles each time
+PASSING = frozenset({408, 429})  # HTTP statuses of the 4xx range that another attempt may cure
+
+
+class ProviderEmbedder:
+    """An :class:`~core.library.embedding.Embedder` over a LangChain embedding model.
+
+    LangChain promises neither timeouts nor retries nor unit vectors, and Gemini's class has
+    none of them: they are added here. Raises ModelTrouble.
+    """
+
+    def __init__(self, name: str, model: Embeddings, *, timeout: float, pause: float = PAUSE) -> None:
+        self.name = name
+        self._model = model
+        self._timeout = timeout  # seconds of one attempt
+        self._pause = pause
+        self._dimension: int | None = None  # known once it has answered
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension or len(self.embed_query("dimension"))
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        rows = self._ask(lambda: [self._model.embed_query(text)], expected=1, attempts=QUERY_ATTEMPTS)
+        vector: NDArray[np.float32] = rows[0]
+        return vector
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        rows = [
+            self._ask(
+                partial(self._model.embed_documents, list(batch)),
+                expected=len(batch),
+                attempts=DOCUMENT_ATTEMPTS,
+            )
+            for batch in (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
+        ]
+        return np.concatenate(rows) if rows else np.empty((0, self.dimension), np.float32)
+
+    def _ask(
+        self, call: Callable[[], list[list[float]]], *, expected: int, attempts: int
+    ) -> NDArray[np.float32]:
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+        retrying = Retrying(
+            stop=stop_after_attempt(attempts),
+            wait=wait_exponential(multiplier=self._pause),
+            retry=retry_if_exception(_may_pass),
+            reraise=True,
+        )
+        try:
+            vectors = retrying(within, self._timeout, call)
+        except Exception as trouble:  # every provider has exceptions of its own
+            logger.warning("the embedding model %s failed: %s", self.name, trouble)
+            raise ModelTrouble(f"The embedding model {self.name} {self._describe(trouble)}.") from trouble
+        return self._checked(vectors, expected)
+
+    def _describe(self, trouble: Exception) -> str:
+        if isinstance(trouble, TimeoutError):
+            return f"did not answer within {self._timeout:g} s"
+        status = _status(trouble)
+        if status == 429:
+            return "is busy: its quota is used up for now"
+        if status is not None and 400 <= status < 500:
+            return "refused the request: check its name and its key"
+        return "could not be reached"
+
+    def _checked(self, vectors: list[list[float]], expected: int) -> NDArray[np.float32]:
+        import numpy as np
+
+        try:
+            rows = np.asarray(vectors, dtype=np.float32)
+        except (TypeError, ValueError):
+            rows = np.empty(0, np.float32)
+        if rows.ndim != 2 or len(rows) != expected or not np.isfinite(rows).all():
+            raise ModelTrouble(f"The embedding model {self.name} did not give one vector for each text.")
+        self._dimension = rows.shape[1]
+        return l2_normalised(rows)
+
+
+def connect(
+    name: str, *, google_api_key: str | None, google_base_url: str | None, timeout: float
+) -> ProviderEmbedder:
+    """The embedder that LangChain's ``provider:model`` names; SettingsError when it cannot be set up."""
+    from langchain.embeddings import init_embeddings
+
+    arguments: dict[str, Any] = {}
+    if name.startswith("google_genai:"):
+        if not google_api_key:
+            raise SettingsError(f"EMBEDDING_MODEL={name} needs GOOGLE_API_KEY.")
+        arguments = _gemini_arguments(google_api_key, google_base_url, timeout)
+    try:
+        model = init_embeddings(name, **arguments)
+    except ImportError as missing:
+        package = "langchain-" + name.partition(":")[0].replace("_", "-")
+        raise SettingsError(
+            f"EMBEDDING_MODEL={name} needs a package that is not installed, probably {package}."
+        ) from missing
+    except Exception as trouble:  # every provider has exceptions of its own
+        logger.warning("EMBEDDING_MODEL=%s: %s", name, trouble)
+        raise SettingsError(
+            f"EMBEDDING_MODEL={name} could not be set up: check the provider's name, the model's and the key."
+        ) from trouble
+    return ProviderEmbedder(name, model, timeout=timeout)
+
+
+def _gemini_arguments(api_key: str, base_url: str | None, timeout: float) -> dict[str, Any]:
+    def bound(request: httpx.Request) -> None:
+        # The client sends every request with its timeouts switched off, whatever it was built with.
+        request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), timeout)
+
+    return {
+        "google_api_key": api_key,
+        "base_url": base_url or None,
+        "output_dimensionality": GEMINI_DIMENSION,
+        "client_args": {"event_hooks": {"request": [bound]}},
+    }
+
+
+def _may_pass(trouble: BaseException) -> bool:
+    status = _status(trouble)
+    return status is None or status >= 500 or status in PASSING
+
+
+def _status(trouble: BaseException) -> int | None:
+    """The HTTP status that an exception, or the one it was raised from, carries."""
+    for error in (trouble, trouble.__cause__):
+        for attribute in ("status_code", "code"):
+            status = getattr(error, attribute, None)
+            if isinstance(status, int):
+                return status
+    return None

@@ -1,0 +1,178 @@
+"""Markdown: CommonMark with tables, and the directives of the usual site generators.
+
+The text stays the file itself. Every line that is not blank belongs to exactly one
+block; what no reader wants quoted (front matter, directives, comments, lone images,
+rules, link definitions) is "markup".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from core.library.documents import Block, BlockKind, Document
+from core.library.formats.lines import LINE_END, Source, Stretch
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+HEADING_LIMIT = 200  # characters; a longer one is a paragraph with a rule drawn right below it
+DIRECTIVE_LIMIT = 1_000  # characters of a line that is tried as a directive
+
+_FRONT_MATTER = re.compile(
+    r"""\A(---|\+\+\+)[ \t]*(?:\r\n?|\n)
+    (?=[ \t]*(?:\#|["'\w-]+[ \t]*[:=]))  # a key or a comment: else it is a rule
+    (.*?)^\1[ \t]*(?=[\r\n]|\Z)""",
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
+_TITLE_FIELD = re.compile(r"^title[ \t]*[:=][ \t]*(.+?)[ \t\r]*$", re.MULTILINE)
+
+_KINDS: dict[str, BlockKind] = {
+    "heading_open": "heading",
+    "paragraph_open": "prose",
+    "blockquote_open": "prose",
+    "list_item_open": "item",
+    "fence": "code",
+    "code_block": "code",
+    "table_open": "table",
+    "hr": "markup",
+    "html_block": "prose",
+}
+
+_DIRECTIVE = re.compile(
+    r"""
+      \{[*!%\#].*[*!%\#]\}                      # {* file *}, {! file !}, {% tag %}, {# comment #}
+    | \{\{[<%].*[>%]\}\}                        # {{< shortcode >}}
+    | \{/\*.*\*/\}                              # a comment of MDX
+    | (?:import|export)\ .*\ from\ ["'].*["'];? # imports of MDX
+    | /{3,}(?:\s.*)? | :{3,}.*                  # /// note | Title, ::: module.name
+    | (?:!!!|\?\?\?\+?)\ .* | ===[!+]?\ +".*"   # !!! note, ??? details, === "Tab"
+    | \[_{0,2}TOC_{0,2}\]
+    | (?:\[?!\[[^\]]*\]\([^)]*\)(?:\]\([^)]*\))?(?:\{[^}]*\})?\s*)+  # images and badges, nothing else
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_HAS_OPTIONS = re.compile(r"\s*(?::{3}|/{3})")  # indented lines right below are its options
+_HAS_BODY = re.compile(r"\s*(?:!!!|\?\?\?\+?|===[!+]?) ")  # indented paragraphs below are its text
+
+_UNSEEN_HTML = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^>]*(?:>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_HTML_KINDS: tuple[tuple[str, BlockKind], ...] = (("<pre", "code"), ("<table", "table"))
+
+_ADORNMENT = re.compile(r"([^\w\s])\1*")  # the line under a heading, and over it in reStructuredText
+_HASHES = re.compile(r"\A#{1,6}(?: |\Z)| #+\Z")
+_ATTRIBUTES = re.compile(r" ?\{:? ?[#.][^{}]*\}\Z")  # { #anchor }, {#anchor .class}, {: .class }
+_PERMALINK = re.compile(r"\[[¶#§🔗]?\]\(#[^)]*\)|[¶🔗]\Z")
+
+
+def parse(text: str) -> Document:
+    front = _FRONT_MATTER.match(text)
+    source = Source.of(text)
+    stretches = _stretches(source, front.end() if front else 0)
+    blocks = tuple(block for stretch in stretches if (block := source.block(stretch)))
+    return Document(title=_title(text, front, blocks), text=text, blocks=blocks)
+
+
+def heading_text(source: str) -> str:
+    """A heading as a reader sees it: no hashes or underline, anchor, permalink or inline markup."""
+    lines = [" ".join(line.split()) for line in LINE_END.split(source)]
+    line = " ".join(line for line in lines if len(lines) == 1 or not _ADORNMENT.fullmatch(line))
+    line = _HASHES.sub("", line[: 2 * HEADING_LIMIT])
+    line = _PERMALINK.sub("", _ATTRIBUTES.sub("", line).strip())
+    (inline,) = _parser(inline=True).parseInline(line)
+    return " ".join("".join(_visible(token) for token in inline.children or ()).split())
+
+
+def _visible(token: Token) -> str:
+    return token.content if token.type in {"text", "code_inline"} else ""
+
+
+@cache
+def _parser(*, inline: bool) -> MarkdownIt:
+    """Blocks need no inline rules, which cost ten times more than finding the blocks."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    if not inline:
+        parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _title(text: str, front: re.Match[str] | None, blocks: tuple[Block, ...]) -> str:
+    """The front matter's title, else the first heading of level 1, else nothing."""
+    if front and (field := _TITLE_FIELD.search(front[2])):
+        return field[1].strip("\"'")
+    first = next((block for block in blocks if block.level == 1), None)
+    return heading_text(text[first.start : first.end]) if first else ""
+
+
+def _stretches(source: Source, front_end: int) -> Iterator[Stretch]:
+    """Every line of the file once, in order."""
+    reached = sum(1 for start in source.starts[:-1] if start < front_end) if front_end else 0
+    if reached:
+        yield Stretch(0, reached, "markup")
+    body = source.text[source.starts[reached] :]
+    offset = reached
+    in_admonition = False
+    for token in _parser(inline=False).parse(body):
+        if token.map is None or not _is_top_level(token):
+            continue
+        first, last = (max(reached, offset + line) for line in token.map)
+        yield from _unclaimed(source, reached, first)
+        indented = token.type == "code_block"
+        for stretch in _of_token(source, token, first, last):
+            yield Stretch(stretch.first, stretch.last, "prose") if indented and in_admonition else stretch
+            opens = stretch.kind == "markup" and _HAS_BODY.match(source.line(stretch.last - 1))
+            in_admonition = bool(opens) or (in_admonition and indented)
+        reached = last
+    yield from _unclaimed(source, reached, len(source))
+
+
+def _is_top_level(token: Token) -> bool:
+    """Lists are seen as their items; what is inside an item or a quotation stays with it."""
+    return token.type in _KINDS and token.level == (1 if token.type == "list_item_open" else 0)
+
+
+def _of_token(source: Source, token: Token, first: int, last: int) -> Iterator[Stretch]:
+    kind = _KINDS[token.type]
+    if token.type == "paragraph_open":
+        yield from _without_directives(source, first, last)
+    elif token.type == "html_block":
+        yield Stretch(first, last, _html_kind(token.content))
+    elif kind == "heading" and len(source.lines(first, last)) <= HEADING_LIMIT:
+        yield Stretch(first, last, kind, level=int(token.tag[1:]))
+    else:
+        yield Stretch(first, last, "prose" if kind == "heading" else kind)
+
+
+def _without_directives(source: Source, first: int, last: int) -> Iterator[Stretch]:
+    """A paragraph, its directive lines apart from its text."""
+    kinds: list[BlockKind] = []
+    takes_options = False
+    for number in range(first, last):
+        line = source.line(number)
+        is_option = takes_options and line.startswith(("    ", "\t"))
+        is_directive = is_option or (len(line) <= DIRECTIVE_LIMIT and _DIRECTIVE.fullmatch(line.strip()))
+        takes_options = is_option or bool(is_directive and _HAS_OPTIONS.match(line))
+        kinds.append("markup" if is_directive else "prose")
+    for kind, run in groupby(range(first, last), key=lambda number: kinds[number - first]):
+        numbers = list(run)
+        yield Stretch(numbers[0], numbers[-1] + 1, kind)
+
+
+def _html_kind(html: str) -> BlockKind:
+    if not _UNSEEN_HTML.sub("", html).strip():
+        return "markup"
+    return next((kind for tag, kind in _HTML_KINDS if html.lstrip().lower().startswith(tag)), "prose")
+
+
+def _unclaimed(source: Source, first: int, last: int) -> Iterator[Stretch]:
+    """Lines the parser swallowed: link definitions, and footnotes of one word that look like them."""
+    for number in range(first, last):
+        is_footnote = source.line(number).lstrip().startswith("[^")
+        yield Stretch(number, number + 1, "prose" if is_footnote else "markup")

@@ -1,0 +1,89 @@
+"""Plain text, logs and reStructuredText: the file itself, in paragraphs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from core.library.documents import Document
+from core.library.formats.lines import Source, Stretch
+from core.library.formats.markdown import HEADING_LIMIT, heading_text
+
+# reStructuredText Markup Specification: "Sections", "Explicit Markup Blocks", "Field Lists".
+_ADORNMENT = re.compile(r"([=\-`:.'\"~^_*+#])\1{2,}")
+_EXPLICIT = re.compile(r"\.\. (?:_.*:.*|\|.*|\[.*\].*|[\w:+-]+::(?:\s+\S+)?)|:[\w -]+:.*")
+_CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code|code-block|sourcecode|parsed-literal)::")
+
+
+def parse(text: str) -> Document:
+    """Paragraphs are what stands between blank lines."""
+    source = Source.of(text)
+    return _document(source, (Stretch(first, last, "prose") for first, last in source.paragraphs()))
+
+
+def parse_log(text: str) -> Document:
+    """As code: a log is cut between lines, not between sentences."""
+    source = Source.of(text)
+    return _document(source, (Stretch(first, last, "code") for first, last in source.paragraphs()))
+
+
+def parse_rst(text: str) -> Document:
+    """reStructuredText with its sections, directives and literal blocks; the rest as paragraphs."""
+    source = Source.of(text)
+    document = _document(source, _rst_stretches(source))
+    first = next((block for block in document.blocks if block.level == 1), None)
+    title = heading_text(text[first.start : first.end]) if first else ""
+    return Document(title=title, text=text, blocks=document.blocks)
+
+
+def _document(source: Source, stretches: Iterator[Stretch]) -> Document:
+    blocks = tuple(block for stretch in stretches if (block := source.block(stretch)))
+    return Document(title="", text=source.text, blocks=blocks)
+
+
+@dataclass(slots=True)
+class _Levels:
+    """Section levels by the adornment that was seen first: reStructuredText has no fixed ones."""
+
+    seen: list[tuple[str, bool]] = field(default_factory=list)
+
+    def of(self, adornment: str, *, overlined: bool) -> int:
+        style = (adornment[0], overlined)
+        if style not in self.seen:
+            self.seen.append(style)
+        return min(self.seen.index(style) + 1, 6)
+
+
+def _rst_stretches(source: Source) -> Iterator[Stretch]:
+    levels = _Levels()
+    expects_code = False
+    for first, last in source.paragraphs():
+        heading = _rst_heading(source, first, last, levels)
+        if heading:
+            yield heading
+        start = heading.last if heading else first
+        lines = [source.line(number) for number in range(start, last)]
+        if not lines:
+            continue
+        indented = all(line[0].isspace() for line in lines)
+        explicit = all(
+            _EXPLICIT.fullmatch(line.strip()) or _ADORNMENT.fullmatch(line.strip()) for line in lines
+        )
+        code = expects_code and indented
+        yield Stretch(start, last, "code" if code else "markup" if explicit else "prose")
+        opens_code = _CODE_DIRECTIVE.match(lines[0]) if explicit else lines[-1].rstrip().endswith("::")
+        expects_code = code or bool(opens_code)
+
+
+def _rst_heading(source: Source, first: int, last: int, levels: _Levels) -> Stretch | None:
+    """A section title at the beginning of a paragraph, with its underline and overline."""
+    lines = [source.line(number).rstrip() for number in range(first, min(first + 3, last))]
+    overlined = len(lines) == 3 and lines[0] == lines[2]
+    title, *under = lines[1:] if overlined else lines[:2]
+    if not under or not _ADORNMENT.fullmatch(under[0]) or _ADORNMENT.fullmatch(title):
+        return None
+    if not 0 < len(title.strip()) <= min(len(under[0]), HEADING_LIMIT):
+        return None
+    level = levels.of(under[0], overlined=overlined)
+    return Stretch(first, first + len(lines if overlined else lines[:2]), "heading", level=level)

@@ -1,0 +1,129 @@
+"""Lines as they were printed on pages -> the paragraphs they were broken from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from core.library.documents import BlockKind
+from core.library.formats.assembly import Part
+
+RUNNING_HEAD_PAGES = 3  # a line at the edge of this many pages belongs to the paper, not to the text
+RUNNING_HEAD_SHARE = 0.1  # and of this share of all pages
+EDGE = 2  # lines at the top and at the bottom of a page that may be running heads
+FULL_LINE = 0.75  # of the usual width: a shorter line ends its paragraph, or is a line of its own
+SHORT_LINE = 20  # characters; shorter ones say nothing about the width
+
+_NUMBER = re.compile(r"\d+")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_BULLET = re.compile(r"[•‣◦▪●○■–*-]\s+")
+_ENUMERATION = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]\s+\S")
+_ENDS_SENTENCE = re.compile(r"""[.!?:;。！？]["'”’)\]]*$""")
+_BROKEN_WORD = re.compile(r"([^\W\d_]+)[-\u00ad\u2010]$")
+_BEGINNING = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of a page; an empty one stands between paragraphs."""
+
+    text: str
+    page: int  #: counts from 1
+    level: int = 0  #: of a heading, else 0
+
+
+def without_running_heads(pages: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The lines of each page, without headers, footers and page numbers.
+
+    Words at the top of the first page that have them stay: there they are the title.
+    """
+    counts = Counter(mask for lines in pages for mask in {_mask(line) for line in _edges(lines)})
+    enough = max(RUNNING_HEAD_PAGES, RUNNING_HEAD_SHARE * len(pages))
+    running = {mask for mask, count in counts.items() if count >= enough}
+    first = _stripped(pages[0], {mask for mask in running if not _WORD.search(mask)}) if pages else []
+    return [first, *(_stripped(lines, running) for lines in pages[1:])] if pages else []
+
+
+def _edges(lines: Sequence[str]) -> list[str]:
+    return [*lines[:EDGE], *lines[-EDGE:]]
+
+
+def _mask(line: str) -> str:
+    return _NUMBER.sub("#", " ".join(line.split()))
+
+
+def _stripped(lines: Sequence[str], running: set[str]) -> list[str]:
+    first, last = 0, len(lines)
+    while first < min(EDGE, last) and _mask(lines[first]) in running:
+        first += 1
+    while last > max(first, len(lines) - EDGE) and _mask(lines[last - 1]) in running:
+        last -= 1
+    return list(lines[first:last])
+
+
+def paragraphs(lines: Sequence[Line]) -> Iterator[Part]:
+    """Headings, items and paragraphs, each with the page it begins on.
+
+    A full line is joined to the next one, a word broken at its end mended; a short line
+    inside a paragraph (a table, a verse, code) stays a line.
+    """
+    words = _words(lines)
+    full = FULL_LINE * _usual_width(lines)
+    open_lines: list[Line] = []
+    for line in lines:
+        if open_lines and _begins_anew(open_lines[-1], line, full):
+            yield _part(open_lines, full, words)
+            open_lines = []
+        if line.text:
+            open_lines.append(line)
+    if open_lines:
+        yield _part(open_lines, full, words)
+
+
+def _words(lines: Sequence[Line]) -> frozenset[str]:
+    return frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
+
+
+def _usual_width(lines: Sequence[Line]) -> int:
+    """What four lines of five stay within."""
+    widths = sorted(len(line.text) for line in lines if len(line.text) >= SHORT_LINE)
+    return widths[len(widths) * 4 // 5] if widths else SHORT_LINE
+
+
+def _begins_anew(before: Line, line: Line, full: float) -> bool:
+    if not line.text or line.level or before.level or _kind(line) == "item":
+        return True
+    if line.page != before.page:
+        return bool(_ENDS_SENTENCE.search(before.text)) or not line.text[0].islower()
+    return len(before.text) < full and bool(_ENDS_SENTENCE.search(before.text))
+
+
+def _kind(line: Line) -> BlockKind:
+    if line.level:
+        return "heading"
+    return "item" if _BULLET.match(line.text) or _ENUMERATION.match(line.text) else "prose"
+
+
+def _part(lines: Sequence[Line], full: float, words: frozenset[str]) -> Part:
+    text = ""
+    for before, line in zip((None, *lines), lines, strict=False):
+        text = _joined(text, line.text, words, on_same_line=len(before.text) >= full) if before else line.text
+    first = lines[0]
+    kind = _kind(first)
+    if kind == "heading":
+        text = f"{'#' * first.level} {text}"
+    elif kind == "item":
+        text = _BULLET.sub("- ", text, count=1) if _BULLET.match(text) else text
+    return Part(kind=kind, text=text, level=first.level, page=first.page)
+
+
+def _joined(text: str, line: str, words: frozenset[str], *, on_same_line: bool) -> str:
+    broken = _BROKEN_WORD.search(text)
+    rest = _BEGINNING.match(line)
+    if not broken or not rest or not line[0].islower():
+        return f"{text} {line}" if on_same_line else f"{text}\n{line}"
+    one_word, compound = broken[1] + rest[0], f"{broken[1]}-{rest[0]}"
+    keeps_hyphen = compound.lower() in words and one_word.lower() not in words
+    return text[: broken.end(1)] + ("-" if keeps_hyphen else "") + line

@@ -1,0 +1,122 @@
+"""HTML files and fetched pages: the readable part, found by trafilatura, as Markdown."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from core.errors import DocumentError
+from core.library.documents import Document
+from core.library.encoding import decode
+from core.library.formats import markdown
+from core.library.formats.assembly import Part, assemble
+
+if TYPE_CHECKING:
+    from configparser import ConfigParser
+
+HTML_LIMIT = 8_000_000  # characters; trafilatura takes about half a second for a million
+FULL_PAGE = 250  # characters; with less, trafilatura has looked for an article where there is none
+
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?([\w-]+)|encoding=["']([\w-]+)["']""", re.IGNORECASE)
+_CHARSET_WITHIN = 2_048  # bytes; HTML Standard asks for it within 1,024
+
+_MAIN_PART = re.compile(r"""<(?:main|article)\b|\brole=["']?main\b""", re.IGNORECASE)
+_BODY = re.compile(r"<body\b[^>]*>", re.IGNORECASE)
+_TITLE = re.compile(r"<title\b[^>]*>([^<]*)", re.IGNORECASE)
+
+_INLINE_TAG = re.compile(r"(?<!\\)</?(?:sup|sub|u)>")
+_ESCAPE = re.compile(r"(`+).+?\1|\\([!-/:-@\[-`{-~])", re.DOTALL)  # code spans are matched to be left alone
+_PERMALINK = re.compile(r"[ \t]*[¶🔗]$")
+
+
+def parse(data: bytes | str, *, name: str, url: str | None = None) -> Document:
+    """The page's text under a heading; ``name`` is used where the page has no title."""
+    text = data if isinstance(data, str) else decode(data, suffix=".html", declared=_charset(data))
+    if len(text) > HTML_LIMIT:
+        raise DocumentError(f"is larger than {HTML_LIMIT // 1_000_000} MB, the most a web page may have")
+    extracted = markdown.parse(_readable(text, url))
+    title = extracted.title or _declared_title(text) or name
+    return assemble(_parts(extracted, title), title=title, url=url)
+
+
+def _charset(data: bytes) -> str | None:
+    match = _CHARSET.search(data[:_CHARSET_WITHIN])
+    return (match[1] or match[2]).decode("ascii", "ignore") if match else None
+
+
+def _declared_title(text: str) -> str:
+    match = _TITLE.search(text)
+    return " ".join(html.unescape(match[1]).split()) if match else ""
+
+
+def _readable(text: str, url: str | None) -> str:
+    """Markdown of the main part.
+
+    A page that names its main part is taken at its word. A stranger's page that does not is
+    left to trafilatura's search for an article. A file of ours that does not, or a page in
+    which no article was found, is one whole: searched, it would lose headings and tables.
+    """
+    opening = _BODY.search(text)
+    whole = f"<html><body><article>{text[opening.end() :] if opening else text}"
+    if _MAIN_PART.search(text):
+        attempts = ((text, True), (whole, True))
+    elif url:
+        attempts = ((text, False), (whole, True))
+    else:
+        attempts = ((whole, True), (text, False))
+    found = ""
+    for page, trusts_structure in attempts:
+        found = _extracted(page, url, trusts_structure=trusts_structure) or found
+        if found and (trusts_structure or len(found) >= FULL_PAGE):
+            return found
+    return found or _all_text(text)
+
+
+def _extracted(text: str, url: str | None, *, trusts_structure: bool) -> str | None:
+    import trafilatura
+
+    found: str | None = trafilatura.extract(
+        text,
+        url=url,
+        output_format="markdown",
+        include_comments=False,
+        favor_recall=True,
+        fast=trusts_structure,
+        config=_settings(trusts_structure=trusts_structure),
+    )
+    return found
+
+
+def _all_text(text: str) -> str:
+    """For pages in which no article was found at all, as in a fragment of a single paragraph."""
+    import trafilatura
+
+    return str(trafilatura.html2txt(f"<html><body>{text}</body></html>"))
+
+
+@cache
+def _settings(*, trusts_structure: bool) -> ConfigParser:
+    from copy import deepcopy
+
+    from trafilatura.settings import DEFAULT_CONFIG
+
+    settings = deepcopy(DEFAULT_CONFIG)
+    if trusts_structure:
+        settings["DEFAULT"]["MIN_EXTRACTED_SIZE"] = "0"  # short is not suspicious
+    return settings
+
+
+def _parts(extracted: Document, title: str) -> Iterator[Part]:
+    if title and extracted.blocks and extracted.blocks[0].kind != "heading":
+        yield Part(kind="heading", text=f"# {title}", level=1)
+    for block in extracted.blocks:
+        text = extracted.text[block.start : block.end]
+        yield Part(kind=block.kind, text=text if block.kind == "code" else _plain(text), level=block.level)
+
+
+def _plain(text: str) -> str:
+    """Without the escapes and tags that trafilatura writes, so that a quote reads as the page does."""
+    return _PERMALINK.sub("", _ESCAPE.sub(lambda match: match[2] or match[0], _INLINE_TAG.sub("", text)))

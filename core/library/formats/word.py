@@ -1,0 +1,196 @@
+"""Word documents (.docx): headings, paragraphs, lists and tables, in the order they are read."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core.errors import DocumentError
+from core.library.documents import Document
+from core.library.formats.assembly import Part, assemble
+
+UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
+RATIO_LIMIT = 200  # unpacked to packed bytes; text packs 5 to 30 times, deflate at most 1,032 times
+RATIO_FREE = 1_000_000  # bytes below which the ratio does not matter
+
+OLE_SIGNATURE = bytes.fromhex("D0CF11E0A1B11AE1")  # [MS-CFB]: older .doc files and encrypted .docx ones
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats a text box
+_SEEN_AS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_HEADING_NAME = re.compile(r"heading ([1-9])")
+_LIST_NAME = re.compile(r"list (?:bullet|number|paragraph)(?: ([1-9]))?")
+
+#: An lxml element: python-docx gives the tree, and its own classes leave out insertions and content controls.
+Element = Any
+
+
+def parse(data: bytes, *, name: str) -> Document:
+    """The document's text under a heading; ``name`` is used where it has no title."""
+    _refuse_bombs(data)
+    import docx
+
+    word = docx.Document(io.BytesIO(data))
+    parts = list(_nested(_parts(word.element.body, _roles(word.styles.element))))
+    declared = " ".join(word.core_properties.title.split())
+    if parts and parts[0].kind != "heading":
+        parts.insert(0, Part(kind="heading", text=f"# {declared or name}", level=1))
+    first = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
+    return assemble(parts, title=first or declared)
+
+
+def _refuse_bombs(data: bytes) -> None:
+    """By the sizes the archive declares; zipfile reads no more of a part than it declares."""
+    if data.startswith(OLE_SIGNATURE):
+        raise DocumentError("is encrypted, or an older .doc that was renamed")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+    except zipfile.BadZipFile as error:
+        raise DocumentError("is not a Word document though it is named .docx") from error
+    if sum(entry.file_size for entry in entries) > UNPACKED_LIMIT:
+        raise DocumentError(f"unpacks to more than {UNPACKED_LIMIT // 1_000_000} MB")
+    for entry in entries:
+        if entry.file_size > RATIO_FREE and entry.file_size > RATIO_LIMIT * entry.compress_size:
+            raise DocumentError("is packed more tightly than any document")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Role:
+    """What a paragraph style means for the outline."""
+
+    level: int | None = None  #: of a heading; 0 for "Title", which stands above "Heading 1"
+    depth: int | None = None  #: of a list item; 0 for the outermost list
+    is_contents: bool = False  #: a line of the table of contents
+
+
+def _roles(styles: Element) -> dict[str | None, _Role]:
+    """By style id; a style inherits from what it is based on."""
+    by_id = {style.get(f"{_W}styleId"): style for style in styles.findall(f"{_W}style")}
+    return {style_id: _role(list(_ancestry(style, by_id))) for style_id, style in by_id.items()}
+
+
+def _ancestry(style: Element, by_id: dict[str, Element]) -> Iterator[Element]:
+    seen: list[Element] = []
+    while style is not None and style not in seen:
+        seen.append(style)
+        yield style
+        style = by_id.get(_value(style.find(f"{_W}basedOn")) or "")
+
+
+def _role(ancestry: list[Element]) -> _Role:
+    names = [(_value(style.find(f"{_W}name")) or "").lower() for style in ancestry]
+    levels = (_style_level(name, style) for name, style in zip(names, ancestry, strict=True))
+    return _Role(
+        level=next((level for level in levels if level is not None), None),
+        depth=next((int(match[1] or 1) - 1 for name in names if (match := _LIST_NAME.fullmatch(name))), None),
+        is_contents=any(name.startswith("toc ") for name in names),
+    )
+
+
+def _style_level(name: str, style: Element) -> int | None:
+    """Built-in names are English in every language of Word; styles of one's own carry an outline level."""
+    if name == "title":
+        return 0
+    if match := _HEADING_NAME.fullmatch(name):
+        return int(match[1])
+    return _outline_level(style.find(f"{_W}pPr"))
+
+
+def _outline_level(properties: Element) -> int | None:
+    value = _value(properties.find(f"{_W}outlineLvl")) if properties is not None else None
+    return int(value) + 1 if value and int(value) < 9 else None  # 9 is body text: ECMA-376, 17.3.1.20
+
+
+def _value(element: Element) -> str | None:
+    return None if element is None else element.get(f"{_W}val")
+
+
+def _parts(body: Element, roles: dict[str | None, _Role]) -> Iterator[Part]:
+    for unseen in [*body.iter(_FALLBACK, f"{_W}moveFrom")]:
+        unseen.getparent().remove(unseen)
+    title_styles = {style_id for style_id, role in roles.items() if role.level == 0}
+    has_title = any(_value(style) in title_styles for style in body.iter(f"{_W}pStyle"))
+    for element in _in_order(body):
+        if element.tag == f"{_W}tbl":
+            yield from _table(element)
+        elif text := _text(element):
+            yield _paragraph(element, text, roles, below_title=has_title)
+
+
+def _in_order(container: Element) -> Iterator[Element]:
+    """Paragraphs and tables, those in content controls too."""
+    for child in container:
+        if child.tag in (f"{_W}p", f"{_W}tbl"):
+            yield child
+        elif child.tag in (f"{_W}sdt", f"{_W}sdtContent", f"{_W}ins"):
+            yield from _in_order(child)
+
+
+def _paragraph(element: Element, text: str, roles: dict[str | None, _Role], *, below_title: bool) -> Part:
+    properties = element.find(f"{_W}pPr")
+    style = properties.find(f"{_W}pStyle") if properties is not None else None
+    role = roles.get(_value(style), _Role())
+    level = role.level if role.level is not None else _outline_level(properties)
+    if role.is_contents:
+        return Part(kind="markup", text=text)
+    if level is not None:
+        depth = min(max(level + below_title, 1), 6)
+        return Part(kind="heading", text=f"{'#' * depth} {' '.join(text.split())}", level=depth)
+    numbering = properties.find(f"{_W}numPr") if properties is not None else None
+    own_depth = _value(numbering.find(f"{_W}ilvl")) if numbering is not None else None
+    item_depth = int(own_depth) if own_depth else role.depth
+    if item_depth is None:
+        return Part(kind="prose", text=text)
+    return Part(kind="item", text=f"{'  ' * item_depth}- {text}")
+
+
+def _nested(parts: Iterable[Part]) -> Iterator[Part]:
+    """Items of inner lists joined to the item they belong to."""
+    item: Part | None = None
+    for part in parts:
+        if item and part.kind == "item" and part.text.startswith(" "):
+            item = replace(item, text=f"{item.text}\n{part.text}")
+            continue
+        if item:
+            yield item
+        item = part if part.kind == "item" else None
+        if not item:
+            yield part
+    if item:
+        yield item
+
+
+def _text(element: Element) -> str:
+    """What a reader sees of a paragraph or cell: insertions and links, no deletions or field codes."""
+    seen: list[str] = []
+    for node in element.iter(f"{_W}t", f"{_W}p", *_SEEN_AS):
+        if node.tag == f"{_W}t":
+            seen.append(node.text or "")
+        elif node.tag == f"{_W}p":
+            seen.append("\n" if seen else "")  # a paragraph inside a cell or a text box
+        elif node.getparent().tag == f"{_W}r":  # elsewhere a tab is a tab stop
+            seen.append(_SEEN_AS[node.tag])
+    return "".join(seen).strip()
+
+
+def _table(table: Element) -> Iterator[Part]:
+    rows = [
+        [" ".join(_text(cell).split()).replace("|", "\\|") for cell in _within(row, f"{_W}tc", f"{_W}tr")]
+        for row in _within(table, f"{_W}tr", f"{_W}tbl")
+    ]
+    width = max(map(len, rows), default=0)
+    if width == 1:  # a frame around text
+        yield from (Part(kind="prose", text=cell) for (cell,) in filter(None, rows))
+    elif width:
+        head, *body = (f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows)
+        yield Part(kind="table", text="\n".join((head, "|" + " --- |" * width, *body)))
+
+
+def _within(owner: Element, tag: str, owner_tag: str) -> Iterator[Element]:
+    """The owner's rows or cells, not those of a table inside it."""
+    return (element for element in owner.iter(tag) if next(element.iterancestors(owner_tag)) is owner)

@@ -1,0 +1,1 @@
+"""What stands between the reasoner's steps and a chat model: providers, calls, faults and replies."""

@@ -1,0 +1,128 @@
+"""Why a call to a model gave nothing usable, and what may be done about it.
+
+Any LangChain provider may stand behind the model, each with exceptions of its own. They are
+told apart by what they have in common: an HTTP status somewhere in the chain of causes, a
+timeout, or a class from a transport package.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from core.errors import ModelTrouble
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What a person is told, and whether another try makes sense."""
+
+    sentence: str
+    again: bool = False  #: one more try may help
+    pause: float | None = None  #: seconds the provider asked to wait before it
+    complaint: str = ""  #: what to tell the model before it
+    lasting: bool = False  #: the model is left alone for the rest of the turn
+
+
+class CallFailed(ModelTrouble):
+    """One call failed; its fault says how."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.sentence)
+        self.fault = fault
+
+
+SILENT = Fault(sentence="The model did not answer in time.", lasting=True)
+BUSY = Fault(sentence="The model is busy.", again=True, lasting=True)
+UNREACHABLE = Fault(sentence="The model cannot be reached.", again=True, lasting=True)
+KEY_REFUSED = Fault(sentence="The model key was refused.", lasting=True)
+UNKNOWN = Fault(sentence="The model is not known to its provider.", lasting=True)
+REFUSED = Fault(sentence="The model refused this question.")
+UNREADABLE = Fault(sentence="The model's reply could not be read.", again=True)
+SPENT = Fault(sentence="The model calls of this question are used up.", lasting=True)
+
+OF_STATUS: Mapping[int, Fault] = {
+    400: REFUSED,
+    401: KEY_REFUSED,
+    403: KEY_REFUSED,
+    404: UNKNOWN,
+    408: BUSY,
+    413: REFUSED,
+    422: REFUSED,
+    429: BUSY,
+}
+BAD_KEY = "API_KEY_INVALID"  # Gemini answers a wrong key with status 400 and this reason
+
+TRANSPORTS = frozenset({"aiohttp", "grpc", "httpcore", "httpx", "httpx2", "requests", "urllib3"})
+"""Packages whose exceptions mean that the wire failed, whichever of them a provider's client uses."""
+
+_RETRY_DELAY = re.compile(r"""retryDelay['"]:\s*['"](\d{1,6}(?:\.\d{1,9})?)s""")  # google.rpc.RetryInfo
+
+
+def silent(seconds: float) -> Fault:
+    """No answer within this many seconds."""
+    return replace(SILENT, sentence=f"The model did not answer within {seconds:g} s.")
+
+
+def unreadable(complaint: str) -> Fault:
+    """A reply of the wrong shape; the complaint is told to the model."""
+    return replace(UNREADABLE, complaint=complaint)
+
+
+def diagnose(error: BaseException) -> Fault:
+    """The fault behind a foreign exception; nothing of its text is kept."""
+    chain = tuple(_causes(error))
+    status = next((found for link in chain if (found := _status(link)) is not None), None)
+    if status is not None:
+        return replace(_of_status(status, chain), pause=_asked_pause(chain))
+    if any(isinstance(link, TimeoutError) or "Timeout" in type(link).__name__ for link in chain):
+        return SILENT
+    if any(isinstance(link, OSError) or _package(link) in TRANSPORTS for link in chain):
+        return UNREACHABLE
+    return UNREADABLE
+
+
+def _of_status(status: int, chain: tuple[BaseException, ...]) -> Fault:
+    if status == 400 and any(BAD_KEY in str(link) for link in chain):
+        return KEY_REFUSED
+    if status >= 500:
+        return BUSY
+    return OF_STATUS.get(status, UNREADABLE)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status that an exception carries, under the names that providers give it.
+
+    A transport's own exception counts by its response alone: aiohttp gives status 400 to a reply cut short.
+    """
+    holder = getattr(error, "response", None) if _package(error) in TRANSPORTS else error
+    for name in ("status_code", "code"):
+        value = getattr(holder, name, None)
+        if isinstance(value, int) and 400 <= value <= 599:
+            return value
+    return None
+
+
+def _package(error: BaseException) -> str:
+    return type(error).__module__.partition(".")[0]
+
+
+def _asked_pause(chain: tuple[BaseException, ...]) -> float | None:
+    """Seconds from a Retry-After header or from Google's RetryInfo."""
+    for link in chain:
+        headers = getattr(getattr(link, "response", None), "headers", None)
+        after = headers.get("Retry-After") if isinstance(headers, Mapping) else None
+        if after and re.fullmatch(r"\d{1,6}", after):
+            return float(after)
+        if info := _RETRY_DELAY.search(str(link)):
+            return float(info.group(1))
+    return None

@@ -1,0 +1,77 @@
+"""Chat models by name: ``provider:model`` as LangChain knows it; a bare name is one of Google's."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from core.errors import SettingsError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+logger = logging.getLogger(__name__)
+
+GOOGLE = "google_genai"
+GOOGLE_URL = "https://generativelanguage.googleapis.com"
+REPLY_TOKENS = 8_192  # tokens of one reply, thinking included
+
+_GEMINI = re.compile(r"(?:models/)?gemini-(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How the operator lets us reach models. Providers other than Google read their own key."""
+
+    google_api_key: str = field(default="", repr=False)
+    google_url: str = ""  #: empty: Google's own
+    timeout: float = 60.0  #: seconds for one call
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Provider and model: of ``ollama:llama3:8b``, ``ollama`` and ``llama3:8b``."""
+    provider, colon, model = name.partition(":")
+    return (provider, model) if colon else (GOOGLE, name)
+
+
+def connect(setting: str, name: str, access: Access) -> BaseChatModel:
+    """The model that a setting names. SettingsError when its package, key or provider is missing."""
+    from langchain.chat_models import init_chat_model
+
+    provider, model = split_name(name)
+    if provider == GOOGLE and not access.google_api_key:
+        raise SettingsError(f"{setting}={name} needs GOOGLE_API_KEY.")
+    try:
+        connected: BaseChatModel = init_chat_model(
+            model, model_provider=provider, **_options(provider, model, access)
+        )
+    except ImportError as missing:
+        logger.debug("no package for %s: %s", provider, missing)
+        package = getattr(missing.__cause__, "name", None) or f"langchain-{provider}"
+        install = package.partition(".")[0].replace("_", "-")
+        raise SettingsError(f"{setting}={name} needs a package: pip install {install}.") from missing
+    except Exception as refused:  # the one boundary to whichever provider is named
+        logger.debug("%s was refused: %s", name, refused)
+        raise SettingsError(f"{setting}={name} cannot be used: check its provider and key.") from refused
+    return connected
+
+
+def _options(provider: str, model: str, access: Access) -> dict[str, Any]:
+    """Second tries and time are ours to count, and only verified text is shown, so nothing is streamed."""
+    options: dict[str, Any] = {
+        "timeout": access.timeout,
+        "max_retries": 0,
+        "max_tokens": REPLY_TOKENS,
+        "disable_streaming": True,
+    }
+    if provider == GOOGLE:
+        options["max_retries"] = 1  # Google counts the first try
+        options["api_key"] = access.google_api_key
+        # Named even where it is the default, so that no gateway in the environment takes its place.
+        options["base_url"] = access.google_url or GOOGLE_URL
+        found = _GEMINI.match(model)
+        if found and int(found.group(1)) >= 3:
+            options["thinking_level"] = "low"  # older models know a budget instead; none takes a temperature
+    return options

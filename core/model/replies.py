@@ -1,0 +1,152 @@
+"""The shapes that a chat model must reply in, and what is kept of such a reply.
+
+A model may return anything. Numbers that name nothing are dropped, texts are cut to a length
+and freed of characters that do not show, and a route that lacks its words becomes a search.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.conversation import QUERY_LIMIT, QUESTION_LIMIT
+from core.library.documents import Retrieved
+from core.model import faults
+from core.model.faults import CallFailed
+from core.model.plain import one_line
+from core.reasoner import Ask, Grade, Grades, Grounded, Plan, Relevance, Route
+from core.text.sentences import split_sentences
+
+QUERIES = 3  # further searches of one plan
+REPLY_LIMIT = 600  # characters of a conversational reply or of a question asked back
+OPTIONS = 4  # readings to choose from
+OPTION_LIMIT = 70  # characters; fits a button
+
+SPEAKING = frozenset({"none", "clarify"})
+"""Routes that are nothing without their words."""
+
+REFUSALS = frozenset(
+    # Gemini's finish reasons, then those of other providers, in capitals
+    (
+        "SAFETY",
+        "RECITATION",
+        "LANGUAGE",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "CONTENT_FILTER",
+        "REFUSAL",
+    )
+)
+CUT_OFF = frozenset({"MAX_TOKENS", "LENGTH"})
+
+
+class Reply(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class PlanReply(Reply):
+    """How to go about the question."""
+
+    route: Route
+    standalone: str = Field(description="the question, readable without the earlier exchanges")
+    queries: list[str] = Field(
+        description="up to three further searches, or the steps of a multi-hop question"
+    )
+    web_query: str = Field(description="what to type into a public search engine")
+    reply: str = Field(description="for none and clarify; otherwise empty")
+    options: list[str] = Field(description="for clarify; otherwise empty")
+
+
+class PassageReply(Reply):
+    """The verdict on one passage."""
+
+    passage: int = Field(description="its number")
+    relevance: Relevance
+    evidence: list[int] = Field(description="numbers of its sentences that state the answer or a part of it")
+
+
+class GradeReply(Reply):
+    """The verdict on all passages."""
+
+    passages: list[PassageReply]
+    sufficient: bool = Field(description="the evidence alone answers the question completely")
+    missing: str = Field(description="when not sufficient, what to look for next; otherwise empty")
+
+
+class GroundingReply(Reply):
+    """Which sentences the strips do not support."""
+
+    unsupported: list[int] = Field(description="numbers of the unsupported sentences")
+
+
+class UsefulnessReply(Reply):
+    """Whether the answer settles the question."""
+
+    useful: bool
+
+
+def check_ending(message: Any) -> None:
+    """Raises CallFailed for a reply that was refused or cut off: the client itself raises nothing."""
+    told = getattr(message, "response_metadata", None) or {}
+    ending = str(told.get("finish_reason") or told.get("stop_reason") or "").upper()
+    if ending in REFUSALS or (told.get("prompt_feedback") or {}).get("block_reason"):
+        raise CallFailed(faults.REFUSED)
+    if ending in CUT_OFF:
+        raise CallFailed(faults.unreadable("it was cut off because it was too long; be shorter."))
+
+
+def complaint(error: BaseException | None) -> str:
+    """What was wrong with a structured reply, for the model; nothing of the reply itself."""
+    link = error
+    while link is not None and not isinstance(link, ValidationError):
+        link = link.__cause__ or link.__context__
+    if link is None:
+        return "it was not a JSON object of the requested schema."
+    found = link.errors(include_url=False, include_input=False, include_context=False)[:3]
+    return "; ".join(f"{'.'.join(str(part) for part in e['loc'])[:60]}: {e['msg'][:80]}" for e in found) + "."
+
+
+def to_plan(reply: PlanReply, ask: Ask) -> Plan:
+    """A plan whose every field can be used as it stands."""
+    standalone = one_line(reply.standalone, QUESTION_LIMIT) or ask.question
+    words = one_line(reply.reply, REPLY_LIMIT)
+    options = _distinct(reply.options, OPTION_LIMIT)[:OPTIONS] if reply.route == "clarify" else ()
+    return Plan(
+        route="documents" if reply.route in SPEAKING and not words else reply.route,
+        standalone=standalone,
+        queries=_distinct(reply.queries, QUERY_LIMIT)[:QUERIES],
+        web_query=one_line(reply.web_query, QUERY_LIMIT) or one_line(standalone, QUERY_LIMIT),
+        reply=words if reply.route in SPEAKING else "",
+        options=options if words and len(options) > 1 else (),
+    )
+
+
+def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...]) -> Grades:
+    """Grades by passage id; of two verdicts on one passage the first counts."""
+    of: dict[str, Grade] = {}
+    for verdict in reply.passages:
+        if not 1 <= verdict.passage <= len(ordered):
+            continue
+        passage = ordered[verdict.passage - 1].passage
+        sentences = len(split_sentences(passage.text)) if verdict.relevance != "incorrect" else 0
+        evidence = _within(verdict.evidence, sentences)
+        of.setdefault(passage.id, Grade(relevance=verdict.relevance, evidence=evidence))
+    sufficient = reply.sufficient and any(grade.relevance != "incorrect" for grade in of.values())
+    missing = "" if sufficient else one_line(reply.missing, QUERY_LIMIT)
+    return Grades(of=of, sufficient=sufficient, missing=missing)
+
+
+def to_grounded(reply: GroundingReply, sentences: int) -> Grounded:
+    return Grounded(unsupported=_within(reply.unsupported, sentences))
+
+
+def _within(numbers: list[int], last: int) -> tuple[int, ...]:
+    """The numbers from 1 to ``last``, each once, in order."""
+    return tuple(sorted({number for number in numbers if 1 <= number <= last}))
+
+
+def _distinct(texts: list[str], limit: int) -> tuple[str, ...]:
+    cleaned = (one_line(text, limit) for text in texts[:20])
+    return tuple(dict.fromkeys(text for text in cleaned if text))

@@ -1,0 +1,214 @@
+"""Public pages and nothing else: the guard around every address that a stranger chose.
+
+A host is resolved once. Every address it resolves to must be public, and the connection
+goes to exactly the address that was judged, so a name that changes its mind in between
+(DNS rebinding) gains nothing. The same happens again at every redirect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from core.errors import FetchRefused, SearchTrouble
+from core.web.addresses import Address, is_public
+from core.web.asking import OK
+from core.web.body import ACCEPT_ENCODING, read_body
+from core.web.hosts import host_of, is_allowed, parse
+from core.web.pages import INGESTED_TYPES, READABLE_TYPES, Resource, page_of
+from core.web.results import Page
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+PORTS = frozenset({80, 443, 8080, 8443})  # where sites are served; others are often machines' own services
+REDIRECT_LIMIT = 5
+ADDRESSES_TRIED = 3  # of one host, in the resolver's order
+BODY_LIMIT = 2_000_000  # bytes, compressed and decompressed
+USER_AGENT = "Mozilla/5.0 (compatible; footnote)"  # the form in which sites expect an honest robot
+CONNECT_LIMIT = 5.0  # seconds for one address, its TLS handshake included
+
+logger = logging.getLogger(__name__)
+
+
+async def resolve_host(host: str, port: int) -> list[str]:
+    """The IP addresses of a host, in the system's order of preference; OSError when there are none."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+@cache
+def default_tls() -> ssl.SSLContext:
+    """Verifies against certifi's roots, or the operator's own (``SSL_CERT_FILE``)."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedFetcher:
+    """Fetches what is public, readable, small and quick.
+
+    It keeps no cookies, sends no credentials and knows no proxy: it uses httpx's transport
+    without the client that would bring them.
+    """
+
+    timeout: float = 20.0  #: seconds from the first look-up to the last byte, redirects included
+    body_limit: int = BODY_LIMIT  #: bytes
+    ports: frozenset[int] = PORTS
+    trusted: tuple[str, ...] = ()  #: hosts; when set, a redirect may lead nowhere else
+    blocked: tuple[str, ...] = ()  #: hosts never visited
+    resolve: Callable[[str, int], Awaitable[list[str]]] = resolve_host
+    is_public: Callable[[Address], bool] = is_public
+    tls: ssl.SSLContext | None = None  #: None: default_tls()
+
+    async def fetch(self, url: str) -> Page:
+        async with self._bounded(url):
+            resource = await self._follow(url, READABLE_TYPES)
+            return await asyncio.to_thread(page_of, resource)
+
+    async def get_public(self, url: str, *, accept: frozenset[str] = INGESTED_TYPES) -> Resource:
+        """The bytes behind a URL. FetchRefused for what must not be visited, SearchTrouble for what failed."""
+        async with self._bounded(url):
+            return await self._follow(url, accept)
+
+    @asynccontextmanager
+    async def _bounded(self, url: str) -> AsyncIterator[None]:
+        import httpx
+
+        try:
+            async with asyncio.timeout(self.timeout):
+                yield
+        except TimeoutError:
+            raise SearchTrouble(f"{host_of(url)} was too slow (more than {self.timeout:g} s).") from None
+        except httpx.HTTPError as trouble:
+            logger.info("%s: %r", host_of(url), trouble)
+            raise SearchTrouble(f"{host_of(url)} broke the connection off.") from None
+
+    async def _follow(self, url: str, accept: frozenset[str]) -> Resource:
+        import httpx
+
+        for _ in range(REDIRECT_LIMIT + 1):
+            target = visitable(url, ports=self.ports, trusted=self.trusted, blocked=self.blocked)
+            addresses = await self._addresses(target)
+            async with httpx.AsyncHTTPTransport(
+                verify=self.tls or default_tls(), trust_env=False
+            ) as transport:
+                response = await self._open(transport, target, addresses)
+                try:
+                    if not response.has_redirect_location:
+                        return await self._resource(response, target, accept)
+                    url = redirect_target(target, response.headers["location"])
+                finally:
+                    await response.aclose()
+        raise SearchTrouble(f"{host_of(url)} redirects more than {REDIRECT_LIMIT} times.")
+
+    async def _addresses(self, target: httpx.URL) -> list[Address]:
+        host = ascii_host(target)
+        try:
+            spelled = await self.resolve(host, port_of(target))
+        except (OSError, UnicodeError):
+            spelled = []
+        if not spelled:
+            raise SearchTrouble(f"{host} could not be found.")
+        addresses = [ip_address(each) for each in dict.fromkeys(spelled)]
+        if not all(map(self.is_public, addresses)):
+            raise FetchRefused(f"{host} is not a public address, so it is not visited.")
+        return addresses[:ADDRESSES_TRIED]
+
+    async def _open(
+        self, transport: httpx.AsyncHTTPTransport, target: httpx.URL, addresses: list[Address]
+    ) -> httpx.Response:
+        import httpx
+
+        for address in addresses:
+            try:
+                return await transport.handle_async_request(pinned(target, address))
+            except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
+                logger.info("%s at %s: %r", ascii_host(target), address, trouble)
+        raise SearchTrouble(f"{ascii_host(target)} could not be reached.")
+
+    async def _resource(
+        self, response: httpx.Response, target: httpx.URL, accept: frozenset[str]
+    ) -> Resource:
+        if response.status_code != OK:
+            raise SearchTrouble(f"{ascii_host(target)} answered HTTP {response.status_code}.")
+        content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if content_type not in accept:
+            raise SearchTrouble(f"{ascii_host(target)} sent something that is not a page of text.")
+        return Resource(
+            url=str(target),
+            content_type=content_type,
+            data=await read_body(response, sender=ascii_host(target), limit=self.body_limit),
+            charset=response.charset_encoding,
+        )
+
+
+def visitable(
+    url: str, *, ports: frozenset[int] = PORTS, trusted: tuple[str, ...] = (), blocked: tuple[str, ...] = ()
+) -> httpx.URL:
+    """The URL in its canonical spelling, or FetchRefused. Where its host leads is judged later."""
+    parsed = parse(url)
+    if parsed.scheme not in DEFAULT_PORTS:
+        raise FetchRefused("Only addresses that start with http:// or https:// are visited.")
+    if parsed.userinfo:
+        raise FetchRefused("An address with a user name in it is not visited.")
+    host = host_of(url)
+    if not host:
+        raise FetchRefused("This is not a web address.")
+    if port_of(parsed) not in ports:
+        raise FetchRefused(f"Port {port_of(parsed)} of {host} is not one that web pages are served from.")
+    if not is_allowed(url, trusted=trusted, blocked=blocked):
+        raise FetchRefused(f"{host} is not among the hosts that may be visited.")
+    return parsed.copy_with(host=host, fragment=None)
+
+
+def port_of(url: httpx.URL) -> int:
+    return DEFAULT_PORTS[url.scheme] if url.port is None else url.port
+
+
+def ascii_host(url: httpx.URL) -> str:
+    """The host as it goes over the wire: punycode, IPv6 without brackets."""
+    return url.raw_host.decode("ascii")
+
+
+def redirect_target(target: httpx.URL, location: str) -> str:
+    """Where a redirect leads; FetchRefused when it is no address."""
+    import httpx
+
+    try:
+        return str(target.join(location))
+    except (httpx.InvalidURL, ValueError):
+        raise FetchRefused(
+            f"{ascii_host(target)} redirects to something that is not a web address."
+        ) from None
+
+
+def pinned(target: httpx.URL, address: Address) -> httpx.Request:
+    """The request for the target, sent to this very address.
+
+    The host's name stays in the Host header, in TLS's SNI and in the check of the certificate.
+    """
+    import httpx
+
+    return httpx.Request(
+        "GET",
+        target.copy_with(host=str(address)),
+        headers={
+            "Host": target.netloc.decode("ascii"),
+            "User-Agent": USER_AGENT,
+            "Accept": ", ".join(sorted(INGESTED_TYPES)),
+            "Accept-Encoding": ACCEPT_ENCODING,
+        },
+        extensions={"timeout": {"connect": CONNECT_LIMIT}, "sni_hostname": ascii_host(target)},
+    )

@@ -1,0 +1,92 @@
+"""From an allowed query to passages: one per hit, with its page read where that works."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.conversation import Progress
+from core.errors import FetchRefused, SearchTrouble
+from core.library.chunk import Piece, cut
+from core.library.documents import Passage, Retrieved
+from core.library.formats import markdown
+from core.text.terms import query_terms, term_weights, terms
+from core.web.hosts import filter_hits, host_of
+from core.web.results import Hit, Page, PageFetcher, SearchEngine
+
+HITS = 6  # results read for one search
+PAGES = 3  # of them, the best, whose pages are fetched
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebResearch:
+    """A search engine and a page fetcher under the operator's host rules."""
+
+    engine: SearchEngine
+    fetcher: PageFetcher
+    trusted: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.engine.name
+
+    async def find(
+        self, query: str, question: str, report: Callable[[Progress], None]
+    ) -> tuple[Retrieved, ...]:
+        """One passage per hit, best first. Raises SearchTrouble when the search itself fails."""
+        found = await self.engine.search(query, limit=HITS * 2)
+        hits = filter_hits(found, trusted=self.trusted, blocked=self.blocked)[:HITS]
+        report(Progress(stage="fetching", count=min(len(hits), PAGES)))
+        pages = await asyncio.gather(*(self._page(hit) for hit in hits[:PAGES]))
+        texts = [*pages, *([None] * (len(hits) - len(pages)))]
+        passages = [
+            _passage(i, hit, page, question) for i, (hit, page) in enumerate(zip(hits, texts, strict=True))
+        ]
+        return tuple(
+            Retrieved(passage=passage, score=1 - index / (2 * len(passages)))
+            for index, passage in enumerate(passages)
+        )
+
+    async def _page(self, hit: Hit) -> Page | None:
+        """The hit's page; None when it cannot be read, and the snippet has to do."""
+        try:
+            return await self.fetcher.fetch(hit.url)
+        except (FetchRefused, SearchTrouble) as reason:
+            logger.info("page of %s not read: %s", host_of(hit.url), reason)
+            return None
+
+
+def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:
+    text, start = hit.snippet, 0
+    path: tuple[str, ...] = ()
+    if page is not None and (piece := best_stretch(page, f"{question} {hit.snippet}")):
+        text, start, path = piece.text, piece.start, piece.path
+    return Passage(
+        id=f"web{index + 1}",
+        collection="",
+        source=hit.url,
+        title=hit.title or host_of(hit.url),
+        path=path,
+        location=host_of(hit.url),
+        text=text,
+        start=start,
+        end=start + len(text),
+        url=hit.url,
+        origin="web",
+        published=hit.published,
+    )
+
+
+def best_stretch(page: Page, wanted: str) -> Piece | None:
+    """The piece of a page that covers most of what is wanted; None for a page that says nothing."""
+    pieces = cut(markdown.parse(page.text))
+    words = query_terms(wanted)
+    present = [frozenset(terms(" ".join((*piece.path, piece.text)))) for piece in pieces]
+    weights = term_weights(words, {w: sum(w in found for found in present) for w in words}, len(pieces))
+    covered = [sum(weight for word, weight in weights.items() if word in found) for found in present]
+    return pieces[covered.index(max(covered))] if pieces else None

@@ -1,0 +1,400 @@
+"""A local server that speaks Gemini's protocol, so that the real client can be tested against it.
+
+It checks every request as strictly as the real service would, recognises which of our steps is
+asking by the reply schema, and answers sensibly unless told otherwise::
+
+    async with FakeGemini() as gemini:
+        gemini.queue("grade", Status(500), {"passages": [], "sufficient": False, "missing": ""})
+        ...ask through gemini.base_url with gemini.api_key...
+        assert gemini.steps == ["grade", "grade"] and not gemini.rejected
+
+``in_thread`` runs one beside a test that itself starts processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import math
+import re
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+from aiohttp import web
+
+Step = Literal["plan", "grade", "write", "grounding", "usefulness"]
+
+STEP_OF_PROPERTY: dict[str, Step] = {
+    "route": "plan",
+    "sufficient": "grade",
+    "unsupported": "grounding",
+    "useful": "usefulness",
+}
+GENERATION_CONFIG = {
+    "candidateCount", "maxOutputTokens", "responseJsonSchema", "responseMimeType", "responseSchema",
+    "stopSequences", "temperature", "thinkingConfig", "topK", "topP",
+}  # fmt: skip
+EMBEDDING_SIZE = 768  # numbers of one vector, unless the request asks for another size
+
+_PATH = re.compile(r"/v1(?:beta)?/models/(?P<model>[a-z0-9.-]+):(?P<method>\w+)")
+_BLOCK = re.compile(r"<<([0-9a-f]{12}) (?P<label>[^>\n]+)>>\n(?P<text>.*?)\n<<\1 end>>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Status:
+    """An error reply, with Google's error body."""
+
+    code: int
+    retry_delay: str = ""  #: as in google.rpc.RetryInfo: "2s"
+    retry_after: str = ""  #: the HTTP header
+    reason: str = ""  #: as in google.rpc.ErrorInfo: "API_KEY_INVALID"
+
+
+@dataclass(frozen=True)
+class Finish:
+    """A reply that ended for another reason than being done."""
+
+    reason: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """The prompt was blocked: no candidate, only feedback."""
+
+    reason: str = "SAFETY"
+
+
+@dataclass(frozen=True)
+class Body:
+    """A reply of status 200 with any body."""
+
+    text: str
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True)
+class Hang:
+    """No reply until the test releases it (``gemini.released``)."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The connection breaks in the middle of the reply, or before it."""
+
+    before_headers: bool = False
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The default reply, once so many calls have arrived in all: calls that do not run side by side hang."""
+
+    calls: int
+
+
+Answer = dict[str, Any] | str | Status | Finish | Blocked | Body | Hang | Cut | Joined
+
+
+@dataclass
+class Call:
+    """One request as the server saw it."""
+
+    step: Step
+    model: str
+    body: dict[str, Any]
+    started: float  #: monotonic seconds
+    ended: float = math.inf
+
+    @property
+    def system(self) -> str:
+        return "\n".join(part["text"] for part in self.body["systemInstruction"]["parts"])
+
+    @property
+    def prompt(self) -> str:
+        return "\n".join(part["text"] for content in self.body["contents"] for part in content["parts"])
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.body.get("generationConfig", {})
+
+    def blocks(self, label: str) -> list[str]:
+        """The quoted texts whose label begins so, in order."""
+        return [
+            found["text"] for found in _BLOCK.finditer(self.prompt) if found["label"].split(" ")[0] == label
+        ]
+
+
+@dataclass
+class FakeGemini:
+    """Calls, faults and counts of one test."""
+
+    reply: Callable[[Step, Call], Answer | None] = lambda _step, _call: None  #: None: the default reply
+    api_key: str = "test-key"
+    latency: float = 0.0  #: seconds that a reply takes, so that calls can overlap
+    calls: list[Call] = field(default_factory=list)
+    embedded: list[str] = field(default_factory=list)  #: every text that was embedded
+    rejected: list[str] = field(default_factory=list)  #: why requests were not well formed
+    base_url: str = ""
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._queued: dict[str, deque[Answer]] = defaultdict(deque)
+        self._arrived = asyncio.Condition()
+
+    def queue(self, step: Step, *answers: Answer) -> None:
+        """The next answers to a step; after them the default ones again."""
+        self._queued[step].extend(answers)
+
+    @property
+    def steps(self) -> list[Step]:
+        return [call.step for call in self.calls]
+
+    @property
+    def round_trips(self) -> int:
+        """The longest chain of calls of which each began after the one before had ended."""
+        longest: list[tuple[float, int]] = []
+        for call in sorted(self.calls, key=lambda call: call.started):
+            before = max((length for ended, length in longest if ended <= call.started), default=0)
+            longest.append((call.ended, before + 1))
+        return max((length for _, length in longest), default=0)
+
+    async def until_calls(self, count: int) -> None:
+        """Returns when so many calls have arrived."""
+        async with self._arrived:
+            await self._arrived.wait_for(lambda: len(self.calls) >= count)
+
+    async def __aenter__(self) -> Self:
+        app = web.Application(client_max_size=64 * 1024**2)
+        app.router.add_post("/{path:.*}", self._serve)
+        # A client that goes away ends its call: round trips are counted from what was seen here.
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.base_url = f"http://{host}:{port}"
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        self.released.set()
+        await self._runner.cleanup()
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        found = _PATH.fullmatch(request.path)
+        methods = {
+            "generateContent": self._generate,
+            "streamGenerateContent": self._generate,
+            "embedContent": self._embed_one,
+            "batchEmbedContents": self._embed_many,
+        }
+        if found is None or found["method"] not in methods:
+            return self._reject(f"no such method: {request.path}", 404)
+        if request.headers.get("x-goog-api-key") != self.api_key:
+            return self._reject("API key not valid.", 400, reason="API_KEY_INVALID")
+        return await methods[found["method"]](request, found["model"], await request.json())
+
+    async def _generate(self, request: web.Request, model: str, body: dict[str, Any]) -> web.StreamResponse:
+        faults = faults_of(model, body)
+        if faults:
+            return self._reject("; ".join(faults), 400)
+        call = Call(step=step_of(body), model=model, body=body, started=time.monotonic())
+        self.calls.append(call)
+        async with self._arrived:
+            self._arrived.notify_all()
+        queued = self._queued[call.step]
+        answer = queued.popleft() if queued else self.reply(call.step, call)
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.released.wait(), self.latency)
+            return await self._answer(request, call, default_reply(call) if answer is None else answer)
+        finally:
+            call.ended = time.monotonic()
+
+    async def _answer(self, request: web.Request, call: Call, answer: Answer) -> web.StreamResponse:
+        if isinstance(answer, Hang):
+            await self.released.wait()
+            answer = Status(503)
+        if isinstance(answer, Joined):
+            await self.until_calls(answer.calls)
+            answer = default_reply(call)
+        match answer:
+            case Status():
+                return _error(answer)
+            case Body():
+                return web.Response(text=answer.text, content_type=answer.content_type)
+            case Cut():
+                return await _cut(request, answer)
+        is_streamed = request.path.endswith(":streamGenerateContent")
+        return await _send(request, _chunks(call, answer, is_streamed=is_streamed))
+
+    async def _embed_one(
+        self, _request: web.Request, _model: str, body: dict[str, Any]
+    ) -> web.StreamResponse:
+        return web.json_response({"embedding": {"values": self._embed(body)}})
+
+    async def _embed_many(
+        self, _request: web.Request, model: str, body: dict[str, Any]
+    ) -> web.StreamResponse:
+        requests = body.get("requests") or []
+        if not 1 <= len(requests) <= 100:
+            return self._reject("a batch holds 1 to 100 texts", 400)
+        if any(one.get("model") != f"models/{model}" for one in requests):
+            return self._reject("a batch is for one model", 400)
+        return web.json_response({"embeddings": [{"values": self._embed(one)} for one in requests]})
+
+    def _embed(self, body: dict[str, Any]) -> list[float]:
+        text = " ".join(part["text"] for part in body["content"]["parts"])
+        self.embedded.append(text)
+        return embedding(text, body.get("outputDimensionality") or EMBEDDING_SIZE)
+
+    def _reject(self, why: str, code: int, reason: str = "") -> web.Response:
+        self.rejected.append(why)
+        return _error(Status(code, reason=reason), why)
+
+
+@contextlib.contextmanager
+def in_thread(gemini: FakeGemini) -> Iterator[FakeGemini]:
+    """The server on a loop of its own, for tests that wait for a process."""
+    ready, done = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        async with gemini:
+            ready.set()
+            await asyncio.to_thread(done.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(10), "the server did not start"
+        yield gemini
+    finally:
+        done.set()
+        thread.join()
+
+
+def faults_of(model: str, body: dict[str, Any]) -> list[str]:
+    """Why the real service would refuse this request."""
+    contents, config = body.get("contents"), body.get("generationConfig", {})
+    schema = config.get("responseJsonSchema", config.get("responseSchema"))
+    parts = [part for content in contents or [] for part in content.get("parts", [{}])]
+    checks = (
+        (bool(contents), "contents are empty"),
+        (
+            set(body) <= {"contents", "systemInstruction", "generationConfig", "safetySettings"},
+            f"fields {set(body)}",
+        ),
+        (set(config) <= GENERATION_CONFIG, f"generationConfig {set(config) - GENERATION_CONFIG}"),
+        (all(content.get("role") in ("user", "model") for content in contents or []), "a role is unknown"),
+        (bool(contents) and contents[-1].get("role") == "user", "the last content is not the user's"),
+        (all(isinstance(part.get("text"), str) and part["text"] for part in parts), "a part has no text"),
+        (schema is None or schema.get("type") == "object", "the schema is not of an object"),
+        (schema is None or config.get("responseMimeType") == "application/json", "a schema needs JSON"),
+        ("gemini-3" not in model or not {"temperature", "topK", "topP"} & set(config), "sampling is fixed"),
+        ("gemini-3" not in model or "thinking_budget" not in config.get("thinkingConfig", {}), "no budgets"),
+    )
+    return [fault for is_met, fault in checks if not is_met]
+
+
+def step_of(body: dict[str, Any]) -> Step:
+    config = body.get("generationConfig", {})
+    schema = config.get("responseJsonSchema", config.get("responseSchema")) or {}
+    known = (STEP_OF_PROPERTY[name] for name in schema.get("properties", {}) if name in STEP_OF_PROPERTY)
+    return next(known, "write")
+
+
+def default_reply(call: Call) -> Answer:
+    """What a well-meaning model would say: every passage helps, and the first strip answers."""
+    question = (call.blocks("question") or [""])[0]
+    if call.step == "plan":
+        return {
+            "route": "documents", "standalone": question, "queries": [], "web_query": question[:400],
+            "reply": "", "options": [],
+        }  # fmt: skip
+    if call.step == "grade":
+        numbers = range(1, len(call.blocks("passage")) + 1)
+        verdicts = [{"passage": number, "relevance": "correct", "evidence": [1]} for number in numbers]
+        return {"passages": verdicts, "sufficient": True, "missing": ""}
+    if call.step == "grounding":
+        return {"unsupported": []}
+    if call.step == "usefulness":
+        return {"useful": True}
+    strips = call.blocks("strip")
+    if not strips:
+        return "NO_ANSWER"
+    _source, _, text = strips[0].partition("\n")
+    first, *_ = re.split(r"(?<=[.!?])\s", text.strip())
+    return f"{first} [1]"
+
+
+def embedding(text: str, size: int) -> list[float]:
+    """A vector in which texts that share words lie close: each word adds to a few of the numbers."""
+    vector = [0.0] * size
+    for word in re.findall(r"\w+", text.lower()):
+        for index in hashlib.sha256(word.encode()).digest()[:4]:
+            vector[(index * 31 + len(word)) % size] += 1.0
+    length = math.sqrt(sum(value * value for value in vector)) or 1.0
+    return [value / length for value in vector]
+
+
+def _chunks(call: Call, answer: Answer, *, is_streamed: bool) -> list[dict[str, Any]]:
+    """A reply in one piece, or in two where it is streamed."""
+    if isinstance(answer, Blocked):
+        return [{"promptFeedback": {"blockReason": answer.reason}}]
+    if isinstance(answer, Finish):
+        return [_candidate(call, answer.text, answer.reason)]
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    half = len(text) // 2 if is_streamed else 0
+    return [*([_candidate(call, text[:half])] if half else []), _candidate(call, text[half:], "STOP")]
+
+
+def _candidate(call: Call, text: str, finish: str = "") -> dict[str, Any]:
+    """One chunk of a reply, with usage as the real service counts it: tokens of about four characters."""
+    sent, made = len(call.prompt) // 4, max(1, len(text) // 4)
+    candidate: dict[str, Any] = {"content": {"role": "model", "parts": [{"text": text}]}, "index": 0}
+    if finish:
+        candidate["finishReason"] = finish
+    usage = {"promptTokenCount": sent, "candidatesTokenCount": made, "totalTokenCount": sent + made}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": call.model}
+
+
+async def _send(request: web.Request, chunks: list[dict[str, Any]]) -> web.StreamResponse:
+    """One JSON object, or server-sent events where a stream was asked for."""
+    if not request.path.endswith(":streamGenerateContent"):
+        return web.json_response(chunks[0])
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    for chunk in chunks:
+        await response.write(f"data: {json.dumps(chunk)}\r\n\r\n".encode())
+    await response.write_eof()
+    return response
+
+
+async def _cut(request: web.Request, cut: Cut) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "4096"})
+    if not cut.before_headers:
+        await response.prepare(request)
+        await response.write(b'{"candidates": [{"content": {"parts": [{"te')
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
+def _error(status: Status, message: str = "refused by the test") -> web.Response:
+    details: list[dict[str, Any]] = []
+    if status.retry_delay:
+        details.append(
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": status.retry_delay}
+        )
+    if status.reason:
+        details.append({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": status.reason})
+    names = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
+    name = names.get(status.code, "RESOURCE_EXHAUSTED" if status.code == 429 else "UNAVAILABLE")
+    error = {"code": status.code, "message": message, "status": name, "details": details}
+    headers = {"Retry-After": status.retry_after} if status.retry_after else {}
+    return web.json_response({"error": error}, status=status.code, headers=headers)

