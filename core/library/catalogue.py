@@ -171,6 +171,18 @@ class Catalogue:
         )
         return int(count)
 
+    def ids(self, scope: Scope, *, limit: int) -> dict[str, list[str]]:
+        """Passage ids of a scope by collection, at most ``limit`` of them."""
+        where, values = _scope_condition(scope)
+        found: dict[str, list[str]] = {}
+        for passage, collection in self._rows(
+            "SELECT p.id, c.name FROM passages p JOIN documents d ON d.id = p.document"
+            f" JOIN collections c ON c.number = d.collection WHERE {where} LIMIT ?",
+            (*values, limit),
+        ):
+            found.setdefault(collection, []).append(str(passage))
+        return found
+
     # Writing
 
     @contextmanager

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from core.library.documents import Block, Document
 from core.library.formats.lines import line_starts
@@ -106,11 +107,12 @@ def _merged(sections: Iterable[_Section]) -> list[_Section]:
 
 def _joined(before: _Section, section: _Section) -> _Section | None:
     """Both as one section, None when they stay apart."""
-    blocks = before.blocks + section.blocks
+    size = before.size
     if not before.says_something:
-        return replace(section, blocks=blocks)
-    if before.size >= TINY or before.size + section.size > TARGET:
+        return replace(section, blocks=before.blocks + section.blocks) if size <= TARGET else None
+    if size >= TINY or size + section.size > TARGET:
         return None
+    blocks = before.blocks + section.blocks
     if before.path == section.path and not before.names:
         return replace(section, blocks=blocks)
     siblings = before.names or before.path[-1:]
@@ -126,8 +128,11 @@ class _Places:
     def __init__(self, document: Document) -> None:
         self._blocks = document.blocks
         self._block_starts = [block.start for block in document.blocks]
-        has_own_places = any(block.level or block.row or block.page for block in document.blocks[:1])
-        self._line_starts = [] if has_own_places else line_starts(document.text)[:-1]
+        self._text = document.text
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return line_starts(self._text)[:-1]
 
     def name(self, span: Span, headings: str) -> str:
         """Page and headings, or headings, or rows, or lines: the most telling the document has."""

@@ -1,64 +1,124 @@
 """How sure the library is that retrieved passages answer a question, without a model.
 
-A logistic regression over how much of the question's weight the passages cover. The
-coefficients come from tests/benchmarks/fit_confidence.py.
+A logistic regression over how much of the question the passages cover and how far the best
+of them stand out. ``tests/benchmarks/fit_confidence.py`` fits the coefficients and reports
+what they are worth.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import exp
 
+from core.library.coefficients import LEXICAL_ALONE, WITH_VECTORS
 from core.library.documents import Retrieved
 from core.text.sentences import split_sentences
 from core.text.terms import query_terms, term_weights, terms
 
 LOOKED_AT = 5  # best passages that the features read
+CLOSEST = 3  # of them, where a name or a number is looked for
+BACKGROUND = slice(10, 30)  # ranks that say what an unrelated passage scores here
+SATURATION = 40.0  # a BM25 score seldom passes this
+
+
+# A name: a word written with a capital inside the sentence, or an identifier.
+_NAME = re.compile(r"(?<![.?!:] )(?<!^)\b[A-Z][\w.-]*\w|\b\w+[_./]\w+|\b\w*[a-z][A-Z]\w*")
+_ASKS_QUANTITY = re.compile(
+    r"\bhow (?:many|much|long|often|large|big|fast|old|high)\b|\bwhen (?:is|was|will|did)\b|"
+    r"\b(?:what|which) (?:date|year|number|percentage|price|size|limit|port)\b|\bon what date\b",
+    re.IGNORECASE,
+)
+_QUANTITY = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one retrieval knows before its confidence is judged."""
+
+    question: str
+    passages: Sequence[Retrieved]  #: best first
+    weights: Mapping[str, float]  #: by term of the question
+    frequencies: Mapping[str, int]  #: passages of the scope that hold the term
+    lexical: Sequence[float] = ()  #: BM25 of all candidates, best first
+    dense: Sequence[float] = ()  #: cosines of all candidates, best first; empty without vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
     """What the estimate is made from; every value about 0 to 1."""
 
-    passage_coverage: float  #: best share of the question's weight found in one passage or its headings
-    sentence_coverage: float  #: best share found in one sentence
+    passage_coverage: float  #: best share of the question's weight in one passage and its headings
+    sentence_coverage: float  #: best share in one sentence
     union_coverage: float  #: share found anywhere in the best passages
-    rarest: float  #: share of the heaviest third of the terms found in the best covered passage
+    term_coverage: float  #: best share of the question's terms, each counted alike, in one passage
+    heading_coverage: float  #: best share of the question's weight in the headings of one passage
     bm25: float  #: best BM25 over the sum of term weights
-    cosine: float  #: best cosine; 0 without vectors
-    cosine_margin: float  #: best cosine less the mean of the others
+    bm25_top: float  #: best BM25, over SATURATION
+    bm25_gap: float  #: best BM25 less the background's mean, over SATURATION
+    length: float  #: terms of the question, over 30
+    cosine: float  #: best cosine
+    cosine_second: float  #: second best
+    cosine_gap: float  #: best less the background's mean
+    agreement: float  #: 1 when words and meaning prefer the same passage
+    unknown_terms: float  #: share of the question's terms that no passage holds
+    unknown_names: float  #: share of the question's weight in names that no passage holds
+    missing_names: float  #: least share of the question's weight in names that one of the best passages lacks
+    missing_quantity: float  #: 1 when a number or date is asked for and the best passages hold none
 
 
-def features_of(passages: Sequence[Retrieved], weights: Mapping[str, float]) -> Features:
-    """Features of the best passages for a question with these term weights."""
-    best = passages[:LOOKED_AT]
+def features_of(finding: Finding) -> Features:
+    weights, best = finding.weights, finding.passages[:LOOKED_AT]
     total = sum(weights.values()) or 1.0
     found = [_terms_of(hit) for hit in best]
-    shares = [_share(weights, present) / total for present in found]
-    heavy = dict(sorted(weights.items(), key=lambda item: -item[1])[: max(1, len(weights) // 3)])
-    most = found[shares.index(max(shares))] if found else frozenset()
-    cosines = [hit.dense for hit in best if hit.dense is not None]
+    headings = [frozenset(terms(" ".join((hit.passage.title, *hit.passage.path)))) for hit in best]
+    names = names_of(finding.question) & weights.keys()
+    unknown = [term for term in weights if not finding.frequencies.get(term)]
+    top_lexical, top_dense = max(finding.lexical, default=0.0), max(finding.dense, default=0.0)
     return Features(
-        passage_coverage=max(shares, default=0.0),
+        passage_coverage=max((_share(weights, present) for present in found), default=0.0) / total,
         sentence_coverage=max((_best_sentence(hit, weights) for hit in best), default=0.0) / total,
         union_coverage=_share(weights, frozenset().union(*found)) / total,
-        rarest=_share(heavy, most) / (sum(heavy.values()) or 1.0),
-        bm25=min(max((hit.lexical for hit in best), default=0.0) / (total * 2.2), 2.0),
-        cosine=max(cosines, default=0.0),
-        cosine_margin=max(cosines) - sum(cosines) / len(cosines) if cosines else 0.0,
+        term_coverage=max((len(weights.keys() & present) for present in found), default=0)
+        / max(len(weights), 1),
+        heading_coverage=max((_share(weights, present) for present in headings), default=0.0) / total,
+        bm25=min(top_lexical / (total * 2.2), 2.0),
+        bm25_top=min(top_lexical / SATURATION, 2.0),
+        bm25_gap=_gap(finding.lexical) / SATURATION,
+        length=min(len(weights), 30) / 30,
+        cosine=top_dense,
+        cosine_second=finding.dense[1] if len(finding.dense) > 1 else top_dense,
+        cosine_gap=_gap(finding.dense),
+        agreement=_agreement(best),
+        unknown_terms=len(unknown) / max(len(weights), 1),
+        unknown_names=_share(weights, names.intersection(unknown)) / total,
+        missing_names=min((_share(weights, names - present) for present in found[:CLOSEST]), default=0.0)
+        / total,
+        missing_quantity=float(_lacks_quantity(finding.question, best[:CLOSEST])),
     )
 
 
-def confidence_of(passages: Sequence[Retrieved], weights: Mapping[str, float]) -> float:
+def confidence_of(finding: Finding) -> float:
     """Probability that the passages hold the answer, 0 to 1."""
-    if not passages:
+    if not finding.passages:
         return 0.0
-    features = features_of(passages, weights)
-    has_vectors = any(hit.dense is not None for hit in passages)
-    bias, coefficients = WITH_VECTORS if has_vectors else LEXICAL_ALONE
-    score = bias + sum(weight * float(getattr(features, name)) for name, weight in coefficients.items())
+    features = features_of(finding)
+    bias, coefficients = WITH_VECTORS if finding.dense else LEXICAL_ALONE
+    score = bias + sum(coefficients.get(f.name, 0.0) * getattr(features, f.name) for f in fields(features))
     return 1 / (1 + exp(-score))
+
+
+def names_of(question: str) -> frozenset[str]:
+    """Terms of the names in a question: what it is about, where its other words may be paraphrase."""
+    return frozenset(term for match in _NAME.finditer(question) for term in query_terms(match.group()))
+
+
+def _lacks_quantity(question: str, passages: Sequence[Retrieved]) -> bool:
+    asks = bool(_ASKS_QUANTITY.search(question))
+    return asks and not any(_QUANTITY.search(hit.passage.text) for hit in passages)
 
 
 def coverage_of(question: str, passages: Sequence[Retrieved]) -> float:
@@ -68,6 +128,21 @@ def coverage_of(question: str, passages: Sequence[Retrieved]) -> float:
     weights = term_weights(words, {w: sum(w in present for present in found) for w in words}, len(found))
     total = sum(weights.values())
     return max((_share(weights, present) / total for present in found), default=0.0) if total else 0.0
+
+
+def _gap(scores: Sequence[float]) -> float:
+    """How far the best score stands above the background; a small library's background is its last rank."""
+    if not scores:
+        return 0.0
+    background = scores[BACKGROUND] or scores[-1:]
+    return scores[0] - sum(background) / len(background)
+
+
+def _agreement(best: Sequence[Retrieved]) -> float:
+    if not best or any(hit.dense is None for hit in best):
+        return 0.0
+    by_words = max(best, key=lambda hit: hit.lexical)
+    return float(by_words is max(best, key=lambda hit: hit.dense or 0.0))
 
 
 def _terms_of(hit: Retrieved) -> frozenset[str]:
@@ -82,9 +157,3 @@ def _best_sentence(hit: Retrieved, weights: Mapping[str, float]) -> float:
 
 def _share(weights: Mapping[str, float], present: frozenset[str]) -> float:
     return sum(weight for term, weight in weights.items() if term in present)
-
-
-Coefficients = tuple[float, Mapping[str, float]]  # bias, then weight by feature name
-
-WITH_VECTORS: Coefficients = (-6.0, {"passage_coverage": 4.0, "sentence_coverage": 2.0, "cosine": 5.0})
-LEXICAL_ALONE: Coefficients = (-5.0, {"passage_coverage": 5.0, "sentence_coverage": 3.0})

@@ -137,8 +137,7 @@ class Library:
                 self.catalogue.remove(collection, entry.address)
             if Path(root).exists():
                 report += self.ingest([Path(root)], collection=collection, notify=notify)
-        for collection in self.catalogue.collections():
-            self.vectors.drop(collection)
+        self.vectors.erase()
         self.catalogue.forget_vectors()
         self.catalogue.remember("index_version", INDEX_VERSION)
         self.catalogue.remember("embedding_model", "")

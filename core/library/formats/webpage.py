@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from configparser import ConfigParser
 
 HTML_LIMIT = 8_000_000  # characters; trafilatura takes about half a second for a million
+TAG_LIMIT = 60_000  # in a page that trafilatura is given; some of its steps take the square of their number
+INLINE_LIMIT = 2_000  # of spans or links in such a page, for the same reason
 FULL_PAGE = 250  # characters; with less, trafilatura has looked for an article where there is none
 
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?([\w-]+)|encoding=["']([\w-]+)["']""", re.IGNORECASE)
@@ -27,7 +29,15 @@ _MAIN_PART = re.compile(r"""<(?:main|article)\b|\brole=["']?main\b""", re.IGNORE
 _BODY = re.compile(r"<body\b[^>]*>", re.IGNORECASE)
 _TITLE = re.compile(r"<title\b[^>]*>([^<]*)", re.IGNORECASE)
 
-_INLINE_TAG = re.compile(r"(?<!\\)</?(?:sup|sub|u)>")
+_INLINE_TAGS = tuple(re.compile(rf"</?{tag}\b[^>]*>", re.IGNORECASE) for tag in ("span", "a"))
+
+_UNSHOWN = ("script", "style", "template", "noscript", "title", "svg")
+_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_BLOCKS = tuple(
+    "p div br li tr pre table ul ol dl dt dd blockquote section article main header footer nav aside".split()
+)
+
+_OWN_TAG = re.compile(r"(?<!\\)</?(?:sup|sub|u)>")
 _ESCAPE = re.compile(r"(`+).+?\1|\\([!-/:-@\[-`{-~])", re.DOTALL)  # code spans are matched to be left alone
 _PERMALINK = re.compile(r"[ \t]*[¶🔗]$")
 
@@ -59,6 +69,10 @@ def _readable(text: str, url: str | None) -> str:
     left to trafilatura's search for an article. A file of ours that does not, or a page in
     which no article was found, is one whole: searched, it would lose headings and tables.
     """
+    if text.count("<") > TAG_LIMIT:
+        return _all_text(text)
+    for tag in _INLINE_TAGS:
+        text = tag.sub("", text) if len(tag.findall(text)) > INLINE_LIMIT else text
     opening = _BODY.search(text)
     whole = f"<html><body><article>{text[opening.end() :] if opening else text}"
     if _MAIN_PART.search(text):
@@ -91,10 +105,18 @@ def _extracted(text: str, url: str | None, *, trusts_structure: bool) -> str | N
 
 
 def _all_text(text: str) -> str:
-    """For pages in which no article was found at all, as in a fragment of a single paragraph."""
+    """Everything a browser would show, by headings and paragraphs."""
     import trafilatura
 
-    return str(trafilatura.html2txt(f"<html><body>{text}</body></html>"))
+    page = trafilatura.load_html(f"<html><body>{text}")
+    if page is None:
+        return ""
+    for element in page.iter(*_UNSHOWN):
+        element.text, element[:] = "", []
+    for element in page.iter(*_BLOCKS, *_HEADINGS):
+        element.text = f"\n\n{_HEADINGS.get(element.tag, '')}{(element.text or '').lstrip()}"
+        element.tail = f"\n\n{element.tail or ''}"
+    return str(page.text_content())
 
 
 @cache
@@ -119,4 +141,4 @@ def _parts(extracted: Document, title: str) -> Iterator[Part]:
 
 def _plain(text: str) -> str:
     """Without the escapes and tags that trafilatura writes, so that a quote reads as the page does."""
-    return _PERMALINK.sub("", _ESCAPE.sub(lambda match: match[2] or match[0], _INLINE_TAG.sub("", text)))
+    return _PERMALINK.sub("", _ESCAPE.sub(lambda match: match[2] or match[0], _OWN_TAG.sub("", text)))
