@@ -42,13 +42,20 @@ def after_looking(work: Work, policy: Policy) -> Next:
         return _gate_after_looking(work, policy)
     evidence = evidence_of(work)
     chance = probability(evidence, policy.weights)
-    if work.passages and chance >= policy.answer_at:
+    if work.passages and chance >= _bar(work, policy):
         return "generate"
     if can_rewrite(work, policy):
         return "regrade"
     if work.passages and evidence.is_judged and chance >= policy.draft_at:
         return "generate"
     return "propose"
+
+
+def _bar(work: Work, policy: Policy) -> float:
+    """The probability to reach: verdicts of a model, or confidence alone in documents or in web pages."""
+    if work.sufficient:
+        return policy.answer_at
+    return policy.quote_at if work.proposal is None else policy.web_quote_at
 
 
 def after_checking(

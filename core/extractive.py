@@ -23,7 +23,7 @@ Similarity = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
 
 SURVIVING = 2  # best-ranked passages that stay in whatever their words say
 QUOTES = 3  # at most this many quotes in one answer
-ENOUGH = 0.72  # a further quote must score this share of the best one
+ENOUGH = 0.8  # a further quote must score this share of the best one
 EVIDENCE_PER_PASSAGE = 3  # sentences of one passage that may be quoted
 MEANING_PASSAGES = 3  # best passages whose sentences are compared by meaning
 MEANING_SENTENCES = 40  # sentences compared by meaning for one question

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import certifi
 import pytest
 
 LOOPBACK = ("127.", "::1", "localhost")
@@ -30,6 +31,16 @@ def _refuse_the_world(event: str, args: tuple) -> None:
 sys.addaudithook(_refuse_the_world)
 
 SHARED = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_authority(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A certificate store of one: reading all of them for each model client takes longer than its test."""
+    store = Path(certifi.where()).read_text(encoding="ascii", errors="ignore")
+    first = store[store.index("-----BEGIN") : store.index("-----END CERTIFICATE-----")]
+    small = tmp_path_factory.mktemp("certificates") / "one.pem"
+    small.write_text(f"{first}-----END CERTIFICATE-----\n", encoding="ascii")
+    os.environ["SSL_CERT_FILE"] = str(small)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import certifi
 import httpx
 import pytest
 from fakes.gemini import (
@@ -69,18 +68,6 @@ PASSAGES = (
     found("Logs are kept for a week. Nobody reads them.", 3),
 )
 STRIPS = (strip("Uploads take at most five files.", 1), strip("Each may have 2 MB.", 2))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_authority(tmp_path_factory):
-    """A certificate store of one: reading all of them for each client takes longer than its test."""
-    store = Path(certifi.where()).read_text(encoding="ascii", errors="ignore")
-    first = store[store.index("-----BEGIN") : store.index("-----END CERTIFICATE-----")]
-    small = tmp_path_factory.mktemp("certificates") / "one.pem"
-    small.write_text(f"{first}-----END CERTIFICATE-----\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(small))
-        yield
 
 
 @pytest.fixture

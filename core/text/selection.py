@@ -14,6 +14,8 @@ HEADING_CREDIT = 0.5  # of a question term that stands in the headings above a s
 PASSAGE_CREDIT = 1.2  # how much the passage's own rank says about its sentences
 MEANING_CREDIT = 0.8  # of the cosine between question and sentence
 CUE_CREDIT = 0.12  # for a sentence that holds the kind of thing asked for
+LONG_SENTENCE = 25  # words; beyond it more words find more of a question without saying more about it
+LENGTH_COST = 0.006  # for each word beyond
 SHORT_SENTENCE = 4  # words; below it a sentence rarely says anything alone
 
 _CUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
@@ -74,7 +76,9 @@ def _shape_credit(unit: Unit, words: str, cue: re.Pattern[str] | None) -> float:
     if unit.kind == "table":
         return -0.1
     credit = CUE_CREDIT if cue and cue.search(words) else 0.0
-    if len(words.split()) < SHORT_SENTENCE:
+    length = len(words.split())
+    credit -= LENGTH_COST * max(0, length - LONG_SENTENCE)
+    if length < SHORT_SENTENCE:
         credit -= 0.25
     if words.rstrip().endswith("?"):
         credit -= 0.3

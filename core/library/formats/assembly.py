@@ -10,6 +10,7 @@ from core.errors import DocumentError
 from core.library.documents import Block, BlockKind, Document
 
 TEXT_LIMIT = 20_000_000  # characters of extracted text: about 10,000 pages
+PART_LIMIT = 500_000  # rows of a table file, paragraphs of other documents
 PART_GAP = "\n\n"  # so that each part reads as a Markdown block of its own
 ITEM_GAP = "\n"  # between the items of a list
 
@@ -38,6 +39,8 @@ def assemble(parts: Iterable[Part], *, title: str = "", url: str | None = None) 
         start = text.tell()
         if start + len(own) > TEXT_LIMIT:
             raise DocumentError(f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text")
+        if len(blocks) == PART_LIMIT:
+            raise DocumentError(f"holds more than {PART_LIMIT:,} rows or paragraphs")
         text.write(own)
         blocks.append(
             Block(

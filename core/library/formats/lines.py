@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from core.errors import DocumentError
 from core.library.documents import Block, BlockKind
 
 LINE_END = re.compile(r"\r\n?|\n")  # CommonMark 0.31, "Characters and lines"
+LINE_LIMIT = 500_000  # of a file; as Markdown they take up to a gigabyte of memory while they are parsed
 
 
 def line_starts(text: str) -> list[int]:
@@ -35,7 +37,11 @@ class Source:
 
     @classmethod
     def of(cls, text: str) -> Source:
-        return cls(text, line_starts(text))
+        """DocumentError when there are too many lines."""
+        starts = line_starts(text)
+        if len(starts) > LINE_LIMIT + 1:
+            raise DocumentError(f"has more than {LINE_LIMIT:,} lines")
+        return cls(text, starts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 HEADING_LIMIT = 200  # characters; a longer one is a paragraph with a rule drawn right below it
+BRACKET_LIMIT = 20  # in a heading; looking for links takes the square of their number
 DIRECTIVE_LIMIT = 1_000  # characters of a line that is tried as a directive
 
 _FRONT_MATTER = re.compile(
@@ -84,6 +85,8 @@ def heading_text(source: str) -> str:
     line = " ".join(line for line in lines if len(lines) == 1 or not _ADORNMENT.fullmatch(line))
     line = _HASHES.sub("", line[: 2 * HEADING_LIMIT])
     line = _PERMALINK.sub("", _ATTRIBUTES.sub("", line).strip())
+    if line.count("[") > BRACKET_LIMIT:
+        return line
     (inline,) = _parser(inline=True).parseInline(line)
     return " ".join("".join(_visible(token) for token in inline.children or ()).split())
 

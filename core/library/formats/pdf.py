@@ -25,7 +25,11 @@ READING_TIME = 180.0  # seconds of processor; 5,000 pages of a book take about 6
 BROKEN_PAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 _LOG = logging.getLogger(__name__)
-_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\xa0": " ", "\0": ""})
+_CHARACTERS = str.maketrans(
+    dict.fromkeys(map(chr, range(9)), "")
+    | {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\xa0": " "}
+    | dict.fromkeys("\x7f\uf0b7", "•")  # ISO 32000-1, annex D.2: unused codes are bullets; Symbol's own
+)
 _NUMBERING = re.compile(r"\A(?:[\d.]+|[A-Z]\.|[IVX]+\.|Chapter \d+:?|Appendix [A-Z]:?)\s*", re.IGNORECASE)
 _LETTERS = re.compile(r"[\W_]+")
 _FILE_NAME = re.compile(r".*\.\w{2,5}|untitled.*|\(?anonymous\)?|\s*", re.IGNORECASE)
@@ -82,8 +86,8 @@ def _pages(reader: PdfReader, reading_time: float) -> list[list[str]]:
 
 
 def _cleaned(text: str) -> list[str]:
-    """Lines without ligatures, and without the half characters of broken fonts, which no file can store."""
-    storable = text.translate(_LIGATURES).encode("utf-8", "replace").decode("utf-8")
+    """Lines without ligatures, control characters, and the half characters of broken fonts, which no file can store."""
+    storable = text.translate(_CHARACTERS).encode("utf-8", "replace").decode("utf-8")
     lines = [line.strip() for line in storable.splitlines()]
     while lines and not lines[-1]:
         lines.pop()

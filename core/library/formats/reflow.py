@@ -16,7 +16,8 @@ EDGE = 2  # lines at the top and at the bottom of a page that may be running hea
 FULL_LINE = 0.75  # of the usual width: a shorter line ends its paragraph, or is a line of its own
 SHORT_LINE = 20  # characters; shorter ones say nothing about the width
 
-_NUMBER = re.compile(r"\d+")
+_EDGE_NUMBER = re.compile(r"^\d{1,5}\b|\b\d{1,5}$")
+_OF_PAGES = re.compile(r"\s*(?:\bof\b|/)\s*\d{1,5}$")  # "Page 3 of 12"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _BULLET = re.compile(r"[•‣◦▪●○■–*-]\s+")
 _ENUMERATION = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]\s+\S")
@@ -39,26 +40,32 @@ def without_running_heads(pages: Sequence[Sequence[str]]) -> list[list[str]]:
 
     Words at the top of the first page that have them stay: there they are the title.
     """
-    counts = Counter(mask for lines in pages for mask in {_mask(line) for line in _edges(lines)})
+    numbered = list(enumerate(pages))
+    counts = Counter(
+        mask for page, lines in numbered for mask in {m for line in _edges(lines) for m in _masks(line, page)}
+    )
     enough = max(RUNNING_HEAD_PAGES, RUNNING_HEAD_SHARE * len(pages))
     running = {mask for mask, count in counts.items() if count >= enough}
-    first = _stripped(pages[0], {mask for mask in running if not _WORD.search(mask)}) if pages else []
-    return [first, *(_stripped(lines, running) for lines in pages[1:])] if pages else []
+    wordless = {mask for mask in running if not _WORD.search(mask)}
+    return [_stripped(lines, page, running if page else wordless) for page, lines in numbered]
 
 
 def _edges(lines: Sequence[str]) -> list[str]:
     return [*lines[:EDGE], *lines[-EDGE:]]
 
 
-def _mask(line: str) -> str:
-    return _NUMBER.sub("#", " ".join(line.split()))
+def _masks(line: str, page: int) -> set[str]:
+    """The line, and the line with a number at its edge that counts pages as what it is ahead of them."""
+    literal = " ".join(line.split())
+    counting = _EDGE_NUMBER.sub(lambda match: f"#{int(match[0]) - page}", _OF_PAGES.sub("", literal))
+    return {literal, counting}
 
 
-def _stripped(lines: Sequence[str], running: set[str]) -> list[str]:
+def _stripped(lines: Sequence[str], page: int, running: set[str]) -> list[str]:
     first, last = 0, len(lines)
-    while first < min(EDGE, last) and _mask(lines[first]) in running:
+    while first < min(EDGE, last) and _masks(lines[first], page) & running:
         first += 1
-    while last > max(first, len(lines) - EDGE) and _mask(lines[last - 1]) in running:
+    while last > max(first, len(lines) - EDGE) and _masks(lines[last - 1], page) & running:
         last -= 1
     return list(lines[first:last])
 

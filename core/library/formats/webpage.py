@@ -26,20 +26,24 @@ _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?([\w-]+)|encoding=["'](
 _CHARSET_WITHIN = 2_048  # bytes; HTML Standard asks for it within 1,024
 
 _MAIN_PART = re.compile(r"""<(?:main|article)\b|\brole=["']?main\b""", re.IGNORECASE)
-_BODY = re.compile(r"<body\b[^>]*>", re.IGNORECASE)
-_TITLE = re.compile(r"<title\b[^>]*>([^<]*)", re.IGNORECASE)
+_BODY = re.compile(r"<body\b[^<>]*>", re.IGNORECASE)
+_TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 
-_INLINE_TAGS = tuple(re.compile(rf"</?{tag}\b[^>]*>", re.IGNORECASE) for tag in ("span", "a"))
+_INLINE_TAGS = tuple(re.compile(rf"</?{tag}\b[^<>]*>", re.IGNORECASE) for tag in ("span", "a"))
 
 _UNSHOWN = ("script", "style", "template", "noscript", "title", "svg")
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-_BLOCKS = tuple(
-    "p div br li tr pre table ul ol dl dt dd blockquote section article main header footer nav aside".split()
-)
+_BLOCKS = (
+    "p", "div", "br", "li", "tr", "pre", "table", "ul", "ol", "dl", "dt", "dd", "blockquote",
+    "section", "article", "main", "header", "footer", "nav", "aside",
+)  # fmt: skip
 
 _OWN_TAG = re.compile(r"(?<!\\)</?(?:sup|sub|u)>")
-_ESCAPE = re.compile(r"(`+).+?\1|\\([!-/:-@\[-`{-~])", re.DOTALL)  # code spans are matched to be left alone
-_PERMALINK = re.compile(r"[ \t]*[¶🔗]$")
+_ESCAPE = re.compile(
+    r"(`{1,3}).+?\1|\\([!-/:-@\[-`{-~])", re.DOTALL
+)  # code spans are matched to be left alone
+_SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
+_PERMALINK = "¶🔗 "
 
 
 def parse(data: bytes | str, *, name: str, url: str | None = None) -> Document:
@@ -136,9 +140,12 @@ def _parts(extracted: Document, title: str) -> Iterator[Part]:
         yield Part(kind="heading", text=f"# {title}", level=1)
     for block in extracted.blocks:
         text = extracted.text[block.start : block.end]
-        yield Part(kind=block.kind, text=text if block.kind == "code" else _plain(text), level=block.level)
+        text = text if block.kind == "code" else _plain(text, keep="|" if block.kind == "table" else "")
+        text = text.rstrip(_PERMALINK) if block.kind == "heading" else text
+        yield Part(kind=block.kind, text=text, level=block.level)
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, *, keep: str) -> str:
     """Without the escapes and tags that trafilatura writes, so that a quote reads as the page does."""
-    return _PERMALINK.sub("", _ESCAPE.sub(lambda match: match[2] or match[0], _OWN_TAG.sub("", text)))
+    text = _SPACES.sub(" ", _OWN_TAG.sub("", text))
+    return _ESCAPE.sub(lambda match: match[2] if match[2] and match[2] != keep else match[0], text)

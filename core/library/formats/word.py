@@ -14,6 +14,7 @@ from core.library.documents import Document
 from core.library.formats.assembly import Part, assemble
 
 UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
+XML_LIMIT = 30_000_000  # bytes of one XML part; parsed, it takes up to thirty times as much memory
 RATIO_LIMIT = 200  # unpacked to packed bytes; text packs 5 to 30 times, deflate at most 1,032 times
 RATIO_FREE = 1_000_000  # bytes below which the ratio does not matter
 
@@ -55,6 +56,8 @@ def _refuse_bombs(data: bytes) -> None:
     if sum(entry.file_size for entry in entries) > UNPACKED_LIMIT:
         raise DocumentError(f"unpacks to more than {UNPACKED_LIMIT // 1_000_000} MB")
     for entry in entries:
+        if entry.filename.endswith(".xml") and entry.file_size > XML_LIMIT:
+            raise DocumentError(f"holds more than {XML_LIMIT // 1_000_000} MB of text with its markup")
         if entry.file_size > RATIO_FREE and entry.file_size > RATIO_LIMIT * entry.compress_size:
             raise DocumentError("is packed more tightly than any document")
 

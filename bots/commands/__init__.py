@@ -1,0 +1,1 @@
+"""What can be typed after ``footnote``: one module each, with ``run(arguments, settings)`` -> exit code."""

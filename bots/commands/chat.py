@@ -1,0 +1,67 @@
+"""``footnote chat``: a conversation in the terminal."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from bots import loop, messages
+from bots.commands.preparing import find_embedder, index
+from bots.indexing import BackgroundVectors, Targets, read_targets
+from bots.local import conversation_named, fresh_conversation
+from bots.terminal.prompt import lines_from_here
+from bots.terminal.screen import Screen
+from bots.terminal.serve import Talk
+from core.bootstrap import Footnote, open_footnote, reads_everything
+from core.errors import SettingsError
+from core.library.library import EMBED_BATCH
+from core.settings import Settings
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    return loop.run(_chat(arguments, settings))
+
+
+async def _chat(arguments: Namespace, settings: Settings) -> int:
+    targets = read_targets(arguments.paths)
+    named = arguments.thread
+    conversation = fresh_conversation() if named is None else conversation_named(named)
+    screen = Screen()
+    async with open_footnote(settings, purpose="footnote chat", reads=reads_everything) as footnote:
+        library = footnote.library
+        await index(footnote, targets, screen)
+        if not library.entries():
+            raise SettingsError(messages.NOTHING_INDEXED)
+        vectors = await _vectors(footnote, targets, screen)
+        talk = Talk(
+            footnote=footnote,
+            conversation=conversation,
+            sources=targets.addresses,
+            lines=lines_from_here(
+                settings.data_dir / "history", lambda: (entry.source for entry in library.entries())
+            ),
+            screen=screen,
+            vectors=vectors,
+        )
+        try:
+            await talk.serve()
+        finally:
+            await vectors.stop()
+            if talk.turns:
+                screen.note(f"Come back with: footnote chat --thread {conversation.thread}")
+    return 0
+
+
+async def _vectors(footnote: Footnote, targets: Targets, screen: Screen) -> BackgroundVectors:
+    """What makes the vectors; the embedder is here at once where the index or the operator calls for one.
+
+    ``auto`` alone may end without one and may download for long, so it waits for the background.
+    """
+    library, settings = footnote.library, footnote.settings
+    embedder = None
+    if library.catalogue.has_vectors() or (targets.addresses and settings.embedding_model != "auto"):
+        embedder = await find_embedder(library, settings, screen)
+    if library.catalogue.count_pending_vectors() <= EMBED_BATCH:
+        library.embedder = embedder
+    return BackgroundVectors(
+        library, settings, screen.note, embedder=embedder, may_begin=bool(targets.addresses)
+    )

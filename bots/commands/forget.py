@@ -1,0 +1,24 @@
+"""``footnote forget``: a document, folder or page goes from the index."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from bots import messages
+from bots.terminal.screen import Screen
+from core.bootstrap import open_library
+from core.library.owner import owned
+from core.settings import Settings
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    with owned(settings.data_dir, "footnote forget"):
+        library = open_library(settings)
+        try:
+            gone = library.forget(arguments.source)
+        finally:
+            library.close()
+    screen = Screen()
+    for entry in gone:
+        screen.write(messages.forgotten(entry.source, entry.passages))
+    return 0

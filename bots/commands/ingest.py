@@ -1,0 +1,76 @@
+"""``footnote ingest``: index files, folders and pages, or bring them in step."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from bots import messages
+from bots.indexing import Targets, embedder_of, read_targets, require_documents, take_in
+from bots.terminal.screen import Screen
+from core.bootstrap import make_fetcher, open_library
+from core.errors import ModelTrouble, SettingsError
+from core.library.library import DEFAULT_COLLECTION, Library, SyncReport
+from core.library.owner import owned
+from core.settings import Settings
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Works in the main thread throughout, so that Ctrl-C ends it at once; what is indexed stays."""
+    if arguments.rebuild and (arguments.targets or arguments.collection):
+        raise SettingsError("--rebuild reads everything that is indexed anew; it goes without a PATH.")
+    if not arguments.rebuild and not arguments.targets:
+        raise SettingsError("There is nothing to ingest: footnote ingest PATH_OR_URL…")
+    targets = read_targets(arguments.targets)
+    screen = Screen()
+    with owned(settings.data_dir, "footnote ingest"):
+        library = open_library(settings)
+        try:
+            if arguments.rebuild:
+                report = _rebuild(library, screen)
+            else:
+                report = _take_in(library, targets, arguments.collection, settings, screen)
+            _tell(report, screen)
+            _embed(library, settings, screen)
+        finally:
+            library.close()
+    return 1 if report.failed and not report.added + report.changed + report.skipped else 0
+
+
+def _rebuild(library: Library, screen: Screen) -> SyncReport:
+    with screen.indexing() as notify:
+        return library.rebuild(notify=notify)
+
+
+def _take_in(
+    library: Library, targets: Targets, collection: str | None, settings: Settings, screen: Screen
+) -> SyncReport:
+    library.check_versions()
+    require_documents(library, targets)
+    with screen.indexing() as notify:
+        return take_in(
+            library,
+            targets,
+            make_fetcher(settings),
+            notify=notify,
+            collection=collection or DEFAULT_COLLECTION,
+        )
+
+
+def _embed(library: Library, settings: Settings, screen: Screen) -> None:
+    """Vectors for what has none; words alone have to do where there is no model."""
+    with screen.indexing() as watch:
+        library.embedder = embedder_of(library, settings, insist=True, say=screen.note, watch=watch)
+    try:
+        with screen.indexing() as notify:
+            made = library.embed_pending(notify=notify)
+    except ModelTrouble as trouble:
+        screen.note(f"Searching by words alone: {trouble}")
+        return
+    if made:
+        screen.write(f"{messages.counted(made, 'passage')} indexed by meaning too.")
+
+
+def _tell(report: SyncReport, screen: Screen) -> None:
+    screen.write(messages.synced(report))
+    for failure in report.failed:
+        screen.write(f"  {failure.source}: {failure.reason}")

@@ -1,0 +1,108 @@
+"""The two consoles of a terminal: answers go to standard output, everything else beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import RenderableType
+from rich.constrain import Constrain
+from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
+from rich.progress import Progress as Bars
+from rich.text import Text
+from rich.theme import Theme
+
+from bots.indexing import Watch, Work
+from bots.messages import progress_note
+from bots.terminal.safe import SafeConsole, line
+from core.conversation import Progress
+
+WIDTH = 100  # columns; longer lines are hard to read
+
+_THEME = Theme(
+    {
+        "markdown.code": "cyan",
+        "markdown.code_block": "cyan",
+        "markdown.mark": "bold cyan",
+        "markdown.h1": "bold",
+        "markdown.h2": "bold",
+        "markdown.h3": "bold",
+        "markdown.h4": "bold",
+        "markdown.link": "none",
+        "markdown.link_url": "dim",
+        "bar.complete": "cyan",
+        "bar.finished": "cyan",
+    }
+)
+_WORK: Mapping[Work, str] = {
+    "reading": "Reading {done:,} of {total:,} documents…",
+    "embedding": "Indexing {done:,} of {total:,} passages by meaning…",
+    "downloading": "Downloading…",
+}
+
+
+class Screen:
+    """``out`` carries answers; ``aside`` carries progress, notes and errors, drawn only on a terminal."""
+
+    def __init__(self) -> None:
+        self.out = SafeConsole(theme=_THEME, highlight=False)
+        self.aside = SafeConsole(theme=_THEME, highlight=False, stderr=True)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether answers are laid out for a person; otherwise they are text for a file or a pipe."""
+        return self.out.is_terminal
+
+    def show(self, content: RenderableType) -> None:
+        """Something laid out; in a file or a pipe without the spaces that fill its lines."""
+        if self.is_drawn:
+            self.out.print(Constrain(content, WIDTH))
+            return
+        with self.out.capture() as laid_out:
+            self.out.print(content, width=WIDTH)
+        self.write("\n".join(each.rstrip() for each in laid_out.get().splitlines()))
+
+    def write(self, text: str) -> None:
+        """Text for a file or a pipe: as it is, but for what a terminal would obey."""
+        self.out.print(Text(text), soft_wrap=True)
+
+    def note(self, sentence: str) -> None:
+        """Something worth saying that is not the answer."""
+        self.aside.print(Text(line(sentence), style="dim"), soft_wrap=True)
+
+    def fault(self, sentence: str) -> None:
+        """What did not work."""
+        self.aside.print(Text(line(sentence), style="yellow"), soft_wrap=True)
+
+    def blank(self) -> None:
+        """An empty line after an answer."""
+        self.out.print()
+
+    @contextmanager
+    def waiting(self, passages: int | None = None) -> Iterator[Callable[[Progress], None]]:
+        """One line that changes while a turn runs, and then goes away."""
+        if not self.aside.is_terminal:
+            yield lambda _progress: None
+            return
+        first = Text(progress_note(Progress(stage="reading", count=passages)), style="dim")
+        with self.aside.status(first, spinner="dots", spinner_style="cyan") as status:
+            yield lambda progress: status.update(Text(progress_note(progress), style="dim"))
+
+    @contextmanager
+    def indexing(self) -> Iterator[Watch]:
+        """A bar for each kind of work, from its first sign of progress; gone when all is done."""
+        columns = (TextColumn("{task.description}", style="dim"), BarColumn(), TaskProgressColumn())
+        bars = Bars(*columns, console=self.aside, transient=True, disable=not self.aside.is_terminal)
+        tasks: dict[Work, TaskID] = {}
+
+        def notify(work: Work, done: int, total: int) -> None:
+            if work not in tasks:
+                bars.start()
+                tasks[work] = bars.add_task("")
+            description = _WORK[work].format(done=done, total=total)
+            bars.update(tasks[work], description=description, completed=done, total=total or None)
+
+        try:
+            yield notify
+        finally:
+            bars.stop()

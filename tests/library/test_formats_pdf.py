@@ -1,0 +1,186 @@
+"""PDF files, made here with ReportLab and pypdf."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import NameObject, NumberObject
+from reportlab.lib.pagesizes import A4
+from reportlab.pdfgen.canvas import Canvas
+
+from core.errors import DocumentError
+from core.library.chunk import cut
+from core.library.documents import Document
+from core.library.formats import pdf
+from core.library.formats.reflow import Line, paragraphs
+
+BODY = (
+    "Everyone may work from home on two days of each week, and on more of them when",
+    "their lead agrees. Ask early, because the office needs to know who is coming in.",
+    "Nobody has to give a reason.",
+)
+
+
+def made(*pages: Sequence[str], title: str = "", outline: Sequence[tuple[int, int, str]] = ()) -> bytes:
+    """A PDF of these lines; the outline is (page, level, title)."""
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=A4)
+    canvas.setTitle(title)
+    for number, lines in enumerate(pages, start=1):
+        text = canvas.beginText(72, 760)
+        text.textLines(list(lines))
+        canvas.drawText(text)
+        for page, level, heading in outline:
+            if page == number:
+                canvas.bookmarkPage(heading)
+                canvas.addOutlineEntry(heading, heading, level=level - 1)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()
+
+
+def encrypted(data: bytes, *, user_password: str) -> bytes:
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(data)))
+    writer.encrypt(user_password=user_password, owner_password="owner", algorithm="AES-256")
+    file = io.BytesIO()
+    writer.write(file)
+    return file.getvalue()
+
+
+def kinds(document: Document) -> list[tuple[str, str, int | None]]:
+    return [(block.kind, document.text[block.start : block.end], block.page) for block in document.blocks]
+
+
+def test_lines_are_joined_into_the_paragraphs_they_were_broken_from():
+    document = pdf.parse(made(BODY))
+
+    assert document.text == " ".join(BODY)
+    assert kinds(document) == [("prose", " ".join(BODY), 1)]
+
+
+def test_each_piece_names_its_page():
+    document = pdf.parse(made(BODY, ("The office closes at eight in the evening, also for those who have a key.", *BODY)))
+
+    assert [piece.location for piece in cut(document)] == ["page 1", "page 2"]
+
+
+def test_a_paragraph_that_runs_over_a_page_is_one():
+    document = pdf.parse(made(BODY[:1], BODY[1:]))
+
+    assert document.text == " ".join(BODY)
+
+
+def test_entries_of_the_outline_are_headings_where_the_page_prints_them():
+    outline = ((1, 1, "1. Working from home"), (1, 2, "Days"), (2, 1, "Equipment"), (2, 2, "Never printed"))
+    pages = (("1. Working from home", *BODY, "1.1 Days", *BODY), ("2 Equipment", *BODY))
+
+    document = pdf.parse(made(*pages, outline=outline))
+
+    headings = [text for kind, text, _ in kinds(document) if kind == "heading"]
+    assert headings == ["# 1. Working from home", "## 1.1 Days", "# 2 Equipment"]
+    assert [piece.location for piece in cut(document)] == [
+        "page 1, 1. Working from home",
+        "page 1, 1. Working from home > 1.1 Days",
+        "page 2, 2 Equipment",
+    ]
+
+
+def test_a_heading_printed_over_two_lines_is_found():
+    heading = "How to ask for equipment when you work abroad"
+    page = ("How to ask for equipment", "when you work abroad", *BODY)
+
+    assert pdf.parse(made(page, outline=((1, 1, heading),))).text.startswith(f"# {heading}\n\nEveryone")
+
+
+def test_running_heads_and_page_numbers_are_left_out_but_for_the_title():
+    pages = [("Acme Handbook", f"Text of page {n}: {BODY[0]}", BODY[1], f"Page {n} of 5", str(n)) for n in range(1, 6)]
+
+    document = pdf.parse(made(*pages))
+
+    assert document.text.count("Acme Handbook") == 1
+    assert "of 5" not in document.text.partition("page 2")[2]
+    assert document.text.count("Text of page") == 5
+
+
+def test_items_are_told_apart():
+    document = pdf.parse(made(("Bring these things with you:", "• a laptop", "• a badge", "1. first", "2. second")))
+
+    assert [(kind, text) for kind, text, _ in kinds(document)] == [
+        ("prose", "Bring these things with you:"),
+        ("item", "- a laptop"),
+        ("item", "- a badge"),
+        ("item", "1. first"),
+        ("item", "2. second"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "joined"),
+    [
+        (["the docu-", "mentation is long"], "the documentation is long"),
+        (["a well-", "known fact, well-known to all"], "a well-known fact, well-known to all"),
+        (["from 2020-", "2024 it was"], "from 2020-\n2024 it was"),
+        (["see the A-", "Team"], "see the A-\nTeam"),
+    ],
+)
+def test_words_broken_at_the_end_of_a_line_are_mended(lines, joined):
+    (part,) = paragraphs([Line(text=text, page=1) for text in lines])
+
+    assert part.text == joined
+
+
+def test_short_lines_stay_lines():
+    address = ("Acme Ltd", "12 High Street", "London")
+
+    assert pdf.parse(made((*BODY, *address))).text.endswith("\n\nAcme Ltd\n12 High Street\nLondon")
+
+
+@pytest.mark.parametrize(
+    ("declared", "title"), [("Home office", "Home office"), ("policy_v3.docx", ""), ("untitled", ""), ("", "")]
+)
+def test_a_declared_title_is_used_unless_it_is_a_file_name(declared, title):
+    assert pdf.parse(made(BODY, title=declared)).title == title
+
+
+def test_a_file_that_opens_without_a_password_is_read():
+    assert pdf.parse(encrypted(made(BODY), user_password="")).text == " ".join(BODY)
+
+
+def test_a_file_that_needs_a_password_is_refused():
+    with pytest.raises(DocumentError, match="is encrypted"):
+        pdf.parse(encrypted(made(BODY), user_password="secret"))
+
+
+def test_a_scan_is_said_to_need_text_recognition():
+    with pytest.raises(DocumentError, match="a scanned PDF needs text recognition first"):
+        pdf.parse(made((), ()))
+
+
+def test_too_many_pages_are_refused():
+    writer = PdfWriter()
+    for _ in range(pdf.PAGE_LIMIT + 1):
+        writer.add_blank_page(width=10, height=10)
+    file = io.BytesIO()
+    writer.write(file)
+
+    with pytest.raises(DocumentError, match="has more than 5,000 pages"):
+        pdf.parse(file.getvalue())
+
+
+def test_a_file_that_takes_too_long_is_given_up():
+    with pytest.raises(DocumentError, match="takes too long to read; page 1 of 2 was reached"):
+        pdf.parse(made(BODY, BODY), reading_time=-1.0)
+
+
+def test_a_page_that_cannot_be_read_does_not_lose_the_others(caplog):
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(made(BODY, BODY))))
+    writer.pages[0][NameObject("/Contents")] = NumberObject(7)
+    file = io.BytesIO()
+    writer.write(file)
+
+    document = pdf.parse(file.getvalue())
+
+    assert {page for _, _, page in kinds(document)} == {2}

@@ -1,0 +1,263 @@
+import sqlite3
+import threading
+
+import numpy as np
+import pytest
+
+from core.errors import IndexMismatch, SettingsError
+from core.library.vectors import VectorIndex
+
+
+def directions(count, dimension=8, seed=0):
+    rows = np.random.default_rng(seed).normal(size=(count, dimension)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def ids_of(count, prefix="p"):
+    return [f"{prefix}{number}" for number in range(count)]
+
+
+@pytest.fixture
+def index(tmp_path):
+    index = VectorIndex(tmp_path / "vectors")
+    yield index
+    index.close()
+
+
+def test_finds_the_nearest_first_with_their_cosines(index):
+    vectors = directions(50)
+    index.add("docs", ids_of(50), vectors)
+
+    hits = index.search(vectors[7], collections=["docs"], limit=5)
+
+    expected = vectors @ vectors[7]
+    best = np.argsort(-expected)[:5]
+    assert [hit for hit, _ in hits] == [f"p{number}" for number in best]
+    assert [cosine for _, cosine in hits] == pytest.approx(expected[best], abs=1e-5)
+
+
+def test_an_index_that_was_never_written_holds_nothing_and_makes_no_file(index, tmp_path):
+    vector = directions(1)[0]
+
+    assert index.search(vector, collections=["docs"], limit=5) == []
+    assert index.similarities(vector, {"docs": ["p1"]}) == {}
+    assert index.count("docs") == 0
+    index.remove("docs", ["p1"])
+    index.drop("docs")
+    assert not (tmp_path / "vectors").exists()
+
+
+def test_an_emptied_collection_gives_no_results(index):
+    vectors = directions(3)
+    index.add("docs", ids_of(3), vectors)
+
+    index.remove("docs", ids_of(3))
+
+    assert index.search(vectors[0], collections=["docs"], limit=5) == []
+    assert index.count("docs") == 0
+
+
+def test_adding_nothing_and_asking_for_nothing_do_nothing(index):
+    index.add("docs", [], directions(0))
+
+    assert index.search(directions(1)[0], collections=["docs"], limit=0) == []
+
+
+def test_what_was_written_is_there_after_reopening(tmp_path):
+    vectors = directions(20)
+    first = VectorIndex(tmp_path / "vectors")
+    first.add("docs", ids_of(20), vectors)
+    first.close()
+
+    second = VectorIndex(tmp_path / "vectors")
+    hits = second.search(vectors[3], collections=["docs"], limit=1)
+    second.close()
+
+    assert hits == [("p3", pytest.approx(1.0, abs=1e-5))]
+
+
+def test_a_collection_never_shows_another_ones_passages(index):
+    vectors = directions(30)
+    index.add("public", ids_of(10, "a"), vectors[:10])
+    index.add("secret", ids_of(20, "b"), vectors[10:])
+
+    hits = index.search(vectors[15], collections=["public"], limit=100)
+
+    assert {hit for hit, _ in hits} == set(ids_of(10, "a"))
+    assert index.similarities(vectors[15], {"public": ["b5"]}) == {}
+
+
+def test_several_collections_are_ranked_together(index):
+    vectors = directions(30)
+    index.add("one", ids_of(15, "a"), vectors[:15])
+    index.add("two", ids_of(15, "b"), vectors[15:])
+
+    hits = index.search(vectors[20], collections=["one", "two", "one"], limit=4)
+
+    assert hits[0][0] == "b5"
+    assert [cosine for _, cosine in hits] == sorted((c for _, c in hits), reverse=True)
+    assert len({hit for hit, _ in hits}) == 4
+
+
+def test_an_unknown_collection_is_empty_beside_a_known_one(index):
+    vectors = directions(5)
+    index.add("docs", ids_of(5), vectors)
+
+    assert index.search(vectors[0], collections=["nobody"], limit=5) == []
+    assert index.search(vectors[0], collections=[], limit=5) == []
+    assert len(index.search(vectors[0], collections=["docs", "nobody"], limit=5)) == 5
+
+
+@pytest.mark.parametrize("name", ["a", "Böse / Namen…", "x" * 1000, "docs ", "docs"])
+def test_a_collection_may_have_any_name(index, name):
+    index.add(name, ["p0"], directions(1))
+    index.add(name + "-", ["p1"], directions(1))
+
+    assert [hit for hit, _ in index.search(directions(1)[0], collections=[name], limit=9)] == ["p0"]
+
+
+def test_an_id_that_is_added_again_has_its_new_vector(index):
+    vectors = directions(4)
+    index.add("docs", ["p0", "p1"], vectors[:2])
+
+    index.add("docs", ["p0", "p2", "p0"], vectors[1:])
+
+    assert index.count("docs") == 3
+    assert index.similarities(vectors[3], {"docs": ["p0"]}) == {"p0": pytest.approx(1.0, abs=1e-5)}
+
+
+def test_removed_passages_are_gone_at_once_and_for_good(tmp_path):
+    vectors = directions(600)
+    first = VectorIndex(tmp_path / "vectors")
+    first.add("docs", ids_of(600), vectors)
+
+    first.remove("docs", [*ids_of(590), "never-there", "p1"])
+    found = first.search(vectors[0], collections=["docs"], limit=50)
+    first.close()
+    second = VectorIndex(tmp_path / "vectors")
+    found_later = second.search(vectors[0], collections=["docs"], limit=50)
+    second.close()
+
+    assert {hit for hit, _ in found} == {f"p{number}" for number in range(590, 600)}
+    assert dict(found_later).keys() == dict(found).keys()
+
+
+def test_similarities_are_exact_for_the_ids_that_have_a_vector(index):
+    vectors = directions(700)
+    index.add("one", ids_of(600, "a"), vectors[:600])
+    index.add("two", ids_of(100, "b"), vectors[600:])
+
+    cosines = index.similarities(
+        vectors[0], {"one": [*ids_of(600, "a"), "a1", "missing"], "two": ["b3"], "nobody": ["a1"]}
+    )
+
+    assert len(cosines) == 601
+    assert cosines["a42"] == pytest.approx(float(vectors[42] @ vectors[0]), abs=1e-5)
+    assert cosines["b3"] == pytest.approx(float(vectors[603] @ vectors[0]), abs=1e-5)
+
+
+def test_a_dropped_collection_is_gone_and_frees_its_room(index, tmp_path):
+    vectors = directions(300)
+    index.add("old", ids_of(300), vectors)
+    index.add("kept", ids_of(300, "k"), vectors)
+    graphs_before = [path for path in (tmp_path / "vectors").iterdir() if path.is_dir()]
+
+    index.drop("old")
+
+    graphs = [path for path in (tmp_path / "vectors").iterdir() if path.is_dir()]
+    assert (len(graphs_before), len(graphs)) == (2, 1)
+    assert index.count("old") == 0
+    assert index.search(vectors[4], collections=["old", "kept"], limit=1)[0][0] == "k4"
+    index.add("old", ["again"], directions(1, dimension=3))
+    assert index.count("old") == 1
+
+
+def test_another_dimension_is_refused_with_what_to_run(index):
+    index.add("docs", ids_of(5), directions(5, dimension=8))
+    wide = directions(5, dimension=12)
+
+    for attempt in (
+        lambda: index.add("docs", ids_of(5), wide),
+        lambda: index.search(wide[0], collections=["docs"], limit=3),
+        lambda: index.similarities(wide[0], {"docs": ["p1"]}),
+    ):
+        with pytest.raises(IndexMismatch, match=r"8 dimensions.*12.*ingest --rebuild"):
+            attempt()
+
+
+def test_a_damaged_database_is_a_sentence_and_can_be_erased(tmp_path):
+    folder = tmp_path / "vectors"
+    first = VectorIndex(folder)
+    first.add("docs", ids_of(5), directions(5))
+    first.close()
+    (folder / "chroma.sqlite3").write_bytes(b"not a database" * 1000)
+    damaged = VectorIndex(folder)
+
+    with pytest.raises(SettingsError, match=r"is damaged\. Run `footnote ingest --rebuild`\."):
+        damaged.search(directions(1)[0], collections=["docs"], limit=3)
+
+    damaged.erase()
+    damaged.add("docs", ids_of(2), directions(2))
+    assert damaged.count("docs") == 2
+    damaged.close()
+
+
+def test_a_damaged_graph_is_a_sentence(tmp_path):
+    folder = tmp_path / "vectors"
+    first = VectorIndex(folder)
+    first.add("docs", ids_of(300), directions(300))
+    first.close()
+    (graph,) = (path for path in folder.iterdir() if path.is_dir())
+    (graph / "index_metadata.pickle").write_bytes(b"garbage")
+    damaged = VectorIndex(folder)
+
+    with pytest.raises(SettingsError, match="is damaged"):
+        damaged.search(directions(1)[0], collections=["docs"], limit=3)
+
+    damaged.close()
+
+
+def test_settings_of_the_surroundings_do_not_reach_chroma(tmp_path, monkeypatch):
+    monkeypatch.setenv("CHROMA_API_IMPL", "chromadb.api.fastapi.FastAPI")
+    monkeypatch.setenv("CHROMA_SERVER_HOST", "127.0.0.1")
+    monkeypatch.setenv("CHROMA_OTEL_GRANULARITY", "all")
+    index = VectorIndex(tmp_path / "vectors")
+
+    index.add("docs", ["p0"], directions(1))
+
+    assert index.count("docs") == 1
+    index.close()
+
+
+def test_searches_and_writes_may_meet(index):
+    vectors = directions(1000, dimension=16)
+    index.add("docs", ids_of(200), vectors[:200])
+    troubles = []
+
+    def search():
+        for row in range(50):
+            try:
+                index.search(vectors[row], collections=["docs"], limit=5)
+            except SettingsError as trouble:
+                troubles.append(trouble)
+
+    readers = [threading.Thread(target=search) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    index.add("docs", ids_of(1000), vectors)
+    for reader in readers:
+        reader.join()
+
+    assert troubles == []
+    assert index.count("docs") == 1000
+
+
+def test_the_real_name_of_a_collection_is_kept_beside_its_vectors(index, tmp_path):
+    index.add("Team – Handbook", ["p0"], directions(1))
+    index.close()
+
+    database = sqlite3.connect(tmp_path / "vectors" / "chroma.sqlite3")
+    names = database.execute("SELECT str_value FROM collection_metadata WHERE key = 'collection'").fetchall()
+    database.close()
+
+    assert names == [("Team – Handbook",)]

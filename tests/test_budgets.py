@@ -1,0 +1,283 @@
+"""Whole turns through the real Google client, counted and broken at the server."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from fakes.gemini import Blocked, Body, Call, Cut, FakeGemini, Finish, Hang, Status, Step, default_reply
+from fakes.scripted import ScriptedDocuments, ScriptedWeb, decision, hit, question, web_hit
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.assistant import Assistant
+from core.chat_model import ChatModels
+from core.checkpoints import open_checkpoints
+from core.extractive import ExtractiveReasoner
+from core.fallback import FallbackReasoner
+from core.graph import build_graph
+from core.model.providers import Access
+from core.nodes import Deps
+from core.policy import PRESETS
+
+PASSAGES = (
+    hit("The tower is 300 metres tall. It was built in 1889 for a fair.", id="1"),
+    hit("The tower has three floors that visitors may enter.", id="2", score=0.8),
+)
+WEB = (web_hit("The tower is 330 metres tall with its antenna, says the town hall."),)
+OVERLAP = 0.03  # seconds a reply takes, so that calls side by side overlap at the server
+TRIPS, CALLS = 11, 16  # of one turn at the worst
+
+
+@asynccontextmanager
+async def assistant_with(gemini: FakeGemini, folder: Path, *, patience=5.0, confidence=0.8, web=None, **more):
+    models = ChatModels.open(
+        chat_model="gemini-3.5-flash",
+        grader_model="gemini-3.5-flash-lite",
+        access=Access(google_api_key=gemini.api_key, google_url=gemini.base_url, timeout=patience),
+    )
+    documents = ScriptedDocuments(default=PASSAGES, confidence=confidence)
+    documents.by_query = {"another wording": (hit("The tower is 300 metres tall.", id="9"),)}
+
+    def deps(_turn, report):
+        return Deps(
+            policy=PRESETS[more.get("policy", "footnote")],
+            reasoner=FallbackReasoner(models.reasoner(turn_timeout=30), ExtractiveReasoner()),
+            documents=documents,
+            web=web,
+            report=report,
+        )
+
+    async with open_checkpoints(folder / "conversations.sqlite") as checkpoints:
+        yield Assistant(
+            graph=build_graph(checkpoints), checkpoints=checkpoints, make_deps=deps, turn_timeout=30
+        )
+    await models.aclose()
+
+
+@pytest.fixture
+async def gemini():
+    async with FakeGemini(latency=OVERLAP) as server:
+        yield server
+
+
+def plan(call: Call, **changes) -> dict:
+    return {**default_reply(call), **changes}
+
+
+async def test_the_happy_path_takes_three_round_trips_with_every_check_on(gemini, tmp_path):
+    async with assistant_with(gemini, tmp_path) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
+    assert sorted(gemini.steps) == ["grade", "grounding", "plan", "usefulness", "write"]
+    assert gemini.round_trips == outcome.usage.round_trips == 3
+    assert outcome.usage.calls == 5
+    assert not gemini.rejected
+
+
+async def test_a_rewrite_of_the_question_takes_a_fourth(gemini, tmp_path):
+    grades = iter([False, True])
+
+    def reply(step: Step, call: Call):
+        if step == "plan":
+            return plan(call, queries=["another wording"])
+        if step == "grade":
+            is_enough = next(grades)
+            verdict = "correct" if is_enough else "incorrect"
+            passages = [{"passage": n, "relevance": verdict, "evidence": [1]} for n in (1, 2)]
+            return {"passages": passages, "sufficient": is_enough, "missing": ""}
+        return None
+
+    gemini.reply = reply
+    async with assistant_with(gemini, tmp_path, confidence=0.3) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
+    assert outcome.steps == ("open", "regrade", "generate", "verify")
+    assert gemini.round_trips == 4
+
+
+async def test_an_approved_web_search_takes_three_after_the_click(gemini, tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    gemini.reply = lambda step, call: (
+        {
+            "passages": [{"passage": 1, "relevance": "incorrect", "evidence": []}],
+            "sufficient": False,
+            "missing": "",
+        }
+        if step == "grade" and "town hall" not in call.prompt
+        else None
+    )
+    async with assistant_with(gemini, tmp_path, confidence=0.05, web=web) as assistant:
+        proposed = await assistant.run(question())
+        before = len(gemini.calls)
+        clicked = FakeCount(gemini, before)
+        outcome = await assistant.run(decision(proposed.proposal.id))
+
+    assert outcome.kind == "answered"
+    assert outcome.answer.grounding in ("web", "both")
+    assert clicked.round_trips == outcome.usage.round_trips == 3
+
+
+class FakeCount:
+    """What the server saw since."""
+
+    def __init__(self, gemini: FakeGemini, since: int) -> None:
+        self._gemini, self._since = gemini, since
+
+    @property
+    def round_trips(self) -> int:
+        counted = FakeGemini()
+        counted.calls = self._gemini.calls[self._since :]
+        return counted.round_trips
+
+
+def random_reply(seed: int):
+    """A model without a mind: every verdict, route and text by dice; some replies no JSON at all."""
+    dice = random.Random(seed)
+
+    def reply(step: Step, call: Call):
+        if dice.random() < 0.1:
+            return dice.choice(
+                ["", "{", "[]", "null", Finish("SAFETY"), Blocked(), Status(500), Body("<html>")]
+            )
+        if step == "plan":
+            route = dice.choice(["none", "documents", "multi_hop", "web", "clarify"])
+            queries = [f"wording {dice.random()}" for _ in range(dice.randrange(4))]
+            return plan(call, route=route, queries=queries, reply=dice.choice(["", "Which one?"]))
+        if step == "grade":
+            count = len(call.blocks("passage"))
+            verdicts = [
+                {
+                    "passage": n,
+                    "relevance": dice.choice(["correct", "ambiguous", "incorrect"]),
+                    "evidence": [dice.randrange(-1, 5)],
+                }
+                for n in range(1, count + 2)
+            ]
+            missing = dice.choice(["", f"look for {dice.random()}"])
+            return {"passages": verdicts, "sufficient": dice.random() < 0.5, "missing": missing}
+        if step == "grounding":
+            return {"unsupported": [n for n in range(1, 5) if dice.random() < 0.4]}
+        if step == "usefulness":
+            return {"useful": dice.random() < 0.5}
+        return dice.choice(
+            [
+                "The tower is 300 metres tall. [1]",
+                "It is 999 metres tall. [1] Visitors may enter it. [2]",
+                "No footnote here.",
+                "NO_ANSWER",
+                "[1]",
+                "The tower has three floors. [2]\n\n```\nimport os\n```",
+            ]
+        )
+
+    return reply
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32), confidence=st.floats(0, 1), policy=st.sampled_from(sorted(PRESETS)))
+def test_whatever_the_model_says_a_turn_ends_within_its_budget(tmp_path_factory, seed, confidence, policy):
+    async def story():
+        async with FakeGemini(reply=random_reply(seed)) as gemini:
+            web = ScriptedWeb(hits=WEB)
+            folder = tmp_path_factory.mktemp("turns")
+            async with assistant_with(
+                gemini, folder, confidence=confidence, web=web, policy=policy
+            ) as assistant:
+                outcome = await assistant.run(question())
+                outcomes = [(outcome, len(gemini.calls))]
+                for click in range(5):
+                    if outcome.kind != "approval_needed":
+                        break
+                    seen = len(gemini.calls)
+                    outcome = await assistant.run(decision(outcome.proposal.id, id=f"d{click}"))
+                    outcomes.append((outcome, len(gemini.calls) - seen))
+            return outcomes, web
+
+    outcomes, web = asyncio.run(story())
+
+    for outcome, calls in outcomes:
+        assert outcome.kind in ("answered", "approval_needed", "no_answer", "clarify", "failed")
+        assert calls == outcome.usage.calls <= CALLS
+        assert outcome.usage.round_trips <= TRIPS
+        if outcome.kind == "answered" and outcome.steps[-1] == "verify":
+            assert outcome.answer.citations
+            assert "999" not in outcome.answer.text
+    assert len(web.sent) == len(outcomes) - 1
+
+
+FAULTS = {
+    "hang": (Hang(), "The model did not answer within 0.3 s."),
+    "busy": (Status(429), "The model is busy."),
+    "broken": (Status(500), None),
+    "blocked": (Blocked(), None),
+    "empty": ("", None),
+    "unsafe": (Finish("SAFETY"), None),
+    "malformed": ("{not json", None),
+    "cut": (Cut(), None),
+    "html": (Body("<html>proxy</html>", "text/html"), None),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_model_in_trouble_still_ends_in_verbatim_quotes_and_says_why(tmp_path, fault):
+    answer, sentence = FAULTS[fault]
+    async with (
+        FakeGemini(reply=lambda _step, _call: answer) as gemini,
+        assistant_with(gemini, tmp_path, patience=0.3) as assistant,
+    ):
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
+    assert not outcome.answer.composed
+    assert outcome.answer.citations[0].quote in PASSAGES[0].passage.text
+    assert outcome.reason == sentence if sentence else outcome.reason.startswith("The model")
+    assert outcome.usage.calls <= CALLS
+
+
+async def test_a_hanging_model_is_left_alone_for_the_rest_of_the_turn(tmp_path):
+    async with (
+        FakeGemini(reply=lambda _step, _call: Hang()) as gemini,
+        assistant_with(gemini, tmp_path, patience=0.3) as assistant,
+    ):
+        outcome = await assistant.run(question())
+
+    assert outcome.usage.round_trips == 1
+    assert sorted(gemini.steps) == ["grade", "plan"]
+
+
+async def test_a_refused_key_is_said_and_the_documents_still_answer(tmp_path):
+    async with FakeGemini(api_key="another-key") as gemini:
+        gemini_seen_as = FakeGemini(api_key="wrong-key", base_url=gemini.base_url)
+        async with assistant_with(gemini_seen_as, tmp_path) as assistant:
+            outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
+    assert outcome.reason == "The model key was refused."
+
+
+async def test_trouble_in_one_step_costs_only_that_step(gemini, tmp_path):
+    gemini.queue("grade", "{", "{")
+
+    async with assistant_with(gemini, tmp_path) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
+    assert outcome.answer.composed
+    assert outcome.reason == "The model's reply could not be read."
+
+
+async def test_the_conversation_goes_on_after_trouble(gemini, tmp_path):
+    gemini.queue("plan", Status(500), Status(500))
+
+    async with assistant_with(gemini, tmp_path) as assistant:
+        await assistant.run(question(id="q1"))
+        outcome = await assistant.run(question("And how old is it?", id="q2"))
+
+    assert outcome.kind == "answered"
+    assert "How tall is the tower?" in gemini.calls[-1].prompt + gemini.calls[-4].prompt
