@@ -6,7 +6,7 @@ final does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -29,6 +29,7 @@ CLIPPED = 60  # characters of a question that is named in passing
 
 NO_FOOTNOTES = "No footnotes: nothing here is taken from your documents."
 WHAT_ELSE = "You can rephrase, name the document, or add one."
+CLOSEST = "The closest passages:"
 NOTHING_SENT = "Nothing is sent until you allow it."
 NOTHING_INDEXED = (
     "Nothing is indexed yet. Run `footnote ingest PATH`, or name a folder: `footnote chat PATH`."
@@ -179,20 +180,25 @@ def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
 def page_of(outcome: Outcome, *, engine: str = "the web") -> str:
     """The whole outcome as CommonMark, footnotes and all: for files, pipes and platforms without layout."""
     answer = outcome.answer
-    lead = provenance(answer) if answer else ""
-    quotes = answer.composed if answer else True
-    notes = answer.citations if answer else outcome.closest
-    parts = [lead, text_of(outcome, engine=engine), "\n".join(_footnote(note, quotes) for note in notes)]
-    if answer:
-        parts.append(f"{answered_in(outcome)}.")
+    if answer is None:
+        heading = CLOSEST if outcome.closest else ""
+        parts = [text_of(outcome, engine=engine), heading, _footnotes(outcome.closest)]
+    else:
+        # What was only quoted stands in the text already.
+        notes = _footnotes(answer.citations, with_quotes=answer.composed)
+        trouble = outcome.reason or ""
+        parts = [provenance(answer), answer.text, notes, trouble, f"{answered_in(outcome)}."]
     return "\n\n".join(part for part in parts if part)
 
 
-def _footnote(citation: Citation, with_quote: bool) -> str:
-    line = f"[{citation.number}] {headings(citation)} · {whence(citation)}"
-    if citation.url:
-        line += f" · {citation.url}"
-    return line + f"\n    “{' '.join(citation.quote.split())}”" * with_quote
+def _footnotes(citations: Sequence[Citation], *, with_quotes: bool = True) -> str:
+    lines = []
+    for citation in citations:
+        where = (headings(citation), whence(citation), citation.url or "")
+        lines.append(f"[{citation.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
+        if with_quotes:
+            lines.append(f"    “{' '.join(citation.quote.split())}”")
+    return "\n".join(lines)
 
 
 def _answered(outcome: Outcome, _engine: str) -> str:
@@ -208,13 +214,12 @@ def _approval_needed(outcome: Outcome, engine: str) -> str:
 
 
 def _no_answer(outcome: Outcome, _engine: str) -> str:
-    closest = " The closest passages:" if outcome.closest else ""
-    return f"{outcome.reason}{closest or ' ' + WHAT_ELSE}"
+    return f"{outcome.reason} {WHAT_ELSE}"
 
 
 def _clarify(outcome: Outcome, _engine: str) -> str:
-    options = "".join(f"\n{number}. {option}" for number, option in enumerate(outcome.options, start=1))
-    return f"{outcome.reason}{chr(10) if options else ''}{options}"
+    options = "".join(f"\n\n{number}. {option}" for number, option in enumerate(outcome.options, start=1))
+    return f"{outcome.reason}{options}"
 
 
 def _failed(outcome: Outcome, _engine: str) -> str:

@@ -24,6 +24,8 @@ Similarity = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
 SURVIVING = 2  # best-ranked passages that stay in whatever their words say
 QUOTES = 3  # at most this many quotes in one answer
 ENOUGH = 0.8  # a further quote must score this share of the best one
+SAID_AGAIN = 0.6  # of its score is left to a quote that the last answer held: a follow-up wants what is new
+SAID_LENGTH = 60  # characters by which such a quote is recognised
 EVIDENCE_PER_PASSAGE = 3  # sentences of one passage that may be quoted
 MEANING_PASSAGES = 3  # best passages whose sentences are compared by meaning
 MEANING_SENTENCES = 40  # sentences compared by meaning for one question
@@ -176,7 +178,8 @@ def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
     hit = strip.retrieved
     alone = Retrieved(passage=_cut(hit, strip), score=hit.score, lexical=hit.lexical, dense=hit.dense)
     ranked = candidates(ask.question, weights, (alone,))
-    return ranked[0].score if ranked else 0.0
+    is_known = bool(ask.history) and strip.text[:SAID_LENGTH] in ask.history[-1].answer
+    return (ranked[0].score if ranked else 0.0) * (SAID_AGAIN if is_known else 1.0)
 
 
 def _cut(hit: Retrieved, strip: Strip) -> Passage:

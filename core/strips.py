@@ -16,6 +16,7 @@ from core.text.sentences import Unit, split_units
 STRIP_LIMIT = 12  # strips in one draft's context
 STRIP_LENGTH = 2_400  # characters; a strip grows no further
 LIST_ITEMS = 12  # items that follow an announcing colon
+LIST_LENGTH = 1_000  # characters of a list that comes along for one of its items
 
 # A sentence that begins so leans on the one before it.
 _LEANS_BACK = re.compile(
@@ -89,8 +90,10 @@ def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[in
         first -= 1
     if units[index].kind in ("code", "table") and first == index and index and _is_prose(units[index - 1]):
         first -= 1
-    if text[units[index].start : units[index].end].rstrip("*_` ").endswith(":"):
-        last = _announced(units, index)
+    if units[index].kind == "item":
+        first, last = _whole_list(text, units, index)
+    if _announces(text, units[index]):
+        last = max(last, _announced(units, index))
     first, last = max(0, first - around), min(len(units) - 1, last + around)
     return {i for i in range(first, last + 1) if units[i].kind != "heading" or first < i < last}
 
@@ -101,6 +104,23 @@ def _leans_back(text: str, unit: Unit) -> bool:
 
 def _is_prose(unit: Unit) -> bool:
     return unit.kind in ("sentence", "item")
+
+
+def _announces(text: str, unit: Unit) -> bool:
+    return text[unit.start : unit.end].rstrip("*_` ").endswith(":")
+
+
+def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]:
+    """The list an item stands in, from the sentence that announces it; the item alone when that is too much."""
+    first, last = index, index
+    while first and units[first - 1].kind == "item":
+        first -= 1
+    while last + 1 < len(units) and units[last + 1].kind == "item":
+        last += 1
+    is_announced = bool(first) and _is_prose(units[first - 1]) and _announces(text, units[first - 1])
+    first -= is_announced
+    fits = last - first <= LIST_ITEMS and units[last].end - units[first].start <= LIST_LENGTH
+    return (first, last) if is_announced and fits else (index, index)
 
 
 def _announced(units: Sequence[Unit], index: int) -> int:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bots.messages import (
+    CLOSEST,
     FOOTNOTES_SHOWN,
     NOTHING_SENT,
     WHAT_ELSE,
@@ -57,12 +58,11 @@ def _parts(outcome: Outcome, setting: Setting) -> Iterator[RenderableType]:
     elif outcome.kind == "approval_needed" and outcome.proposal is not None:
         yield card(outcome.proposal, setting)
     elif outcome.kind == "no_answer":
-        yield Text(text_of(outcome), style="bold")
+        yield Text(line(outcome.reason or ""), style="bold")
         if outcome.closest:
-            yield Text()
+            yield Text(CLOSEST, style="dim")
             yield footnotes(outcome.closest, setting)
-            yield Text()
-            yield Text(WHAT_ELSE, style="dim")
+        yield Text(WHAT_ELSE, style="dim")
     elif outcome.kind == "clarify":
         yield AnswerMarkdown(text_of(outcome))
     else:
@@ -81,6 +81,8 @@ def _answered(outcome: Outcome, answer: Answer, setting: Setting) -> Iterator[Re
     yield footnotes(answer.citations[:FOOTNOTES_SHOWN], setting, with_quotes=answer.composed)
     hidden = len(answer.citations) - FOOTNOTES_SHOWN
     more = f" · {hidden} more: /more" if hidden > 0 else ""
+    if outcome.reason:  # an answer in spite of trouble: the model could not be reached, for one
+        yield Text(line(outcome.reason), style="yellow")
     yield Text(answered_in(outcome) + more, style="dim")
 
 
@@ -124,7 +126,7 @@ def card(proposal: Proposal, setting: Setting) -> RenderableType:
     """ "May I search the web for this?", with the exact query."""
     parts: list[RenderableType] = [Text(line(proposal.reason), style="bold")]
     if proposal.closest:
-        parts += [Text("The closest passages:", style="dim"), footnotes(proposal.closest, setting)]
+        parts += [Text(CLOSEST, style="dim"), footnotes(proposal.closest, setting)]
     query = Text(line(proposal.query), style="bold cyan")
     parts += [Text(), Text(would_search(setting.engine)), Padding(query, (0, 0, 0, 2))]
     return Group(*parts, Text(NOTHING_SENT, style="dim"))

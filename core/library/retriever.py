@@ -14,7 +14,7 @@ from core.conversation import Exchange
 from core.library.catalogue import Catalogue
 from core.library.confidence import Finding, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
-from core.text.followup import merged_with, needs_history
+from core.text.followup import asked_before, merged_with, needs_history
 from core.text.terms import query_terms, term_weights
 
 if TYPE_CHECKING:
@@ -58,10 +58,15 @@ class Retriever:
         leans = bool(query.history) and needs_history(query.text)
         merged = merged_with(query.text, query.history) if leans else query.text
         words = list(dict.fromkeys((*own, *query_terms(merged))))[:TERM_LIMIT]
+        # An earlier answer's words help to find the passage; they do not say what is asked of it now.
+        asked = {*own, *(query_terms(asked_before(query.history)) if leans else ())}
         frequencies = self.catalogue.document_frequencies(words, query.scope)
         weights = term_weights(words, frequencies, searched)
-        for word in set(words) - set(own):
-            weights[word] *= HISTORY_WEIGHT
+        weights = {
+            word: weight * (1 if word in own else HISTORY_WEIGHT)
+            for word, weight in weights.items()
+            if word in asked
+        }
 
         lexical = dict(self.catalogue.search(words, query.scope, limit=CANDIDATES))
         dense = self._dense(query, merged, lexical)

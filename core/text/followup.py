@@ -31,8 +31,12 @@ def needs_history(question: str) -> bool:
     return len(question.split()) <= SHORT or bool(_POINTERS.search(bare) or _OPENERS.match(question))
 
 
+def asked_before(history: Sequence[Exchange]) -> str:
+    """The earlier questions that still matter, one a line."""
+    return "\n".join(exchange.question for exchange in history[-REMEMBERED_QUESTIONS:])
+
+
 def merged_with(question: str, history: Sequence[Exchange]) -> str:
     """What was asked before, the last answer's beginning, and the question."""
-    earlier = [exchange.question for exchange in history[-REMEMBERED_QUESTIONS:]]
-    last_answer = [history[-1].answer[:REMEMBERED_ANSWER]] if history else []
-    return "\n".join((*earlier, *last_answer, question))
+    last_answer = history[-1].answer[:REMEMBERED_ANSWER] if history else ""
+    return "\n".join(part for part in (asked_before(history), last_answer, question) if part)

@@ -1,0 +1,204 @@
+"""Word documents, made here with python-docx, and archives that only look like them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import docx
+import pytest
+from docx.oxml import OxmlElement
+from docx.oxml.ns import qn
+
+from core.errors import DocumentError
+from core.library.chunk import cut
+from core.library.documents import Document
+from core.library.formats import word
+from core.library.load import read_document
+
+
+def saved(document) -> bytes:
+    file = io.BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+def repacked(data: bytes, **parts: bytes) -> bytes:
+    """The archive with some parts replaced or added; names are given with "__" for "/" and "_" for "."."""
+    names = {name.replace("__", "/").replace("_", "."): content for name, content in parts.items()}
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+        for entry in old.infolist():
+            if entry.filename not in names:
+                new.writestr(entry, old.read(entry))
+        for name, content in names.items():
+            new.writestr(name, content)
+    return file.getvalue()
+
+
+def kinds(document: Document) -> list[tuple[str, str]]:
+    return [(block.kind, document.text[block.start : block.end]) for block in document.blocks]
+
+
+def test_headings_paragraphs_lists_and_tables_are_read_in_order():
+    source = docx.Document()
+    source.add_heading("Travel policy", 0)
+    source.add_paragraph("It holds for everyone.")
+    source.add_heading("Booking", 1)
+    source.add_paragraph("Book through:")
+    source.add_paragraph("the portal", style="List Bullet")
+    source.add_paragraph("with your badge", style="List Bullet 2")
+    source.add_paragraph("the phone", style="List Number")
+    table = source.add_table(rows=0, cols=2)
+    for row in (("Class", "Limit"), ("Economy", "500 | 600"), ("", "none")):
+        for cell, text in zip(table.add_row().cells, row, strict=True):
+            cell.text = text
+    source.add_heading("Trains", 2)
+    source.add_paragraph("Second class.")
+
+    document = word.parse(saved(source), name="ignored")
+
+    assert document.title == "Travel policy"
+    assert kinds(document) == [
+        ("heading", "# Travel policy"),
+        ("prose", "It holds for everyone."),
+        ("heading", "## Booking"),
+        ("prose", "Book through:"),
+        ("item", "- the portal\n  - with your badge"),
+        ("item", "- the phone"),
+        ("table", "| Class | Limit |\n| --- | --- |\n| Economy | 500 \\| 600 |\n|  | none |"),
+        ("heading", "### Trains"),
+        ("prose", "Second class."),
+    ]
+    assert [piece.location for piece in cut(document)][-1] == "Travel policy > Booking > Trains"
+
+
+def test_without_a_title_headings_keep_their_levels():
+    source = docx.Document()
+    source.add_heading("Booking", 1)
+    source.add_paragraph("Text.")
+
+    document = word.parse(saved(source), name="ignored")
+
+    assert document.title == "Booking"
+    assert document.text == "# Booking\n\nText."
+
+
+def test_a_document_without_headings_stands_under_the_name_of_its_file(tmp_path):
+    source = docx.Document()
+    source.add_paragraph("The office opens at nine.")
+    file = tmp_path / "opening-hours.docx"
+    source.save(file)
+
+    document = read_document(file)
+
+    assert document.title == "Opening hours"
+    assert [piece.location for piece in cut(document)] == ["Opening hours"]
+
+
+def test_a_declared_title_is_used_where_no_heading_is():
+    source = docx.Document()
+    source.core_properties.title = "Opening hours"
+    source.add_paragraph("At nine.")
+
+    assert word.parse(saved(source), name="v2-final").title == "Opening hours"
+
+
+def test_a_style_of_ones_own_is_a_heading_by_what_it_is_based_on():
+    source = docx.Document()
+    style = source.styles.add_style("Acme Chapter", 1)
+    style.base_style = source.styles["Heading 2"]
+    source.add_paragraph("Visas", style="Acme Chapter")
+
+    assert kinds(word.parse(saved(source), name="x"))[0] == ("heading", "## Visas")
+
+
+def test_insertions_links_and_content_controls_are_read_and_deletions_are_not():
+    source = docx.Document()
+    paragraph = source.add_paragraph("Lunch is ")
+    for tag, text_tag, text in (("w:ins", "w:t", "free"), ("w:del", "w:delText", "paid"), ("w:hyperlink", "w:t", " today.")):
+        change, run, node = OxmlElement(tag), OxmlElement("w:r"), OxmlElement(text_tag)
+        node.text = text
+        node.set(qn("xml:space"), "preserve")
+        run.append(node)
+        change.append(run)
+        paragraph._p.append(change)
+    control, content = OxmlElement("w:sdt"), OxmlElement("w:sdtContent")
+    content.append(source.add_paragraph("Inside a control.")._p)
+    control.append(content)
+    source.element.body.insert(1, control)
+
+    document = word.parse(saved(source), name="x")
+
+    assert [text for _, text in kinds(document)][1:] == ["Lunch is free today.", "Inside a control."]
+
+
+def test_line_breaks_and_tabs_are_kept_and_tab_stops_are_not_text():
+    source = docx.Document()
+    paragraph = source.add_paragraph("Mon\t9 to 5\nTue\tclosed")
+    paragraph.paragraph_format.tab_stops.add_tab_stop(1_000_000)
+
+    assert word.parse(saved(source), name="x").text.endswith("Mon\t9 to 5\nTue\tclosed")
+
+
+def test_a_table_of_one_column_is_a_frame_around_text():
+    source = docx.Document()
+    source.add_table(1, 1).cell(0, 0).text = "Careful with this."
+
+    assert kinds(word.parse(saved(source), name="x"))[1:] == [("prose", "Careful with this.")]
+
+
+def test_the_table_of_contents_is_markup():
+    source = docx.Document()
+    source.styles.add_style("toc 1", 1)
+    source.add_paragraph("Booking\t3", style="toc 1")
+    source.add_paragraph("Text.")
+
+    assert ("markup", "Booking\t3") in kinds(word.parse(saved(source), name="x"))
+
+
+def test_entities_are_not_expanded():
+    levels = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 9))
+    xml = (
+        f'<?xml version="1.0"?><!DOCTYPE d [<!ENTITY e0 "ha">{levels}]>'
+        '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>'
+        "<w:p><w:r><w:t>Before &e8; after</w:t></w:r></w:p></w:body></w:document>"
+    )
+    data = repacked(saved(docx.Document()), word__document_xml=xml.encode())
+
+    document = word.parse(data, name="x")
+
+    assert "Before" in document.text
+    assert "haha" not in document.text
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"word__media__image_bin": b"\0" * 2_000_000}, "packed more tightly"),
+        ({"word__document_xml": b" " * (word.XML_LIMIT + 1)}, "30 MB of text"),
+        ({"word__media__image_bin": b"\0" * (word.UNPACKED_LIMIT + 1)}, "unpacks to more than 100 MB"),
+    ],
+)
+def test_archives_that_unpack_to_too_much_are_refused_before_they_are(part, said):
+    with pytest.raises(DocumentError, match=said):
+        word.parse(repacked(saved(docx.Document()), **part), name="x")
+
+
+def test_an_encrypted_document_is_refused():
+    with pytest.raises(DocumentError, match="is encrypted, or an older .doc"):
+        word.parse(word.OLE_SIGNATURE + b"\0" * 512, name="x")
+
+
+def test_what_is_no_archive_is_refused():
+    with pytest.raises(DocumentError, match="is not a Word document"):
+        word.parse(b"just text", name="x")
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path):
+    file = tmp_path / "sheet.docx"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("readme.txt", "no document")
+
+    with pytest.raises(DocumentError, match="is damaged, or not what .docx says"):
+        read_document(file)
