@@ -19,7 +19,7 @@ from core.conversation import Progress
 
 WIDTH = 100  # columns; longer lines are hard to read
 
-_THEME = Theme(
+THEME = Theme(
     {
         "markdown.code": "cyan",
         "markdown.code_block": "cyan",
@@ -45,8 +45,8 @@ class Screen:
     """``out`` carries answers; ``aside`` carries progress, notes and errors, drawn only on a terminal."""
 
     def __init__(self) -> None:
-        self.out = SafeConsole(theme=_THEME, highlight=False)
-        self.aside = SafeConsole(theme=_THEME, highlight=False, stderr=True)
+        self.out = SafeConsole(theme=THEME, highlight=False)
+        self.aside = SafeConsole(theme=THEME, highlight=False, stderr=True)
 
     @property
     def is_drawn(self) -> bool:

@@ -108,7 +108,7 @@ def footnotes(
 def _place(citation: Citation, files: Mapping[str, str]) -> Text:
     """ "Title › location · source", linked to the page or the file where there is one."""
     address = link_of(citation, files)
-    place = Text(line(headings(citation)), style=Style(link=address) if address else "")
+    place = Text().append(line(headings(citation)), style=Style(link=address) if address else "")
     if (origin := line(whence(citation))) and origin != place.plain:
         place.append(f" · {origin}", style="dim")
     return place

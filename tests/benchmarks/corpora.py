@@ -24,7 +24,12 @@ def lines(file: Path) -> list[dict[str, Any]]:
 def open_model(folder: str) -> Embedder | None:
     """The embedder of a folder; None for "none"."""
     return embedder_for(
-        folder, google_api_key="", google_base_url="", timeout=30, announce=print, progress=lambda _a, _b: None
+        folder,
+        google_api_key="",
+        google_base_url="",
+        timeout=30,
+        announce=print,
+        progress=lambda _a, _b: None,
     )
 
 
@@ -42,7 +47,9 @@ def add_paragraphs(library: Library, address: str, title: str, paragraphs: Itera
     pieces, position = [], 0
     for number, text in enumerate(paragraphs):
         pieces.append(
-            Piece(path=(), location=f"paragraph {number}", text=text, start=position, end=position + len(text))
+            Piece(
+                path=(), location=f"paragraph {number}", text=text, start=position, end=position + len(text)
+            )
         )
         position += len(text) + 2
     library.catalogue.put(

@@ -67,7 +67,9 @@ def squad(data: Path, folder: Path, model) -> dict[str, list[Row]]:
     articles = sorted({p["title"] for p in paragraphs})
     kept = articles[::2]
     for title in kept:
-        add_paragraphs(library, f"/squad/{quote(title)}", title, [p["text"] for p in paragraphs if p["title"] == title])
+        add_paragraphs(
+            library, f"/squad/{quote(title)}", title, [p["text"] for p in paragraphs if p["title"] == title]
+        )
     library.embed_pending()
     texts = {p["id"]: p for p in paragraphs}
     asked = [q for q in lines(data / "squad2/questions.jsonl") if q["answerable"]]
@@ -89,7 +91,13 @@ def squad(data: Path, folder: Path, model) -> dict[str, list[Row]]:
             is_in = gold["title"] in kept
             scope = make_scope(gold["title"] if is_in else None)
             result.append(
-                row(library, q["question"], scope, lambda p, gold=gold: p.text == gold["text"], answerable=is_in)
+                row(
+                    library,
+                    q["question"],
+                    scope,
+                    lambda p, gold=gold: p.text == gold["text"],
+                    answerable=is_in,
+                )
             )
         return result
 
@@ -174,7 +182,9 @@ def write(name: str, model: tuple[float, dict[str, float]], said: list[str]) -> 
 def main() -> None:
     data, folder = Path(sys.argv[1]), sys.argv[2]
     model = open_model(folder)
-    names = [f for f in confidence.Features.__annotations__ if model or not f.startswith(("cosine", "agreement"))]
+    names = [
+        f for f in confidence.Features.__annotations__ if model or not f.startswith(("cosine", "agreement"))
+    ]
     with tempfile.TemporaryDirectory() as scratch:
         sets = squad(data, Path(scratch, "squad"), model) | fastapi(data, Path(scratch, "fastapi"), model)
     held_out = {"fastapi_heldout": sets.pop("fastapi_heldout")}

@@ -116,7 +116,11 @@ def test_a_style_of_ones_own_is_a_heading_by_what_it_is_based_on():
 def test_insertions_links_and_content_controls_are_read_and_deletions_are_not():
     source = docx.Document()
     paragraph = source.add_paragraph("Lunch is ")
-    for tag, text_tag, text in (("w:ins", "w:t", "free"), ("w:del", "w:delText", "paid"), ("w:hyperlink", "w:t", " today.")):
+    for tag, text_tag, text in (
+        ("w:ins", "w:t", "free"),
+        ("w:del", "w:delText", "paid"),
+        ("w:hyperlink", "w:t", " today."),
+    ):
         change, run, node = OxmlElement(tag), OxmlElement("w:r"), OxmlElement(text_tag)
         node.text = text
         node.set(qn("xml:space"), "preserve")
@@ -157,19 +161,30 @@ def test_the_table_of_contents_is_markup():
     assert ("markup", "Booking\t3") in kinds(word.parse(saved(source), name="x"))
 
 
-def test_entities_are_not_expanded():
-    levels = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 9))
+def with_entities(levels: int) -> bytes:
+    """A document whose text is one entity, each level ten times the one below."""
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, levels + 1))
     xml = (
-        f'<?xml version="1.0"?><!DOCTYPE d [<!ENTITY e0 "ha">{levels}]>'
+        f'<?xml version="1.0"?><!DOCTYPE d [<!ENTITY e0 "ha">{entities}]>'
         '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>'
-        "<w:p><w:r><w:t>Before &e8; after</w:t></w:r></w:p></w:body></w:document>"
+        f"<w:p><w:r><w:t>Before &e{levels}; after</w:t></w:r></w:p></w:body></w:document>"
     )
-    data = repacked(saved(docx.Document()), word__document_xml=xml.encode())
+    return repacked(saved(docx.Document()), word__document_xml=xml.encode())
 
-    document = word.parse(data, name="x")
+
+def test_entities_are_not_expanded():
+    document = word.parse(with_entities(2), name="x")
 
     assert "Before" in document.text
-    assert "haha" not in document.text
+    assert "ha" not in document.text
+
+
+def test_entities_that_would_fill_the_memory_are_refused(tmp_path):
+    file = tmp_path / "bomb.docx"
+    file.write_bytes(with_entities(9))
+
+    with pytest.raises(DocumentError, match="could not be read"):
+        read_document(file)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +201,7 @@ def test_archives_that_unpack_to_too_much_are_refused_before_they_are(part, said
 
 
 def test_an_encrypted_document_is_refused():
-    with pytest.raises(DocumentError, match="is encrypted, or an older .doc"):
+    with pytest.raises(DocumentError, match=r"is encrypted, or an older \.doc"):
         word.parse(word.OLE_SIGNATURE + b"\0" * 512, name="x")
 
 
@@ -200,5 +215,5 @@ def test_an_archive_of_something_else_is_refused(tmp_path):
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("readme.txt", "no document")
 
-    with pytest.raises(DocumentError, match="is damaged, or not what .docx says"):
+    with pytest.raises(DocumentError, match=r"is damaged, or not what \.docx says"):
         read_document(file)

@@ -20,7 +20,10 @@ GUIDE = f"""
 systemctl start  snake_case</code></pre>
 <p>Keep the name snake_case, and write C:\\temp or 2 * 3 &lt; 7 [sic].</p>
 """
-BOILERPLATE = '<nav><a href="/">Home</a> <a href="/all">All pages</a></nav>', "<footer>Copyright 2026 Acme</footer>"
+BOILERPLATE = (
+    '<nav><a href="/">Home</a> <a href="/all">All pages</a></nav>',
+    "<footer>Copyright 2026 Acme</footer>",
+)
 
 
 def page(body: str, *, title: str = "Incident guide | Acme wiki") -> str:
@@ -131,7 +134,9 @@ def test_a_huge_page_is_refused():
         parse_html("<p>" + "x" * webpage.HTML_LIMIT, url=None)
 
 
-@pytest.mark.parametrize("element", ["<p>a", "<span>a</span> ", "<a href=x>a</a> ", "<div>", "<table><tr><td>a"])
+@pytest.mark.parametrize(
+    "element", ["<p>a", "<span>a</span> ", "<a href=x>a</a> ", "<div>", "<table><tr><td>a"]
+)
 def test_a_page_of_very_many_elements_ends(element):
     document = webpage.parse("<html><body><p>Known words. </p>" + element * 70_000, name="x")
 

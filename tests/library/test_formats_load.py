@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,7 +115,13 @@ def test_utf_8_is_read_as_it_was_written(text):
 
 @pytest.mark.parametrize(
     "data",
-    [b"%PDF-1.7\n\0\0\0", os.urandom(4_000), b"\xff\xfe\x00", bytes(range(1, 32)) * 10, b"\x7fELF\x02\x01\x01\0"],
+    [
+        b"%PDF-1.7\n\0\0\0",
+        random.Random(1).randbytes(4_000),
+        b"\xff\xfe\x00",
+        bytes(range(1, 32)) * 10,
+        b"\x7fELF\x02\x01\x01\0",
+    ],
     ids=["nul", "noise", "half a UTF-16 character", "controls", "program"],
 )
 def test_a_binary_file_named_md_is_refused(tmp_path, data):
@@ -122,9 +129,9 @@ def test_a_binary_file_named_md_is_refused(tmp_path, data):
         read_document(written(tmp_path, "photo.md", data))
 
 
-@pytest.mark.parametrize("data", [b"", b" \n\t\r\n", "\ufeff".encode(), "\ufeff\n".encode("utf-16")])
+@pytest.mark.parametrize("data", [b"", b" \n\t\r\n", "\ufeff".encode(), "\n".encode("utf-16")])
 def test_an_empty_file_is_said_to_be_empty(tmp_path, data):
-    with pytest.raises(DocumentError, match="^is empty$"):
+    with pytest.raises(DocumentError, match=r"^is empty$"):
         read_document(written(tmp_path, "a.md", data))
 
 
@@ -133,17 +140,17 @@ def test_a_large_file_is_refused_unread(tmp_path):
     with file.open("wb") as sparse:
         sparse.truncate(FILE_LIMIT + 1)
 
-    with pytest.raises(DocumentError, match="^is larger than 32 MB$"):
+    with pytest.raises(DocumentError, match=r"^is larger than 32 MB$"):
         read_document(file)
 
 
 def test_a_file_that_is_gone_is_said_to_have_disappeared(tmp_path):
-    with pytest.raises(DocumentError, match="^disappeared while it was read$"):
+    with pytest.raises(DocumentError, match=r"^disappeared while it was read$"):
         read_document(tmp_path / "gone.md")
 
 
 def test_a_file_that_may_not_be_read_is_said_to_be_so(unreadable):
-    with pytest.raises(DocumentError, match="^could not be read: permission denied$"):
+    with pytest.raises(DocumentError, match=r"^could not be read: permission denied$"):
         read_document(unreadable)
 
 
@@ -166,7 +173,9 @@ def test_an_unknown_suffix_is_named(tmp_path):
         read_document(written(tmp_path, "setup.exe", b"MZ"))
 
 
-@pytest.mark.parametrize("data", [b"%PDF-1.7\n%nothing more", b"no PDF at all", b"%PDF-1.4\n1 0 obj <<>> endobj trailer <<>>"])
+@pytest.mark.parametrize(
+    "data", [b"%PDF-1.7\n%nothing more", b"no PDF at all", b"%PDF-1.4\n1 0 obj <<>> endobj trailer <<>>"]
+)
 def test_a_damaged_pdf_is_said_to_be_damaged(tmp_path, data, caplog):
     with pytest.raises(DocumentError, match=r"^could not be read: it is damaged, or not what \.pdf says$"):
         read_document(written(tmp_path, "a.pdf", data))

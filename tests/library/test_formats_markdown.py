@@ -152,7 +152,11 @@ def test_toml_front_matter_is_read_with_any_line_ending(ending):
 
 
 def test_a_rule_at_the_top_is_no_front_matter():
-    assert kinds("---\n\nSome text.\n\n---\n") == [("markup", "---"), ("prose", "Some text."), ("markup", "---")]
+    assert kinds("---\n\nSome text.\n\n---\n") == [
+        ("markup", "---"),
+        ("prose", "Some text."),
+        ("markup", "---"),
+    ]
 
 
 def test_without_front_matter_the_first_heading_of_level_one_is_the_title():

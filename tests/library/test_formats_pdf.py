@@ -62,7 +62,9 @@ def test_lines_are_joined_into_the_paragraphs_they_were_broken_from():
 
 
 def test_each_piece_names_its_page():
-    document = pdf.parse(made(BODY, ("The office closes at eight in the evening, also for those who have a key.", *BODY)))
+    document = pdf.parse(
+        made(BODY, ("The office closes at eight in the evening, also for those who have a key.", *BODY))
+    )
 
     assert [piece.location for piece in cut(document)] == ["page 1", "page 2"]
 
@@ -96,7 +98,10 @@ def test_a_heading_printed_over_two_lines_is_found():
 
 
 def test_running_heads_and_page_numbers_are_left_out_but_for_the_title():
-    pages = [("Acme Handbook", f"Text of page {n}: {BODY[0]}", BODY[1], f"Page {n} of 5", str(n)) for n in range(1, 6)]
+    pages = [
+        ("Acme Handbook", f"Text of page {n}: {BODY[0]}", BODY[1], f"Page {n} of 5", str(n))
+        for n in range(1, 6)
+    ]
 
     document = pdf.parse(made(*pages))
 
@@ -106,7 +111,9 @@ def test_running_heads_and_page_numbers_are_left_out_but_for_the_title():
 
 
 def test_items_are_told_apart():
-    document = pdf.parse(made(("Bring these things with you:", "• a laptop", "• a badge", "1. first", "2. second")))
+    document = pdf.parse(
+        made(("Bring these things with you:", "• a laptop", "• a badge", "1. first", "2. second"))
+    )
 
     assert [(kind, text) for kind, text, _ in kinds(document)] == [
         ("prose", "Bring these things with you:"),
@@ -139,7 +146,8 @@ def test_short_lines_stay_lines():
 
 
 @pytest.mark.parametrize(
-    ("declared", "title"), [("Home office", "Home office"), ("policy_v3.docx", ""), ("untitled", ""), ("", "")]
+    ("declared", "title"),
+    [("Home office", "Home office"), ("policy_v3.docx", ""), ("untitled", ""), ("", "")],
 )
 def test_a_declared_title_is_used_unless_it_is_a_file_name(declared, title):
     assert pdf.parse(made(BODY, title=declared)).title == title

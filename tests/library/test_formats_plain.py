@@ -117,7 +117,10 @@ def test_a_file_of_very_many_lines_is_refused():
 def test_rows_name_their_columns():
     document = delimited.parse("Name,City,Note\nAda,London,\nBob,Paris,late\n")
 
-    assert kinds(document) == [("table", "Name: Ada; City: London"), ("table", "Name: Bob; City: Paris; Note: late")]
+    assert kinds(document) == [
+        ("table", "Name: Ada; City: London"),
+        ("table", "Name: Bob; City: Paris; Note: late"),
+    ]
     assert [block.row for block in document.blocks] == [1, 2]
 
 
