@@ -9,7 +9,9 @@ from test_graph import assistant_over
 from core.policy import PRESETS
 from core.reasoner import Draft, Plan
 
-GOOD = [hit(f"The tower is 300 metres tall, says note {n}.", id=str(n), score=1 - n / 10) for n in range(1, 5)]
+GOOD = [
+    hit(f"The tower is 300 metres tall, says note {n}.", id=str(n), score=1 - n / 10) for n in range(1, 5)
+]
 WEB = (web_hit("The tower is 330 metres tall."),)
 PUBLISHED = [name for name in PRESETS if name != "footnote"]
 
@@ -177,8 +179,10 @@ async def test_adaptive_lets_web_results_replace_the_documents(tmp_path):
         strips_read = []
         reasoner = judged(
             plans=lambda ask: Plan(route="web", standalone=ask.question, web_query="web words"),
-            writes=lambda _ask, strips, read=strips_read: read.extend(s.retrieved.passage.origin for s in strips)
-            or Draft(text=f"{strips[0].text} [1]", composed=True),
+            writes=lambda _ask, strips, read=strips_read: (
+                read.extend(s.retrieved.passage.origin for s in strips)
+                or Draft(text=f"{strips[0].text} [1]", composed=True)
+            ),
         )
         (tmp_path / policy).mkdir()
         await run(tmp_path / policy, policy, reasoner, approve=True)

@@ -86,10 +86,11 @@ def _divided(text: str, unit: _Unit) -> list[Span]:
     if len(unit.span) <= (LONG_PROSE if prose else LIMIT):
         return [unit.span]
     first, second = _PROSE_CUTS if prose else _LINE_CUTS
-    spans = _cut_at(text, unit.span, first)
-    for cuts in (lambda span: _cut_at(text, span, second), lambda span: _windows(text, span)):
-        spans = [part for span in spans for part in (cuts(span) if len(span) > LIMIT else [span])]
-    return spans
+    coarse = _cut_at(text, unit.span, first)
+    fine = [
+        part for span in coarse for part in (_cut_at(text, span, second) if len(span) > LIMIT else [span])
+    ]
+    return [part for span in fine for part in (_windows(text, span) if len(span) > LIMIT else [span])]
 
 
 def _cut_at(text: str, span: Span, boundary: re.Pattern[str]) -> list[Span]:

@@ -14,7 +14,7 @@ from core.library.documents import Document
 from core.library.formats.assembly import Part, assemble
 
 UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
-XML_LIMIT = 30_000_000  # bytes of one XML part; parsed, it takes up to thirty times as much memory
+XML_LIMIT = 30_000_000  # bytes of one XML part; parsed, it takes up to twenty times as much memory
 RATIO_LIMIT = 200  # unpacked to packed bytes; text packs 5 to 30 times, deflate at most 1,032 times
 RATIO_FREE = 1_000_000  # bytes below which the ratio does not matter
 
