@@ -18,7 +18,7 @@ from core.checkpoints import PrunedSqliteSaver
 from core.conversation import QUESTION_LIMIT, Conversation, Outcome, Progress, Proposal, Question, Turn
 from core.errors import FootnoteError, QuestionRejected
 from core.graph import RECURSION_LIMIT
-from core.nodes import Deps
+from core.ports import Deps
 from core.state import State, Work
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from core.library.library import Library
 from core.library.owner import owned, prepare
 from core.library.retriever import Query
 from core.library.vectors import VectorIndex
-from core.nodes import Deps
 from core.policy import PRESETS
+from core.ports import Deps
 from core.reasoner import Reasoner
 from core.settings import Settings
 from core.web.engines import engine_for

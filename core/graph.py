@@ -11,7 +11,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from core import nodes
-from core.nodes import Deps
+from core.ports import Deps
 from core.state import State
 
 RECURSION_LIMIT = 25  # super-steps of one turn; the longest path that the counters allow takes 15

@@ -7,18 +7,17 @@ functions of :mod:`core.decisions`; a node stores the decision, a router only re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from time import perf_counter
-from typing import Literal, Protocol
+from typing import Literal
 
 from langgraph.runtime import Runtime
 
 from core import endings
 from core.citations import claims_of, faults_of, to_answer, without
 from core.consent import already_decided, may_decide, refusal
-from core.conversation import Decision, Exchange, Progress, Proposal, Question, Ranked
+from core.conversation import Decision, Progress, Proposal, Question, Ranked
 from core.decisions import (
     after_checking,
     after_looking,
@@ -28,48 +27,14 @@ from core.decisions import (
     web_wordings,
 )
 from core.errors import SearchTrouble
-from core.library.documents import Retrieval, Retrieved
+from core.library.documents import Retrieved
 from core.policy import Policy
-from core.reasoner import Ask, Draft, Grades, Grounded, Reasoner, Strip
-from core.settings import WebApproval
+from core.ports import Deps
+from core.reasoner import Ask, Draft, Grades, Grounded, Strip
 from core.state import Next, State, Work, proposal_by_id, with_proposal
 from core.strips import refine
 
 AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
-
-
-class Documents(Protocol):
-    """The library as a turn sees it: what this conversation may read, and nothing else."""
-
-    async def retrieve(self, query: str, *, limit: int, history: tuple[Exchange, ...] = ()) -> Retrieval: ...
-
-
-class Web(Protocol):
-    """The web as a turn sees it: passages about a query that a person allowed."""
-
-    @property
-    def name(self) -> str:
-        """Of the search engine, as people know it."""
-        ...
-
-    async def find(
-        self, query: str, question: str, report: Callable[[Progress], None]
-    ) -> tuple[Retrieved, ...]:
-        """One passage per hit, best first. Raises SearchTrouble."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deps:
-    """The ports of one turn. Not persisted: handed in on every call."""
-
-    policy: Policy
-    reasoner: Reasoner
-    documents: Documents
-    web: Web | None
-    approval: WebApproval = "asker"
-    approvers: tuple[str, ...] = ()
-    report: Callable[[Progress], None] = lambda _: None
 
 
 async def enter(state: State, runtime: Runtime[Deps]) -> State:
@@ -114,6 +79,7 @@ def after_enter(state: State) -> Literal["open", "web_search", "decline", "__end
 async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     """Retrieve, and in one round trip plan and grade."""
     deps, work = runtime.context, state["work"]
+    deps.report(Progress(stage="reading"))
     began = perf_counter()
     limit = max(deps.policy.passages, work.report_passages)
     found = await deps.documents.retrieve(work.question, limit=limit, history=state.get("history", ()))

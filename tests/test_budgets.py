@@ -20,8 +20,8 @@ from core.extractive import ExtractiveReasoner
 from core.fallback import FallbackReasoner
 from core.graph import build_graph
 from core.model.providers import Access
-from core.nodes import Deps
 from core.policy import PRESETS
+from core.ports import Deps
 
 PASSAGES = (
     hit("The tower is 300 metres tall. It was built in 1889 for a fair.", id="1"),

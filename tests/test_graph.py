@@ -20,8 +20,8 @@ from fakes.scripted import (
 from core.assistant import Assistant
 from core.checkpoints import open_checkpoints
 from core.graph import build_graph
-from core.nodes import Deps
 from core.policy import PRESETS
+from core.ports import Deps
 from core.reasoner import Draft, Plan
 
 TOWER = hit("The tower is 300 metres tall. It was built in 1889.")

@@ -63,7 +63,7 @@ def _units(text: str, blocks: Iterable[Block]) -> list[_Unit]:
     units: list[_Unit] = []
     for block in blocks:
         lead = units[-1] if units else None
-        if lead and block.kind in lead.takes and block.end - lead.span.start <= LIMIT:
+        if lead and block.kind in lead.takes and _fits(lead, block):
             takes = _takes(text, block)
             if block.kind == "item" and lead.kind != "heading":
                 takes |= _ITEMS  # the whole list stays with its introduction
@@ -71,6 +71,13 @@ def _units(text: str, blocks: Iterable[Block]) -> list[_Unit]:
         else:
             units.append(_Unit(Span(block.start, block.end), block.kind, _takes(text, block)))
     return units
+
+
+def _fits(lead: _Unit, block: Block) -> bool:
+    """Within the limit; a heading goes even with what must then be cut, unless much markup stands between."""
+    if lead.kind == "heading" and block.start - lead.span.end <= TINY:
+        return True
+    return block.end - lead.span.start <= LIMIT
 
 
 def _takes(text: str, block: Block) -> frozenset[BlockKind]:

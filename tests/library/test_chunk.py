@@ -132,6 +132,15 @@ def test_a_lone_heading_goes_with_what_follows_it():
     assert pieces[0].text.startswith("# Guide\n\n## Part\n\n### Days")
 
 
+def test_a_heading_goes_even_with_code_that_must_be_cut_for_it():
+    code = "```\n" + "x = 1\n" * 331 + "```"
+
+    pieces = pieces_of(f"# Guide\n\n{code}\n")
+
+    assert len("# Guide\n\n") + len(code) > LIMIT >= len(code)
+    assert pieces[0].text.startswith("# Guide\n\n```\nx = 1")
+
+
 def test_a_heading_with_nothing_but_a_directive_below_it_is_a_lone_one():
     pieces = pieces_of(f"# Guide\n\n## Code\n\n{{* ../x.py *}}\n\n## Days\n\n{PARAGRAPH}\n")
 

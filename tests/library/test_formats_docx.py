@@ -113,6 +113,15 @@ def test_a_style_of_ones_own_is_a_heading_by_what_it_is_based_on():
     assert kinds(word.parse(saved(source), name="x"))[0] == ("heading", "## Visas")
 
 
+def test_styles_based_on_each_other_in_a_circle_are_no_headings():
+    source = docx.Document()
+    one, two = (source.styles.add_style(name, 1) for name in ("One", "Two"))
+    one.base_style, two.base_style = two, one
+    source.add_paragraph("Visas", style="One")
+
+    assert kinds(word.parse(saved(source), name="x"))[-1] == ("prose", "Visas")
+
+
 def test_insertions_links_and_content_controls_are_read_and_deletions_are_not():
     source = docx.Document()
     paragraph = source.add_paragraph("Lunch is ")

@@ -30,7 +30,7 @@ _FRONT_MATTER = re.compile(
     (.*?)^\1[ \t]*(?=[\r\n]|\Z)""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
-_TITLE_FIELD = re.compile(r"^title[ \t]*[:=][ \t]*(.+?)[ \t\r]*$", re.MULTILINE)
+_TITLE_FIELD = re.compile(r"^title[ \t]*[:=](.*)$", re.MULTILINE)
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -109,7 +109,7 @@ def _parser(*, inline: bool) -> MarkdownIt:
 def _title(text: str, front: re.Match[str] | None, blocks: tuple[Block, ...]) -> str:
     """The front matter's title, else the first heading of level 1, else nothing."""
     if front and (field := _TITLE_FIELD.search(front[2])):
-        return field[1].strip("\"'")
+        return field[1].strip().strip("\"'")
     first = next((block for block in blocks if block.level == 1), None)
     return heading_text(text[first.start : first.end]) if first else ""
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from core.library.documents import BlockKind
 from core.library.formats.assembly import Part
@@ -114,23 +115,26 @@ def _kind(line: Line) -> BlockKind:
 
 
 def _part(lines: Sequence[Line], full: float, words: frozenset[str]) -> Part:
-    text = ""
-    for before, line in zip((None, *lines), lines, strict=False):
-        text = _joined(text, line.text, words, on_same_line=len(before.text) >= full) if before else line.text
     first = lines[0]
     kind = _kind(first)
+    texts = [_with_gap(line.text, following.text, full, words) for line, following in pairwise(lines)]
+    text = "".join((*texts, lines[-1].text))
     if kind == "heading":
         text = f"{'#' * first.level} {text}"
-    elif kind == "item":
-        text = _BULLET.sub("- ", text, count=1) if _BULLET.match(text) else text
+    elif _BULLET.match(text):
+        text = _BULLET.sub("- ", text, count=1)
     return Part(kind=kind, text=text, level=first.level, page=first.page)
 
 
-def _joined(text: str, line: str, words: frozenset[str], *, on_same_line: bool) -> str:
-    broken = _BROKEN_WORD.search(text)
-    rest = _BEGINNING.match(line)
-    if not broken or not rest or not line[0].islower():
-        return f"{text} {line}" if on_same_line else f"{text}\n{line}"
+def _with_gap(line: str, following: str, full: float, words: frozenset[str]) -> str:
+    """A line and what stands between it and the next one: nothing where a word was broken.
+
+    A hyphen stays when the document has the compound elsewhere, and not the one word.
+    """
+    broken = _BROKEN_WORD.search(line)
+    rest = _BEGINNING.match(following)
+    if not broken or not rest or not following[0].islower():
+        return line + (" " if len(line) >= full else "\n")
     one_word, compound = broken[1] + rest[0], f"{broken[1]}-{rest[0]}"
     keeps_hyphen = compound.lower() in words and one_word.lower() not in words
-    return text[: broken.end(1)] + ("-" if keeps_hyphen else "") + line
+    return line[: broken.end(1)] + ("-" if keeps_hyphen else "")

@@ -6,7 +6,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from core.errors import DocumentError
@@ -18,6 +18,7 @@ XML_LIMIT = 30_000_000  # bytes of one XML part; parsed, it takes up to twenty t
 RATIO_LIMIT = 200  # unpacked to packed bytes; text packs 5 to 30 times, deflate at most 1,032 times
 RATIO_FREE = 1_000_000  # bytes below which the ratio does not matter
 
+INHERITANCE_LIMIT = 20  # styles based on one another; a broken file holds circles
 OLE_SIGNATURE = bytes.fromhex("D0CF11E0A1B11AE1")  # [MS-CFB]: older .doc files and encrypted .docx ones
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -78,9 +79,9 @@ def _roles(styles: Element) -> dict[str | None, _Role]:
 
 
 def _ancestry(style: Element, by_id: dict[str, Element]) -> Iterator[Element]:
-    seen: list[Element] = []
-    while style is not None and style not in seen:
-        seen.append(style)
+    for _ in range(INHERITANCE_LIMIT):
+        if style is None:
+            return
         yield style
         style = by_id.get(_value(style.find(f"{_W}basedOn")) or "")
 
@@ -154,18 +155,17 @@ def _paragraph(element: Element, text: str, roles: dict[str | None, _Role], *, b
 
 def _nested(parts: Iterable[Part]) -> Iterator[Part]:
     """Items of inner lists joined to the item they belong to."""
-    item: Part | None = None
+    lines: list[str] = []
     for part in parts:
-        if item and part.kind == "item" and part.text.startswith(" "):
-            item = replace(item, text=f"{item.text}\n{part.text}")
-            continue
-        if item:
-            yield item
-        item = part if part.kind == "item" else None
-        if not item:
+        if lines and not (part.kind == "item" and part.text.startswith(" ")):
+            yield Part(kind="item", text="\n".join(lines))
+            lines = []
+        if part.kind == "item":
+            lines.append(part.text)
+        else:
             yield part
-    if item:
-        yield item
+    if lines:
+        yield Part(kind="item", text="\n".join(lines))
 
 
 def _text(element: Element) -> str:
