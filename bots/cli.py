@@ -74,9 +74,15 @@ def _command(name: str) -> Any:
 
 
 def _say(sentence: str, code: int) -> int:
+    from shutil import get_terminal_size
+    from textwrap import fill
+
     from bots.terminal.safe import line
 
-    print(line(sentence), file=sys.stderr)  # noqa: T201 - this is what a command line does
+    told = line(sentence)
+    if sys.stderr.isatty():
+        told = fill(told, get_terminal_size().columns)
+    print(told, file=sys.stderr)  # noqa: T201 - this is what a command line does
     return code
 
 
@@ -99,9 +105,11 @@ class _Version(argparse.Action):
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            parser.exit(message=f"footnote {version('footnote')}\n")
-        except PackageNotFoundError:  # run from a checkout that was never installed
-            parser.exit(message="footnote (not installed)\n")
+            known = version("footnote")
+        except PackageNotFoundError:
+            known = "(a checkout that was never installed)"
+        print("footnote", known)  # noqa: T201 - this is the output
+        parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -136,7 +144,9 @@ def _ask(commands: Any) -> None:
         metavar="N",
         help="batch: at a time (8)",
     )
-    ask.add_argument("--docs", nargs="+", default=[], metavar="PATH", help="read these and nothing else")
+    ask.add_argument(
+        "--docs", nargs="+", action="extend", default=[], metavar="PATH", help="read these and nothing else"
+    )
     _add_thread(ask, "ask within this conversation")
     _add_json(ask)
     ask.add_argument(

@@ -17,12 +17,13 @@ from typing import Literal, TypeVar
 from bots.messages import counted, nothing_to_read
 from core.bootstrap import make_embedder
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError
+from core.library.addresses import is_within
+from core.library.disk import list_files
 from core.library.documents import Document
 from core.library.embedding import Embedder
 from core.library.encoding import decode
 from core.library.library import DEFAULT_COLLECTION, Failure, Library, Notify, Phase, SyncReport
 from core.library.load import SUFFIXES, parse_html, read_document
-from core.library.sync import is_within, list_files
 from core.settings import Settings
 from core.values import value
 from core.web.fetch import GuardedFetcher
@@ -77,7 +78,12 @@ def require_documents(library: Library, targets: Targets) -> None:
     """SettingsError for a folder that holds nothing to read, unless it once did and must be brought in step."""
     for path in targets.paths:
         if not list_files([path]) and not _indexed_within(library, path):
-            raise SettingsError(nothing_to_read(path, SUFFIXES))
+            raise SettingsError(nothing_to_read(_as_typed(path), SUFFIXES))
+
+
+def _as_typed(path: Path) -> Path:
+    """The path as a person here would name it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def bring_in_step(

@@ -74,6 +74,16 @@ class Assistant:
             reason = outcome.reason or deps.reasoner.trouble
             return replace(outcome, usage=deps.reasoner.usage, timing_ms=timing, reason=reason)
 
+    async def give_up(self, turn: Turn, reason: str) -> Outcome:
+        """End a turn without running it; what it ended with already, if it did."""
+        async with self._one_at_a_time(turn.conversation.id):
+            ended = _outcome_of(await self._state(turn.conversation.id), turn)
+            if ended is None:
+                await self._fail(turn, reason)
+                ended = _outcome_of(await self._state(turn.conversation.id), turn)
+            assert ended is not None
+            return ended
+
     async def unfinished(self, conversation: Conversation) -> Turn | None:
         """The turn that a stopped process left in the middle, if any."""
         state = await self._state(conversation.id)

@@ -141,9 +141,11 @@ def _deps_maker(settings: Settings, library: Library, reads: Reads) -> Callable[
 
 
 def _reasoner_maker(settings: Settings, library: Library) -> Callable[[], Reasoner]:
-    extractive = ExtractiveReasoner(_similarity_of(library))
+    def extractive() -> ExtractiveReasoner:
+        return ExtractiveReasoner(_similarity_of(library))  # the embedder may come later than the library
+
     if not settings.has_chat_model:
-        return lambda: extractive
+        return extractive
     from core.chat_model import ChatModels
     from core.fallback import FallbackReasoner
     from core.model.providers import Access
@@ -157,7 +159,7 @@ def _reasoner_maker(settings: Settings, library: Library) -> Callable[[], Reason
             timeout=settings.model_timeout,
         ),
     )
-    return lambda: FallbackReasoner(models.reasoner(turn_timeout=settings.turn_timeout), extractive)
+    return lambda: FallbackReasoner(models.reasoner(turn_timeout=settings.turn_timeout), extractive())
 
 
 def _similarity_of(library: Library) -> Similarity | None:

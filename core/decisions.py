@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from core.conversation import QUERY_LIMIT
 from core.evidence import Evidence, is_mixed, probability, relevance_of
+from core.model.plain import one_line
 from core.policy import Policy, WebQuery
 from core.reasoner import Plan, Route
 from core.state import Next, Work
-from core.text.terms import STOP_WORDS
+from core.text.vocabulary import STOP_WORDS
 
 
 def route_of(plan: Plan, confidence: float, policy: Policy) -> Route:
@@ -89,8 +90,8 @@ def can_rewrite(work: Work, policy: Policy) -> bool:
 def further_queries(work: Work) -> tuple[str, ...]:
     """Wordings not looked for yet: what the last grade missed, then what the plan wrote."""
     planned = work.plan.queries if work.plan else ()
-    tried = {_folded(query) for query in (work.question, *work.tried)}
-    return tuple(q for q in dict.fromkeys((work.missing, *planned)) if q.strip() and _folded(q) not in tried)
+    tried = {_folded(query) for query in (work.question, *work.tried, "")}
+    return tuple(query for query in _distinct((work.missing, *planned)) if _folded(query) not in tried)
 
 
 def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
@@ -102,9 +103,8 @@ def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
     else:
         new = () if _folded(work.missing) in map(_folded, work.proposal.tried) else (work.missing,)
         wordings, sent = (*new, *work.proposal.wordings), {_folded(work.proposal.query)}
-    lines = dict.fromkeys(" ".join(wording.split())[:QUERY_LIMIT] for wording in wordings if wording.strip())
-    distinct = {_folded(line): line for line in reversed(lines)}
-    return tuple(line for line in lines if _folded(line) not in sent and distinct[_folded(line)] == line)
+    lines = _distinct(one_line(wording, QUERY_LIMIT) for wording in wordings)
+    return tuple(line for line in lines if _folded(line) not in {*sent, ""})
 
 
 def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def _gate_after_looking(work: Work, policy: Policy) -> Next:
         "few_relevant": share <= policy.relevant_share,
         "none_relevant": share == 0.0,
         "routed": share == 0.0,
-        "insufficient": not any(work.sufficient),
+        "insufficient": not (work.passages and any(work.sufficient)),
     }[policy.web_when]
     if not falls_short:
         return "generate"
@@ -155,6 +155,14 @@ def _telling_words(question: str) -> str:
     return " ".join(word for word in question.split() if word.lower().strip("?.,!") not in STOP_WORDS).rstrip(
         " ?.!"
     )
+
+
+def _distinct(queries: Iterable[str]) -> tuple[str, ...]:
+    """The first of each wording, whatever its case and punctuation at the end."""
+    first: dict[str, str] = {}
+    for query in queries:
+        first.setdefault(_folded(query), query)
+    return tuple(first.values())
 
 
 def _folded(query: str) -> str:

@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 
 from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Passage, Retrieved
+from core.model.plain import one_line
 from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Relevance, Strip
-from core.text.followup import needs_history
+from core.text.followup import REMEMBERED_QUESTIONS, needs_history, points_back
+from core.text.quoting import is_quotable
 from core.text.selection import Candidate, candidates
 from core.text.sentences import split_units
-from core.text.terms import STOP_WORDS, query_terms, term_weights, terms
+from core.text.terms import query_terms, term_weights, terms
+from core.text.vocabulary import STOP_WORDS
 
 #: cosines of texts with a question, in order; None where there are no vectors
 Similarity = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
@@ -34,22 +37,36 @@ NEAR, RELATED = 0.6, 0.35  # cosine of a passage with the question that says the
 
 _SMALL_TALK: tuple[tuple[re.Pattern[str], str], ...] = (
     (
-        re.compile(r"^\W*(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening))\b[\w\s,]{0,20}\W*$", re.IGNORECASE),
+        re.compile(
+            r"\W*(?:(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening))"
+            r"(?:[\s,]+(?:there|all|everyone|everybody|team|folks|again|bot|footnote))*\W*)+",
+            re.IGNORECASE,
+        ),
         "Hello. Ask me something about your documents.",
     ),
     (
-        re.compile(r"^\W*(?:many )?(?:thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|ok(?:ay)?)\b[\w\s,]{0,24}\W*$", re.IGNORECASE),
+        re.compile(
+            r"\W*(?:(?:many thanks|thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|ok(?:ay)?|got it)"
+            r"(?:[\s,]+(?:a lot|so much|very much|again|all|everyone|for (?:the|your) (?:help|answer)|that helps))*\W*)+",
+            re.IGNORECASE,
+        ),
         "You are welcome.",
     ),
     (
-        re.compile(r"^\W*(?:who|what) are you\W*$|^\W*what can you do\W*$|^\W*help\W*$", re.IGNORECASE),
+        re.compile(r"\W*(?:(?:who|what) are you|what can you do|help)\W*", re.IGNORECASE),
         (
             "I answer questions from your documents, with a footnote for every claim. When they are not enough, "
             "I ask before I search the web."
         ),
     ),
-    (re.compile(r"^\W*(?:bye|goodbye|see you)\b[\w\s,]{0,20}\W*$", re.IGNORECASE), "Goodbye."),
-)  # fmt: skip
+    (
+        re.compile(
+            r"\W*(?:(?:bye|goodbye|see you)(?:[\s,]+(?:all|everyone|later|soon|tomorrow))*\W*)+",
+            re.IGNORECASE,
+        ),
+        "Goodbye.",
+    ),
+)
 _POLITE = re.compile(
     r"^(?:(?:hi|hello|hey|ok|please|so|well|um+)\b[\s,]*)*(?:(?:can|could|would) (?:you|someone|anyone) (?:please )?"
     r"(?:tell|explain|show|help)(?: me| us)?(?: with| about)?\s*|do you know\s*|i(?:'d| would) like to know\s*|"
@@ -74,7 +91,7 @@ class ExtractiveReasoner:
 
     async def plan(self, ask: Ask) -> Plan:
         for pattern, reply in _SMALL_TALK:
-            if pattern.match(ask.question):
+            if pattern.fullmatch(ask.question):
                 return Plan(route="none", standalone=ask.question, reply=reply)
         standalone = standalone_question(ask)
         return Plan(
@@ -91,13 +108,13 @@ class ExtractiveReasoner:
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
         """The best strips as they stand, each with its footnote."""
+        strips = tuple(strip for strip in strips if _is_quotable(strip))
         hits = tuple(strip.retrieved for strip in strips)
         weights = _weights(ask, hits)
         scores = [_strip_score(ask, weights, strip) for strip in strips]
         order = sorted(range(len(strips)), key=lambda i: (-scores[i], strips[i].number))
-        chosen = [
-            i for i in order if scores[i] >= ENOUGH * scores[order[0]] and strips[i].text not in failing
-        ][:QUOTES]
+        enough = min(ENOUGH * max(scores, default=0.0), max(scores, default=0.0))  # a score may be below 0
+        chosen = [i for i in order if scores[i] >= enough and strips[i].text not in failing][:QUOTES]
         distinct = {" ".join(strips[i].text.split()): strips[i].number for i in reversed(chosen)}
         quotes = tuple(strips[i].number for i in chosen if strips[i].number in distinct.values())
         return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes))
@@ -130,19 +147,21 @@ def standalone_question(ask: Ask) -> str:
     """The question with its subject from the thread, where it leans on it."""
     if not ask.history or not needs_history(ask.question):
         return ask.question
-    return f"{ask.history[-1].question.rstrip(' ?.!')} – {ask.question}"
+    earlier = [exchange.question for exchange in ask.history[-REMEMBERED_QUESTIONS:]]
+    subject = next((asked for asked in reversed(earlier) if not points_back(asked)), earlier[-1])
+    return f"{subject.rstrip(' ?.!')} – {ask.question}"
 
 
 def keywords(question: str) -> str:
     """The telling words of a question, in order."""
-    words = re.findall(r"[\w.+#'-]*\w", question)
+    words = re.findall(r"[.#]?\w(?:[\w.+#'-]*\w)?", question)
     return " ".join(word for word in words if word.lower() not in STOP_WORDS) or question
 
 
 def web_query(question: str) -> str:
     """What would be asked of a search engine: the question without its politeness, on one line."""
-    bare = " ".join(_POLITE.sub("", " ".join(question.split())).split()).rstrip(" ?.!")
-    return (bare or question)[:QUERY_LIMIT].strip()
+    line = one_line(question, len(question))
+    return one_line(_POLITE.sub("", line).rstrip(" ?.!") or line, QUERY_LIMIT)
 
 
 def _weights(ask: Ask, passages: Sequence[Retrieved]) -> Mapping[str, float]:
@@ -180,6 +199,12 @@ def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
     ranked = candidates(ask.question, weights, (alone,))
     is_known = bool(ask.history) and strip.text[:SAID_LENGTH] in ask.history[-1].answer
     return (ranked[0].score if ranked else 0.0) * (SAID_AGAIN if is_known else 1.0)
+
+
+def _is_quotable(strip: Strip) -> bool:
+    """Whether it holds more than headings and markup."""
+    passage = strip.retrieved.passage
+    return is_quotable(passage.text, strip.start - passage.start, strip.end - passage.start)
 
 
 def _cut(hit: Retrieved, strip: Strip) -> Passage:

@@ -15,7 +15,8 @@ from typing import Literal
 from langgraph.runtime import Runtime
 
 from core import endings
-from core.citations import claims_of, faults_of, to_answer, without
+from core.citations import to_answer
+from core.claims import claims_of, faults_of, without
 from core.consent import already_decided, may_decide, refusal
 from core.conversation import Decision, Progress, Proposal, Question, Ranked
 from core.decisions import (

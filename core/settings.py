@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import urlsplit
 
 from core.errors import SettingsError
 
@@ -25,7 +26,7 @@ class Settings:
 
     data_dir: Path = Path(".footnote")
     google_api_key: str = field(default="", repr=False)
-    google_gemini_base_url: str = ""  #: for proxies, government clouds and tests
+    google_gemini_base_url: str = field(default="", repr=False)  #: for proxies; may hold a password
     chat_model: str = "google_genai:gemini-3.5-flash"  #: writes answers
     grader_model: str = (
         ""  #: plans, grades and checks; empty: Google's small one, or else the model that writes
@@ -34,8 +35,8 @@ class Settings:
     policy: str = "footnote"
     web_search: WebSearch = "duckduckgo"
     tavily_api_key: str = field(default="", repr=False)
-    tavily_base_url: str = "https://api.tavily.com"
-    searxng_url: str = ""
+    tavily_base_url: str = field(default="https://api.tavily.com", repr=False)
+    searxng_url: str = field(default="", repr=False)
     web_approval: WebApproval = "asker"
     web_approvers: tuple[str, ...] = ()  #: people, roles or user groups
     web_trusted_hosts: tuple[str, ...] = ()  #: when set, only these hosts are read
@@ -85,7 +86,13 @@ def _read_env_file(env_file: Path | None) -> dict[str, str]:
         return {}
     from dotenv import dotenv_values
 
-    return {name: value for name, value in dotenv_values(env_file).items() if value is not None}
+    try:
+        values = dotenv_values(env_file, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise SettingsError(
+            f"{env_file} could not be read: it must be text in UTF-8 that you may read."
+        ) from fault
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _missing(settings: Settings) -> list[str]:
@@ -143,14 +150,29 @@ def _hosts(raw: str) -> tuple[str, ...]:
 
 
 def _url(raw: str) -> str:
-    if not raw.lower().startswith(("http://", "https://")):
-        raise ValueError(f"must be an http or https address, not “{raw}”")
+    try:
+        parts = urlsplit(raw)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or any(sign.isspace() for sign in raw):
+        raise ValueError("must be an http or https address")  # not repeated: it may hold a password
     return raw.rstrip("/")
+
+
+def _folder(raw: str) -> Path:
+    try:
+        return Path(raw).expanduser()
+    except RuntimeError as fault:
+        raise ValueError(f"names a home folder that does not exist, “{raw}”") from fault
 
 
 def _model(raw: str) -> str:
     """``provider:model``; a bare name is one of Google's."""
-    return raw if ":" in raw else f"google_genai:{raw}"
+    named = raw if ":" in raw else f"google_genai:{raw}"
+    if not all(part.strip() for part in named.split(":", 1)):
+        raise ValueError(f"must be a model, or provider:model, not “{raw}”")
+    return named
 
 
 def _level(raw: str) -> str:
@@ -158,7 +180,7 @@ def _level(raw: str) -> str:
 
 
 _PARSERS: Mapping[str, Callable[[str], object]] = {
-    "data_dir": lambda raw: Path(raw).expanduser(),
+    "data_dir": _folder,
     "google_gemini_base_url": _url,
     "chat_model": _model,
     "grader_model": _model,

@@ -15,6 +15,7 @@ from core.text.sentences import Unit, split_units
 
 STRIP_LIMIT = 12  # strips in one draft's context
 STRIP_LENGTH = 2_400  # characters; a strip grows no further
+LEANS = 2  # sentences that one sentence may lean back on
 LIST_ITEMS = 12  # items that follow an announcing colon
 LIST_LENGTH = 1_000  # characters of a list that comes along for one of its items
 
@@ -31,7 +32,8 @@ def refine(
 ) -> tuple[Strip, ...]:
     """Numbered strips of the passages that were not graded incorrect, best passage first.
 
-    ``around`` sentences on each side come along. ``whole`` keeps passages unrefined.
+    ``around`` sentences on each side come along. ``whole`` keeps passages unrefined, as does
+    evidence that names nothing quotable.
     """
     strips: list[Strip] = []
     for hit in passages:
@@ -40,14 +42,9 @@ def refine(
             continue
         evidence = grade.evidence if grade else ()
         text = hit.passage.text
-        spans = [(0, len(text))] if whole or not evidence else _spans(text, evidence, around)
-        strips += [_strip(hit, start, end) for start, end in spans]
+        spans = [] if whole else _spans(text, evidence, around)
+        strips += [_strip(hit, start, end) for start, end in spans or [(0, len(text))]]
     return tuple(_numbered(strips[:STRIP_LIMIT]))
-
-
-def strip_of(hit: Retrieved, units: Sequence[int], *, around: int = 0) -> list[Strip]:
-    """Strips of one passage for these units (counting from 0), not yet numbered."""
-    return [_strip(hit, a, b) for a, b in _spans(hit.passage.text, [u + 1 for u in units], around)]
 
 
 def _numbered(strips: Sequence[Strip]) -> list[Strip]:
@@ -85,17 +82,28 @@ def _spans(text: str, evidence: Sequence[int], around: int) -> list[tuple[int, i
 
 def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[int]:
     """The unit, its neighbours, and what it announces or leans on."""
-    first, last = index, index
-    while first and _leans_back(text, units[first]) and index - first < 2:
-        first -= 1
-    if units[index].kind in ("code", "table") and first == index and index and _is_prose(units[index - 1]):
-        first -= 1
+    first = last = index
+    for _ in range(LEANS):
+        if _leans_back(text, units[first]) and (before := _prose_before(units, first)) is not None:
+            first = before
+    if units[index].kind in ("code", "table"):
+        introduction = _prose_before(units, index)
+        first = index if introduction is None else introduction
     if units[index].kind == "item":
         first, last = _whole_list(text, units, index)
     if _announces(text, units[index]):
         last = max(last, _announced(units, index))
     first, last = max(0, first - around), min(len(units) - 1, last + around)
-    return {i for i in range(first, last + 1) if units[i].kind != "heading" or first < i < last}
+    telling = [i for i in range(first, last + 1) if units[i].kind not in ("heading", "markup")]
+    return set(range(telling[0], telling[-1] + 1)) if telling else set()
+
+
+def _prose_before(units: Sequence[Unit], index: int) -> int | None:
+    """The sentence or item right before this unit; markup between them does not part them."""
+    before = index - 1
+    while before >= 0 and units[before].kind == "markup":
+        before -= 1
+    return before if before >= 0 and _is_prose(units[before]) else None
 
 
 def _leans_back(text: str, unit: Unit) -> bool:
@@ -107,7 +115,7 @@ def _is_prose(unit: Unit) -> bool:
 
 
 def _announces(text: str, unit: Unit) -> bool:
-    return text[unit.start : unit.end].rstrip("*_` ").endswith(":")
+    return text[unit.start : unit.end].rstrip("*_` ").endswith((":", "："))
 
 
 def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]:

@@ -41,7 +41,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 async def _ask(arguments: Namespace, settings: Settings) -> int:
     if arguments.question is None:
-        raise SettingsError("There is no question: footnote ask “…”, or footnote ask --batch FILE.")
+        raise SettingsError("There is no question: footnote ask “…” [--docs PATH…], or --batch FILE.")
     check_question(arguments.question)
     targets = read_targets(arguments.docs)
     named = arguments.thread

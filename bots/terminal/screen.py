@@ -14,7 +14,7 @@ from rich.theme import Theme
 
 from bots.indexing import Watch, Work
 from bots.messages import progress_note
-from bots.terminal.safe import SafeConsole, line
+from bots.terminal.safe import SafeConsole, line, plain
 from core.conversation import Progress
 
 WIDTH = 100  # columns; longer lines are hard to read
@@ -64,15 +64,19 @@ class Screen:
 
     def write(self, text: str) -> None:
         """Text for a file or a pipe: as it is, but for what a terminal would obey."""
-        self.out.print(Text(text), soft_wrap=True)
+        # Not through the console, which would make spaces of tabs and end lines at its width.
+        print(plain(text), file=self.out.file, flush=True)
 
     def note(self, sentence: str) -> None:
         """Something worth saying that is not the answer."""
-        self.aside.print(Text(line(sentence), style="dim"), soft_wrap=True)
+        self._say(sentence, "dim")
 
     def fault(self, sentence: str) -> None:
         """What did not work."""
-        self.aside.print(Text(line(sentence), style="yellow"), soft_wrap=True)
+        self._say(sentence, "yellow")
+
+    def _say(self, sentence: str, style: str) -> None:
+        self.aside.print(Text(line(sentence), style=style), soft_wrap=not self.aside.is_terminal)
 
     def blank(self) -> None:
         """An empty line after an answer."""

@@ -19,10 +19,10 @@ from bots.terminal.screen import Screen
 from core.bootstrap import Footnote
 from core.conversation import Conversation, Decision, Outcome, Proposal, Turn
 from core.errors import FootnoteError
+from core.library.addresses import is_within
 from core.library.catalogue import Entry
 from core.library.documents import Scope
 from core.library.library import Library, SyncReport
-from core.library.sync import is_within
 
 MAY_I = "Search? y / n / e(dit), Enter to decide later › "
 EDIT = "query › "
@@ -40,6 +40,7 @@ class Talk:
     vectors: BackgroundVectors
     turns: int = 0  #: taken since the conversation was opened
     last: Outcome | None = None
+    stopped: Turn | None = None  #: by Ctrl-C, just before
     awaiting: Proposal | None = None  #: the search that a bare y, n or e is about
     options: tuple[str, ...] = ()  #: readings that a bare number chooses from
     unreadable: set[str] = field(default_factory=set)  #: documents whose failure was told
@@ -78,6 +79,8 @@ class Talk:
         elif meant is not None:
             await self._bring_in_step()
             await self._run(meant)
+        elif self.stopped is not None:
+            await self._run(self.stopped)
         elif self.awaiting is not None:
             self.awaiting = None
             self.screen.note("It can be decided later: /proposals.")
@@ -86,10 +89,11 @@ class Talk:
 
     async def _run(self, turn: Turn) -> None:
         """Run the turn and show how it ended; what a bare word means next follows from that."""
-        self.awaiting, self.options = None, ()
+        self.awaiting, self.options, self.stopped = None, (), None
         outcome = await self._outcome_of(turn)
         if outcome is None:
-            self.screen.note("Stopped.")
+            self.stopped = turn
+            self.screen.note("Stopped. Enter goes on with it; anything else leaves it.")
             return
         self.turns += 1
         self.last = outcome

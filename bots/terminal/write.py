@@ -128,7 +128,7 @@ def card(proposal: Proposal, setting: Setting) -> RenderableType:
     if proposal.closest:
         parts += [Text(CLOSEST, style="dim"), footnotes(proposal.closest, setting)]
     query = Text(line(proposal.query), style="bold cyan")
-    parts += [Text(), Text(would_search(setting.engine)), Padding(query, (0, 0, 0, 2))]
+    parts += [Text(), Text(would_search(setting.engine)), Padding(query, (0, 0, 0, 2), expand=False)]
     return Group(*parts, Text(NOTHING_SENT, style="dim"))
 
 
@@ -155,12 +155,13 @@ def source_list(entries: Sequence[Entry], *, limit: int | None = LISTED) -> Rend
 
 def _collection(name: str, entries: Sequence[Entry], limit: int | None) -> RenderableType:
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold", ratio=3)
-    table.add_column(style="dim", overflow="ellipsis", no_wrap=True, ratio=2)
     table.add_column(style="dim", justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
     for entry in entries[:limit]:
-        table.add_row(Text(line(entry.source)), Text(line(entry.title)), counted(entry.passages, "passage"))
-    heading = Text(f"{line(name)}: {counted(len(entries), 'document')}", style="bold")
+        document = Text.assemble(line(entry.source), (f"  {line(entry.title)}", "dim"))
+        table.add_row(f"{entry.passages:,}", document)
+    passages = counted(sum(entry.passages for entry in entries), "passage")
+    heading = Text(f"{line(name)}: {counted(len(entries), 'document')}, {passages}", style="bold")
     rest = len(entries) - len(entries[:limit])
     note = [Text(f"and {rest:,} more; `footnote sources` lists all of them", style="dim")] if rest else []
     return Group(heading, table, *note)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from core.errors import IndexMismatch, NotFound, SettingsError
+from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
+from core.library.addresses import is_within, places_meant
 from core.library.catalogue import INDEX_VERSION, Catalogue, Entry, NewDocument
 from core.library.chunk import cut
+from core.library.disk import resolved, survey
 from core.library.documents import Document, Passage, Retrieval
 from core.library.retriever import Query, Retriever
-from core.library.sync import Failure, SyncReport, carry_out, is_within, list_files, plan_sync
+from core.library.sync import Failure, SyncReport, carry_out, plan_sync, storable
 
 if TYPE_CHECKING:
     from core.library.embedding import Embedder
@@ -24,6 +28,8 @@ EMBED_BATCH = 128  # passages embedded between two notes of progress
 
 Phase = Literal["reading", "embedding"]
 Notify = Callable[[Phase, int, int], None]  # phase, done, of how many
+
+logger = logging.getLogger(__name__)
 
 
 def _quiet(_phase: Phase, _done: int, _total: int) -> None:
@@ -38,12 +44,15 @@ class Library:
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
     _vectors: VectorIndex | None = field(default=None, repr=False)
+    _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _given_up: Embedder | None = field(default=None, repr=False)  #: with which the vectors cannot be used
 
     @property
     def vectors(self) -> VectorIndex:
-        if self._vectors is None:
-            self._vectors = self.open_vectors()
-        return self._vectors
+        with self._opening:
+            if self._vectors is None:
+                self._vectors = self.open_vectors()
+            return self._vectors
 
     def close(self) -> None:
         if self._vectors is not None:
@@ -61,11 +70,15 @@ class Library:
             raise IndexMismatch(
                 "The index was built by another version of Footnote. Run `footnote ingest --rebuild` to build it anew."
             )
+        if self.embedder:
+            self._check_model(self.embedder)
+
+    def _check_model(self, embedder: Embedder) -> None:
         model = self.catalogue.recall("embedding_model")
-        if self.embedder and model and self.catalogue.has_vectors() and model != self.embedder.name:
+        if model and model != embedder.name and self.catalogue.has_vectors():
             raise IndexMismatch(
                 f"The index was built with the embedding model {model}, but EMBEDDING_MODEL now means "
-                f"{self.embedder.name}. Run `footnote ingest --rebuild` to embed it anew, or set EMBEDDING_MODEL back."
+                f"{embedder.name}. Run `footnote ingest --rebuild` to embed it anew, or set EMBEDDING_MODEL back."
             )
 
     def entries(self) -> list[Entry]:
@@ -76,39 +89,52 @@ class Library:
     def ingest(
         self, paths: Iterable[Path], *, collection: str = DEFAULT_COLLECTION, notify: Notify = _quiet
     ) -> SyncReport:
-        """Bring files and folders in step with the disk, and keep them so from then on."""
-        files = list_files(paths)
-        roots = [str(path.expanduser().resolve()) for path in paths]
-        known = {entry.address: entry for entry in self.catalogue.entries(collection=collection)}
-        plan = plan_sync(files, list(known.values()), roots)
-        report = carry_out(
-            plan, known, self.catalogue, collection, lambda done, total: notify("reading", done, total)
-        )
-        for root in roots:
-            self.catalogue.add_root(collection, root)
+        """Bring files and folders in step with the disk, and keep them so from then on.
+
+        A path named here is read even if it was forgotten; what was forgotten below it stays so.
+        """
+        places = [resolved(path) for path in paths]
+        roots = self.catalogue.roots
+        new = frozenset(places) - roots.kept(collection).roots
+        roots.add(collection, places)
+        report = self._sync(collection, places, retry=True, notify=notify)
+        for place in new:
+            if not Path(place).is_dir() and self.catalogue.entry(collection, place) is None:
+                roots.drop(collection, place)
         return report
 
     def refresh(self, *, notify: Notify = _quiet) -> SyncReport:
-        """Bring everything ingested from the disk in step with it; what is gone is forgotten."""
+        """Bring everything ingested from the disk in step with it; what is gone is forgotten until it is back."""
         report = SyncReport()
-        for collection, root in self.catalogue.roots():
-            if Path(root).exists():
-                report += self.ingest([Path(root)], collection=collection, notify=notify)
-                continue
-            for entry in self.catalogue.entries(collection=collection):
-                if is_within(entry.address, root):
-                    self.catalogue.remove(collection, entry.address)
-                    report += SyncReport(removed=1)
-            self.catalogue.drop_root(collection, root)
+        for collection, places in self._places().items():
+            report += self._sync(collection, places, retry=False, notify=notify)
         return report
+
+    def _sync(self, collection: str, places: Sequence[str], *, retry: bool, notify: Notify) -> SyncReport:
+        listing = survey(places, self.catalogue.roots.kept(collection))
+        known = {entry.address: entry for entry in self.catalogue.entries(collection=collection)}
+        unreadable = self.catalogue.roots.unreadable(collection)
+        return carry_out(
+            plan_sync(listing, known, unreadable, places, retry=retry),
+            known,
+            self.catalogue,
+            collection,
+            lambda done, total: notify("reading", done, total),
+        )
+
+    def _places(self) -> dict[str, list[str]]:
+        places: dict[str, list[str]] = {}
+        for collection, root in self.catalogue.roots.all():
+            places.setdefault(collection, []).append(root)
+        return places
 
     def ingest_page(
         self, url: str, document: Document, *, collection: str = DEFAULT_COLLECTION
     ) -> SyncReport:
         """Index a fetched page under its address, in place of what it said before."""
+        document = storable(document)
         digest = hashlib.sha256(document.text.encode()).hexdigest()
-        known = {entry.address: entry for entry in self.catalogue.entries(collection=collection)}
-        old = known.get(url)
+        old = self.catalogue.entry(collection, url)
         if old is not None and old.hash == digest:
             return SyncReport(skipped=1)
         self.catalogue.put(
@@ -129,60 +155,86 @@ class Library:
 
     def rebuild(self, *, notify: Notify = _quiet) -> SyncReport:
         """Read every file again and forget all vectors; pages from the web are kept as they were cut."""
-        entries = self.catalogue.entries()
-        report = SyncReport()
-        for collection, root in self.catalogue.roots():
-            within = [e for e in entries if e.collection == collection and is_within(e.address, root)]
-            for entry in within:
-                self.catalogue.remove(collection, entry.address)
-            if Path(root).exists():
-                report += self.ingest([Path(root)], collection=collection, notify=notify)
-        self.vectors.erase()
         self.catalogue.forget_vectors()
-        self.catalogue.remember("index_version", INDEX_VERSION)
+        self.vectors.erase()
+        self._given_up = None
+        places = self._places()
+        for entry in self.catalogue.entries():
+            if any(is_within(entry.address, root) for root in places.get(entry.collection, ())):
+                self.catalogue.remove(entry.collection, entry.address)
+        self.catalogue.enter_anew()
+        report = SyncReport()
+        for collection, roots in places.items():
+            report += self._sync(collection, roots, retry=True, notify=notify)
         self.catalogue.remember("embedding_model", "")
+        self.catalogue.remember("index_version", INDEX_VERSION)
         return report
 
     def forget(self, source: str, *, collection: str | None = None) -> list[Entry]:
-        """Remove the documents with this source, address, or folder; NotFound when there are none."""
-        address = str(Path(source).expanduser().resolve()) if "://" not in source else source
-        gone = [
-            entry
-            for entry in self.catalogue.entries(collection=collection)
-            if entry.source == source or is_within(entry.address, address) or is_within(entry.source, source)
-        ]
-        if not gone:
+        """Remove the documents with this address or source, or below it, until they are ingested by name.
+
+        What a path of this machine means goes before what a document is called. NotFound when
+        it is neither.
+        """
+        meant = places_meant(source, self._known(collection))
+        if not meant:
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")
-        for entry in gone:
-            self.catalogue.remove(entry.collection, entry.address)
-        self._drop_roots_without_documents()
-        self.clear_stale_vectors()
+        entries = self.catalogue.entries()
+        gone = [e for e in entries if any(e.collection == c and is_within(e.address, p) for c, p in meant)]
+        with self.catalogue.transaction():
+            for entry in gone:
+                self.catalogue.remove(entry.collection, entry.address)
+            for named, place in sorted(meant):
+                self.catalogue.roots.forget(named, place)
+        try:
+            self.clear_stale_vectors()
+        except SettingsError as trouble:
+            logger.warning("vectors of forgotten passages are left: %s", trouble)
         return gone
 
-    def _drop_roots_without_documents(self) -> None:
-        for collection, root in self.catalogue.roots():
-            if not any(is_within(e.address, root) for e in self.catalogue.entries(collection=collection)):
-                self.catalogue.drop_root(collection, root)
+    def _known(self, collection: str | None) -> list[tuple[str, str, str]]:
+        """(collection, address, source) of documents, of files that could not be read, and of roots."""
+        roots = self.catalogue.roots
+        return [
+            (named, address, source)
+            for named, address, source in (
+                *((e.collection, e.address, e.source) for e in self.catalogue.entries()),
+                *((c, u.address, u.source) for c in self._places() for u in roots.unreadable(c).values()),
+                *((c, root, Path(root).name) for c, root in roots.all()),
+            )
+            if collection in (None, named)
+        ]
 
     # Vectors
 
     def embed_pending(self, *, notify: Notify = _quiet) -> int:
-        """Give every passage that has none its vector; resumable at any point. The number made."""
+        """Give every passage that has none its vector; resumable at any point. The number made.
+
+        IndexMismatch when the others were made by another model.
+        """
         self.clear_stale_vectors()
-        if self.embedder is None:
-            return 0
         total, done = self.catalogue.count_pending_vectors(), 0
-        if total:
-            self.catalogue.remember("embedding_model", self.embedder.name)
+        if self.embedder is None or not total:
+            return 0
+        self._begin_with(self.embedder)
         while batch := self.catalogue.pending_vectors(limit=EMBED_BATCH):
             vectors = self.embedder.embed_documents([embedded_text(passage) for passage in batch])
             for collection in sorted({passage.collection for passage in batch}):
                 rows = [i for i, passage in enumerate(batch) if passage.collection == collection]
-                self.vectors.add(collection, [batch[i].id for i in rows], vectors[rows])
-            self.catalogue.mark_embedded(passage.id for passage in batch)
+                ids = [batch[i].id for i in rows]
+                self.vectors.add(collection, ids, vectors[rows])
+                if gone := self.catalogue.mark_embedded(ids):  # removed while their vectors were made
+                    self.vectors.remove(collection, gone)
             done += len(batch)
             notify("embedding", done, total)
         return done
+
+    def _begin_with(self, embedder: Embedder) -> None:
+        """What an earlier model left behind is erased where nothing is found by it any more."""
+        self._check_model(embedder)
+        if self.catalogue.recall("embedding_model") not in (None, "", embedder.name):
+            self.vectors.erase()
+        self.catalogue.remember("embedding_model", embedder.name)
 
     def clear_stale_vectors(self) -> None:
         """Drop the vectors of passages that are gone."""
@@ -194,11 +246,17 @@ class Library:
     # Passages out
 
     def retrieve(self, query: Query) -> Retrieval:
-        uses_vectors = self.embedder is not None and self.catalogue.has_vectors()
-        retriever = Retriever(
-            self.catalogue, self.embedder if uses_vectors else None, self.vectors if uses_vectors else None
-        )
-        return retriever.retrieve(query)
+        """By words and by meaning; by words alone where the vectors or their model fail."""
+        embedder = self.embedder
+        if embedder is not None and embedder is not self._given_up and self.catalogue.is_mostly_embedded():
+            try:
+                return Retriever(self.catalogue, embedder, self.vectors).retrieve(query)
+            except SettingsError as damage:
+                self._given_up = embedder
+                logger.warning("searching by words alone from now on: %s", damage)
+            except ModelTrouble as trouble:
+                logger.warning("searching by words alone this time: %s", trouble)
+        return Retriever(self.catalogue).retrieve(query)
 
     def similarity(self, question: str, texts: Sequence[str]) -> list[float]:
         """Cosine of each text with the question; SettingsError without an embedder."""

@@ -4,35 +4,51 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from core.errors import IndexInUse, SettingsError
 
+FOR_THE_OWNER_ALONE = 0o077  # permissions that no file and folder of ours is given
+
 
 @contextmanager
 def owned(data_dir: Path, purpose: str) -> Iterator[None]:
-    """Hold the data folder for this process; the lock dies with the process, however it dies."""
-    from filelock import FileLock, Timeout
+    """Hold the data folder for this process; the lock dies with the process, however it dies.
 
+    Whatever the process writes meanwhile is readable by its owner alone. IndexInUse when
+    another process holds the folder, SettingsError when it cannot be written.
+    """
     prepare(data_dir)
-    lock = FileLock(data_dir / "lock", blocking=False)
     note = data_dir / "owner"
+    with _private_files(), ExitStack() as held:
+        try:
+            held.enter_context(_lock(data_dir / "lock"))
+            held.callback(note.unlink, missing_ok=True)
+            note.write_text(f"process {os.getpid()}, {purpose}", encoding="utf-8")
+        except TimeoutError:
+            raise IndexInUse(
+                f"Another Footnote ({_read(note)}) is using {data_dir}. "
+                "Wait for it or stop it, or set DATA_DIR to another folder."
+            ) from None
+        except OSError as fault:
+            raise SettingsError(f"DATA_DIR {data_dir} cannot be written: {_why(fault)}.") from fault
+        yield
+
+
+def _lock(file: Path) -> AbstractContextManager[object]:
+    from filelock import FileLock
+
+    return FileLock(file, blocking=False, mode=0o600)
+
+
+@contextmanager
+def _private_files() -> Iterator[None]:
+    others = os.umask(FOR_THE_OWNER_ALONE)
     try:
-        lock.acquire()
-    except Timeout:
-        raise IndexInUse(
-            f"Another Footnote ({_read(note)}) is using {data_dir}. "
-            "Wait for it or stop it, or set DATA_DIR to another folder."
-        ) from None
-    except OSError as fault:
-        raise SettingsError(f"DATA_DIR {data_dir} cannot be written: {_why(fault)}.") from fault
-    try:
-        note.write_text(f"process {os.getpid()}, {purpose}", encoding="utf-8")
         yield
     finally:
-        note.unlink(missing_ok=True)
-        lock.release()
+        os.umask(others)
 
 
 def prepare(data_dir: Path) -> None:
@@ -51,6 +67,6 @@ def _why(fault: OSError) -> str:
 
 def _read(note: Path) -> str:
     try:
-        return note.read_text(encoding="utf-8") or "just starting"
+        return note.read_text(encoding="utf-8", errors="replace") or "just starting"
     except OSError:
         return "just starting"

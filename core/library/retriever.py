@@ -6,8 +6,10 @@ measured (tests/benchmarks/retrieval.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from core.conversation import Exchange
@@ -58,66 +60,82 @@ class Retriever:
         leans = bool(query.history) and needs_history(query.text)
         merged = merged_with(query.text, query.history) if leans else query.text
         words = list(dict.fromkeys((*own, *query_terms(merged))))[:TERM_LIMIT]
+        frequencies = self.catalogue.lexical.document_frequencies(words, query.scope)
         # An earlier answer's words help to find the passage; they do not say what is asked of it now.
         asked = {*own, *(query_terms(asked_before(query.history)) if leans else ())}
-        frequencies = self.catalogue.document_frequencies(words, query.scope)
-        weights = term_weights(words, frequencies, searched)
         weights = {
             word: weight * (1 if word in own else HISTORY_WEIGHT)
-            for word, weight in weights.items()
+            for word, weight in term_weights(words, frequencies, searched).items()
             if word in asked
         }
-
-        lexical = dict(self.catalogue.search(words, query.scope, limit=CANDIDATES))
-        dense = self._dense(query, merged, lexical)
-        fused = fuse(lexical, dense)
-        best = sorted(fused, key=lambda passage: (-fused[passage], int(passage)))
-        found = self.catalogue.passages(best[: query.limit * 2], query.scope)
-        passages = tuple(
-            Retrieved(
-                passage=found[number],
-                score=fused[number],
-                lexical=lexical.get(number, 0.0),
-                dense=dense.get(number) if dense else None,
-            )
-            for number in best
-            if number in found
-        )[: query.limit]
+        found = self._candidates(query, words, merged)
+        passages = found.best(query.limit)
         finding = Finding(
             question=query.text,
             passages=passages,
             weights=weights,
             frequencies=frequencies,
-            lexical=sorted(lexical.values(), reverse=True),
-            dense=sorted(dense.values(), reverse=True),
+            lexical=sorted(found.lexical.values(), reverse=True),
+            dense=sorted(found.dense.values(), reverse=True),
         )
         return Retrieval(
             passages=passages, weights=weights, confidence=confidence_of(finding), searched=searched
         )
 
-    def _dense(self, query: Query, merged: str, lexical: Mapping[str, float]) -> dict[str, float]:
-        """Cosines of the nearest passages and of all lexical candidates; empty without vectors."""
-        if self.embedder is None or self.vectors is None:
-            return {}
-        vector = self.embedder.embed_query(query.text)
-        if merged != query.text:
-            both = vector + self.embedder.embed_query(merged)
-            vector = both / max(float((both @ both) ** 0.5), 1e-9)
-        nearest = self._nearest(vector, query.scope)
-        found = self.catalogue.passages([i for i in lexical if i not in nearest], query.scope)
-        return {**nearest, **self.vectors.similarities(vector, _by_collection(found))}
+    def _candidates(self, query: Query, words: Sequence[str], merged: str) -> Candidates:
+        """The best by words and the nearest by meaning, each with both scores."""
+        lexical = dict(self.catalogue.lexical.search(words, query.scope, limit=CANDIDATES))
+        passages = self.catalogue.passages(lexical, query.scope)
+        dense: dict[str, float] = {}
+        if self.embedder is not None and self.vectors is not None:
+            vector = self.embedder.embed_query(query.text)
+            if merged != query.text:
+                both = vector + self.embedder.embed_query(merged)
+                vector = both / max(float((both @ both) ** 0.5), 1e-9)
+            dense = self._nearest(self.vectors, vector, query.scope)
+            passages |= self.catalogue.passages(dense.keys() - passages.keys(), query.scope)
+            unmeasured = {number: hit for number, hit in passages.items() if number not in dense}
+            dense |= self.vectors.similarities(vector, _by_collection(unmeasured))
+        # What was removed since it was listed, or has left a vector behind, is no passage any more.
+        return Candidates(
+            passages=passages,
+            lexical={number: score for number, score in lexical.items() if number in passages},
+            dense={number: cosine for number, cosine in dense.items() if number in passages},
+        )
 
-    def _nearest(self, vector: NDArray[float32], scope: Scope) -> dict[str, float]:
-        """Cosines of the scope's nearest passages. A scope narrower than its collections is searched exactly."""
-        assert self.vectors is not None
-        if scope.addresses:
-            within = self.catalogue.ids(scope, limit=EXACT_LIMIT)
-            if sum(map(len, within.values())) < EXACT_LIMIT:
-                return self.vectors.similarities(vector, within)
-        wide = EXACT_LIMIT if scope.addresses else CANDIDATES
-        nearest = self.vectors.search(vector, collections=sorted(scope.collections), limit=wide)
-        allowed = self.catalogue.passages((i for i, _ in nearest), scope) if scope.addresses else None
-        return dict([hit for hit in nearest if allowed is None or hit[0] in allowed][:CANDIDATES])
+    def _nearest(self, vectors: VectorIndex, vector: NDArray[float32], scope: Scope) -> dict[str, float]:
+        """Cosines of the nearest passages. A scope narrower than its collections is searched exactly."""
+        if not scope.addresses:
+            return dict(vectors.search(vector, collections=sorted(scope.collections), limit=CANDIDATES))
+        within = self.catalogue.ids(scope, limit=EXACT_LIMIT)
+        if sum(map(len, within.values())) < EXACT_LIMIT:
+            cosines = vectors.similarities(vector, within)
+            return dict(nlargest(CANDIDATES, cosines.items(), key=itemgetter(1)))
+        nearest = vectors.search(vector, collections=sorted(scope.collections), limit=EXACT_LIMIT)
+        allowed = self.catalogue.passages((number for number, _ in nearest), scope)
+        return dict([hit for hit in nearest if hit[0] in allowed][:CANDIDATES])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """Passages of the scope that may answer, before they are ranked."""
+
+    passages: Mapping[str, Passage]  #: by id
+    lexical: Mapping[str, float]  #: BM25 by id
+    dense: Mapping[str, float]  #: cosine by id
+
+    def best(self, limit: int) -> tuple[Retrieved, ...]:
+        fused = fuse(self.lexical, self.dense)
+        ranked = sorted(fused, key=lambda number: (-fused[number], int(number)))
+        return tuple(
+            Retrieved(
+                passage=self.passages[number],
+                score=fused[number],
+                lexical=self.lexical.get(number, 0.0),
+                dense=self.dense.get(number),
+            )
+            for number in ranked[:limit]
+        )
 
 
 def _by_collection(found: Mapping[str, Passage]) -> dict[str, list[str]]:
@@ -128,12 +146,14 @@ def _by_collection(found: Mapping[str, Passage]) -> dict[str, list[str]]:
 
 
 def fuse(lexical: Mapping[str, float], dense: Mapping[str, float]) -> dict[str, float]:
-    """Weighted sum of max-normalised scores, 0 to 1; one side alone when the other is empty."""
-    if not dense:
-        return _normalised(lexical)
+    """Weighted sum of max-normalised scores, 0 to 1.
+
+    A passage without a vector is judged by its words alone, as all of them are when there are none.
+    """
     words, meaning = _normalised(lexical), _normalised(dense)
     return {
-        passage: LEXICAL_WEIGHT * words.get(passage, 0.0) + (1 - LEXICAL_WEIGHT) * meaning.get(passage, 0.0)
+        passage: LEXICAL_WEIGHT * words.get(passage, 0.0)
+        + (1 - LEXICAL_WEIGHT) * meaning.get(passage, words.get(passage, 0.0))
         for passage in words.keys() | meaning.keys()
     }
 

@@ -7,35 +7,21 @@ files whose size or date changed are opened, and only files whose bytes changed 
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.errors import DocumentError, SettingsError
+from core.errors import DocumentError
+from core.library.addresses import is_within
 from core.library.catalogue import Catalogue, Entry, NewDocument
 from core.library.chunk import cut
-from core.library.load import SUFFIXES, read_document
+from core.library.disk import Failure, Found, Listing, list_files, reason_of
+from core.library.documents import Document
+from core.library.load import FILE_LIMIT, read_document
+from core.library.roots import Unreadable
 
-SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})  # and all hidden ones
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A file on the disk."""
-
-    address: str  #: absolute path
-    root: str  #: the folder or file that was asked for
-    size: int  #: bytes
-    modified: int  #: nanoseconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """A document that could not be read, and why."""
-
-    source: str
-    reason: str
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")  # some PDF fonts give them; they are no characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,59 +53,48 @@ class Plan:
     """What a sync of one collection must do."""
 
     read: tuple[Found, ...]  #: new, or changed in size or date
+    renamed: tuple[tuple[Entry, Found], ...]  #: unchanged, but below another root now
     gone: tuple[Entry, ...]
     unchanged: int
+    failed: tuple[Failure, ...]  #: cannot be listed; or could not be read before, and unchanged since
+    settled: tuple[str, ...]  #: addresses whose failure is no longer known: gone, or read again
 
 
-def list_files(paths: Iterable[Path]) -> list[Found]:
-    """The readable files at these paths, in order; SettingsError for a path that does not exist."""
-    found: dict[str, Found] = {}
-    for path in paths:
-        root = path.expanduser().resolve()
-        if not root.exists():
-            raise SettingsError(f"{path} does not exist.")
-        for file in [root] if root.is_file() else _walk(root):
-            try:
-                stat = file.stat()
-            except OSError:
-                continue  # gone since it was listed: the next listing will not have it
-            entry = Found(address=str(file), root=str(root), size=stat.st_size, modified=stat.st_mtime_ns)
-            found.setdefault(entry.address, entry)
-    return list(found.values())
+def plan_sync(
+    listing: Listing,
+    known: Mapping[str, Entry],
+    unreadable: Mapping[str, Unreadable],
+    places: Collection[str],
+    *,
+    retry: bool,
+) -> Plan:
+    """Compare the disk with the catalogue; what is known at or below ``places`` and was not found is gone.
+
+    Files that could not be read are tried again when they changed, or all of them with ``retry``.
+    """
+    on_disk = {file.address for file in listing.files}
+    same = [file for file in listing.files if _is_same(file, known.get(file.address))]
+    hopeless = [f for f in listing.files if not retry and _is_same(f, unreadable.get(f.address))]
+    done = {file.address for file in (*same, *hopeless)}
+
+    def concerned(address: str) -> bool:
+        return any(is_within(address, place) for place in places)
+
+    return Plan(
+        read=tuple(file for file in listing.files if file.address not in done),
+        renamed=tuple((known[f.address], f) for f in same if f.source != known[f.address].source),
+        gone=tuple(e for e in known.values() if e.address not in on_disk and concerned(e.address)),
+        unchanged=len(same),
+        failed=(
+            *listing.failed,
+            *(Failure(source=f.source, reason=unreadable[f.address].reason) for f in hopeless),
+        ),
+        settled=tuple(a for a in unreadable if a not in done and concerned(a)),
+    )
 
 
-def _walk(folder: Path) -> Iterable[Path]:
-    """Files with a readable suffix below a folder, sorted; hidden and machine-made folders are left out."""
-    for here, folders, files in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
-        for name in sorted(files):
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield Path(here, name)
-
-
-def plan_sync(found: Sequence[Found], known: Sequence[Entry], roots: Sequence[str]) -> Plan:
-    """Compare the disk with the catalogue; entries at or below ``roots`` that were not found are gone."""
-    by_address = {entry.address: entry for entry in known}
-    on_disk = {file.address for file in found}
-    read = [file for file in found if not _is_same(file, by_address.get(file.address))]
-    gone = [
-        e for e in known if e.address not in on_disk and any(is_within(e.address, root) for root in roots)
-    ]
-    return Plan(read=tuple(read), gone=tuple(gone), unchanged=len(found) - len(read))
-
-
-def _is_same(file: Found, entry: Entry | None) -> bool:
-    return entry is not None and (entry.size, entry.modified) == (file.size, file.modified)
-
-
-def is_within(address: str, root: str) -> bool:
-    """Whether a path is the root itself or lies below it."""
-    return address == root or address.startswith(root.rstrip("/") + "/")
-
-
-def source_of(address: str, root: str) -> str:
-    """How people name a file: its path from the name of the folder that was indexed."""
-    return Path(address).relative_to(Path(root).parent).as_posix()
+def _is_same(file: Found, known: Entry | Unreadable | None) -> bool:
+    return known is not None and (known.size, known.modified) == (file.size, file.modified)
 
 
 def carry_out(
@@ -130,10 +105,13 @@ def carry_out(
     progress: Callable[[int, int], None],
 ) -> SyncReport:
     """Read what the plan says and write it to the catalogue, one document at a time."""
-    report = SyncReport(skipped=plan.unchanged)
+    report = SyncReport(skipped=plan.unchanged, removed=len(plan.gone), failed=plan.failed)
     for entry in plan.gone:
         catalogue.remove(collection, entry.address)
-        report += SyncReport(removed=1)
+    for entry, file in plan.renamed:
+        _touch(entry, file, catalogue)
+    if plan.settled:
+        catalogue.roots.clear_unreadable(collection, plan.settled)
     for done, file in enumerate(plan.read, start=1):
         report += _take_in(file, known.get(file.address), catalogue, collection)
         progress(done, len(plan.read))
@@ -141,26 +119,26 @@ def carry_out(
 
 
 def _take_in(file: Found, entry: Entry | None, catalogue: Catalogue, collection: str) -> SyncReport:
-    source = source_of(file.address, file.root)
-    path = Path(file.address)
+    digest = None
     try:
-        digest = _hash_of(path)
+        digest = _digest_of(Path(file.address))
         if entry is not None and entry.hash == digest:
-            catalogue.touch(
-                entry.id, modified=file.modified, size=file.size, root=entry.root, source=entry.source
-            )
+            _touch(entry, file, catalogue)
             return SyncReport(skipped=1)
-        document = read_document(path)
+        document = storable(read_document(Path(file.address)))
     except DocumentError as fault:
+        if digest:  # else it was the disk that refused, and it may answer the next time
+            catalogue.roots.note_unreadable(collection, _unreadable(file, str(fault)))
         # An older version must not be quoted once the file says something else.
-        removed = 1 if entry and catalogue.remove(collection, file.address) else 0
-        return SyncReport(removed=removed, failed=(Failure(source=source, reason=str(fault)),))
+        catalogue.remove(collection, file.address)
+        failure = Failure(source=file.source, reason=str(fault))
+        return SyncReport(removed=0 if entry is None else 1, failed=(failure,))
     catalogue.put(
         NewDocument(
             collection=collection,
             address=file.address,
             root=file.root,
-            source=source,
+            source=file.source,
             title=document.title,
             url=document.url,
             hash=digest,
@@ -172,11 +150,31 @@ def _take_in(file: Found, entry: Entry | None, catalogue: Catalogue, collection:
     return SyncReport(added=1) if entry is None else SyncReport(changed=1)
 
 
-def _hash_of(path: Path) -> str:
+def storable(document: Document) -> Document:
+    """Without lone surrogates, which no file can hold; every other character keeps its offset."""
+    title, text = (_LONE_SURROGATES.sub("\ufffd", said) for said in (document.title, document.text))
+    return replace(document, title=title, text=text)
+
+
+def _touch(entry: Entry, file: Found, catalogue: Catalogue) -> None:
+    catalogue.touch(entry.id, modified=file.modified, size=file.size, root=file.root, source=file.source)
+
+
+def _unreadable(file: Found, reason: str) -> Unreadable:
+    return Unreadable(
+        address=file.address, source=file.source, size=file.size, modified=file.modified, reason=reason
+    )
+
+
+def _digest_of(path: Path) -> str:
+    """Of as many bytes as a document may have; DocumentError when the disk does not give them."""
     try:
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            return hashlib.sha256(file.read(FILE_LIMIT + 1)).hexdigest()
     except FileNotFoundError as gone:
         raise DocumentError("disappeared while it was read") from gone
     except OSError as fault:
-        raise DocumentError("could not be read: " + (fault.strerror or "the disk refused").lower()) from fault
+        raise DocumentError(f"could not be read: {reason_of(fault)}") from fault
+
+
+__all__ = ["Failure", "Plan", "SyncReport", "carry_out", "is_within", "list_files", "plan_sync", "storable"]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from core.conversation import Exchange
+from core.text.terms import terms
 
 SHORT = 4  # words; a question this short leans on its thread (precision .979, recall .812 on CANARD)
 REMEMBERED_QUESTIONS = 3  # earlier questions worth merging
@@ -18,7 +19,7 @@ _POINTERS = re.compile(
 )
 # "that" as a conjunction or relative pronoun and "there is" point at nothing said before.
 _NOT_POINTERS = re.compile(
-    r"\b(?:is|are|was|were)\s+there\b|\bthere\s+(?:is|are|a|any)\b|\w+\s+that\s+(?:\w+s|are|is|can|has|have|will)\b"
+    r"\b(?:is|are|was|were)\s+there\b|\bthere\s+(?:is|are|a|any)\b|\b\w+\s+that\s+(?:\w+s|are|is|can|has|have|will)\b"
     r"|\bboth\s+\w+\s+and\b|\beither\s+\w+\s+or\b|\bthis\s+(?:file|page|project|library|framework)\b|\bone\s+of\b",
     re.IGNORECASE,
 )
@@ -27,8 +28,17 @@ _OPENERS = re.compile(r"^\s*(?:and|but|or|so|what about|how about|why not|why\s*
 
 def needs_history(question: str) -> bool:
     """A pointer word, an opener that continues, or at most four words."""
-    bare = _NOT_POINTERS.sub(" ", question)
-    return len(question.split()) <= SHORT or bool(_POINTERS.search(bare) or _OPENERS.match(question))
+    return _words(question) <= SHORT or points_back(question)
+
+
+def points_back(question: str) -> bool:
+    """Whether a word of the question stands for something said before."""
+    return bool(_POINTERS.search(_NOT_POINTERS.sub(" ", question)) or _OPENERS.match(question))
+
+
+def _words(question: str) -> int:
+    """In a script without spaces, its character pairs."""
+    return len(question.split()) if question.isascii() else max(len(question.split()), len(terms(question)))
 
 
 def asked_before(history: Sequence[Exchange]) -> str:

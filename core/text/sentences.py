@@ -1,7 +1,8 @@
 """Where the sentences of a passage begin and end, Markdown understood.
 
 A unit is what may be quoted whole: a sentence of prose or of a list item, a code block,
-a table, a heading. Units never overlap and leave out only white space and list markers.
+a table, a heading. Units never overlap and leave out only white space, list markers and
+quotation marks.
 """
 
 from __future__ import annotations
@@ -11,70 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from core.text.blocks import stretches
+from core.text.vocabulary import ABBREVIATIONS, BEFORE_NUMBERS, MAYBE_LAST, OPENERS, TITLES
+
 UnitKind = Literal["sentence", "item", "code", "table", "heading", "markup"]
 
-ABBREVIATIONS = frozenset(
-    [
-        "e.g",
-        "i.e",
-        "etc",
-        "vs",
-        "cf",
-        "approx",
-        "dept",
-        "est",
-        "fig",
-        "figs",
-        "inc",
-        "jr",
-        "ltd",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "sr",
-        "st",
-        "no",
-        "nos",
-        "vol",
-        "pp",
-        "ca",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "al",
-        "ed",
-        "eds",
-        "resp",
-        "incl",
-        "excl",
-        "max",
-        "min",
-    ]
+_CLOSERS = r"""["'”’)\]*_`」』）]*+"""
+_FOOTNOTES = r"(?:\[\d{1,3}(?:[,;]\s?\d{1,3})*\])*+"  # behind the full stop: "… so.[3] Then …"
+_END = re.compile(
+    rf"(?<![.!?…])[.!?…]++{_CLOSERS}{_FOOTNOTES}(?=\s|\Z)|(?<![。！？｡।])[。！？｡।]++{_CLOSERS}{_FOOTNOTES}"
 )
-
-_FENCE = re.compile(r"^ {0,12}(`{3,}|~{3,})")
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s")
-_TABLE_ROW = re.compile(r"^\s*\|")
-_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
-_QUOTE = re.compile(r"^\s*>\s?")
-# Directives of documentation generators, HTML comments, rules, lone images and link definitions.
-_MARKUP = re.compile(
-    r"^\s*(?:\{[*!].*[*!]\}|/{3,}.*|:{3,}.*|!!!.*|\?\?\?.*|<!--.*-->|[-*_=](?:\s*[-*_=]){2,}|!\[[^\]]*\]\([^)]*\)"
-    r"|\[[^\]]+\]:\s\S.*|</?[a-zA-Z][^>]*>|\[TOC\])\s*$"
-)
-_END = re.compile(r"""[.!?…]+(?:["'”’)\]*_`]+)?(?=\s)|[。！？]+[」』”]?|[.!?…]+(?:["'”’)\]*_`]+)?$""")
-_LAST_WORD = re.compile(r"([^\s(\[\"'“‘*_`]+)$")
+_WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_`]+\Z")
+_WORD_BEFORE_LIMIT = 16  # characters; every abbreviation is shorter
+_FIRST_WORD = re.compile(r"[\W_]*([^\W\d_]+)")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # "J", "U.S", "p.m"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,100 +47,52 @@ def split_units(text: str) -> tuple[Unit, ...]:
     return tuple(_units(text))
 
 
+def units_within(text: str, start: int, end: int) -> tuple[Unit, ...]:
+    """The units of ``text[start:end]``, seen where they stand: an indented item is no code."""
+    return tuple(unit for unit in _units(text) if start <= unit.start and unit.end <= end)
+
+
 def _units(text: str) -> Iterator[Unit]:
-    for start, end, kind in _stretches(text):
-        if kind in ("sentence", "item"):
-            yield from _sentences(text, start, end, kind)
+    for stretch in stretches(text):
+        if stretch.kind == "prose":
+            yield from _sentences(text, stretch.start, stretch.end, "sentence")
+        elif stretch.kind == "item":
+            yield from _sentences(text, stretch.start, stretch.end, "item")
         else:
-            first, last = _trimmed(text, start, end)
-            if first < last:
-                yield Unit(first, last, kind)
-
-
-def _stretches(text: str) -> Iterator[tuple[int, int, UnitKind]]:
-    """Runs of lines that belong together: (start, end, kind)."""
-    open_at, open_kind = 0, None
-    fence = ""
-    position = 0
-    for line in text.splitlines(keepends=True):
-        begin, position = position, position + len(line)
-        if fence:
-            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
-                yield open_at, position, "code"
-                open_kind = None
-            continue
-        kind = _line_kind(line)
-        if kind is not None and kind == open_kind and kind in ("table", "sentence"):
-            continue
-        if kind == "sentence" and open_kind == "item":
-            continue  # a lazy continuation line of the item
-        if open_kind is not None:
-            yield open_at, begin, open_kind
-        open_at, open_kind = begin, kind
-        if kind == "code":
-            fence = _FENCE.match(line).group(1)  # type: ignore[union-attr]
-    if open_kind is not None:
-        yield open_at, position, open_kind
-
-
-def _line_kind(line: str) -> UnitKind | None:
-    """What a line begins or continues; None for a blank one."""
-    if not line.strip():
-        return None
-    for pattern, kind in _LINE_KINDS:
-        if pattern.match(line):
-            return kind
-    return "sentence"
-
-
-_LINE_KINDS: tuple[tuple[re.Pattern[str], UnitKind], ...] = (
-    (_FENCE, "code"),
-    (_HEADING, "heading"),
-    (_TABLE_ROW, "table"),
-    (_MARKUP, "markup"),
-    (_ITEM, "item"),
-)
+            yield Unit(stretch.start, stretch.end, stretch.kind)
 
 
 def _sentences(text: str, start: int, end: int, kind: UnitKind) -> Iterator[Unit]:
-    for marker in (_QUOTE, _ITEM):
-        if match := marker.match(text[start:end]):
-            start += match.end()
-    begin = start
     for match in _END.finditer(text, start, end):
-        if _is_boundary(text, begin, match, end):
-            first, last = _trimmed(text, begin, match.end())
-            if first < last:
-                yield Unit(first, last, kind)
-            begin = match.end()
-    first, last = _trimmed(text, begin, end)
-    if first < last:
-        yield Unit(first, last, kind)
+        following = _first_visible(text, match.end(), end)
+        if following == end or _is_boundary(text, start, match, following):
+            yield Unit(start, match.end(), kind)
+            start = following
+    if start < end:
+        yield Unit(start, end, kind)
 
 
-def _is_boundary(text: str, begin: int, match: re.Match[str], end: int) -> bool:
-    """Whether the punctuation ends a sentence rather than an abbreviation or an initial."""
-    if match.end() >= end:
-        return True
-    if match.group()[0] in "。！？!?…":
-        return not text[match.end() : end].lstrip()[:1].islower()
-    word = _LAST_WORD.search(text, begin, match.start())
-    last = word.group(1).lower() if word else ""
-    if (
-        last in ABBREVIATIONS
-        or (len(last) == 1 and last.isalpha())
-        or re.fullmatch(r"(?:[a-z]\.)+[a-z]", last)
-    ):
-        return False
-    following = text[match.end() : end].lstrip()[:1]
-    return not following.islower()
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The stretch without white space around it."""
+def _first_visible(text: str, start: int, end: int) -> int:
     while start < end and text[start].isspace():
         start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
+    return start
+
+
+def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) -> bool:
+    """Whether the punctuation ends a sentence rather than an abbreviation or an initial."""
+    if text[following].islower():
+        return False
+    if match.group()[0] != ".":
+        return True
+    before = _WORD_BEFORE.search(text[max(begin, match.start() - _WORD_BEFORE_LIMIT) : match.start()])
+    word = before.group() if before else ""
+    folded = word.lower()
+    is_initial = len(word) == 1 and word.isupper()
+    if not is_initial and (folded in ABBREVIATIONS or word in TITLES):
+        return False
+    if not is_initial and folded in BEFORE_NUMBERS:
+        return not text[following].isdecimal()
+    if is_initial or folded in MAYBE_LAST or (len(word) > 1 and _INITIALS.fullmatch(word)):
+        first = _FIRST_WORD.match(text, following, following + _WORD_BEFORE_LIMIT)
+        return first is not None and first.group(1).lower() in OPENERS
+    return True

@@ -14,164 +14,45 @@ from functools import cache, lru_cache
 from math import log
 from typing import Any
 
-TERMS_VERSION = "1"  # part of the index's identity: change it when any term comes out differently
+from core.text.vocabulary import STOP_WORDS
 
-# Question words and glue: too common to find anything by.
-STOP_WORDS = frozenset(
-    [
-        "a",
-        "about",
-        "above",
-        "after",
-        "again",
-        "all",
-        "also",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "below",
-        "between",
-        "both",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "don",
-        "down",
-        "during",
-        "each",
-        "few",
-        "for",
-        "from",
-        "further",
-        "get",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "here",
-        "hers",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "just",
-        "let",
-        "me",
-        "more",
-        "most",
-        "my",
-        "no",
-        "nor",
-        "not",
-        "now",
-        "of",
-        "off",
-        "on",
-        "once",
-        "only",
-        "or",
-        "other",
-        "our",
-        "ours",
-        "out",
-        "over",
-        "own",
-        "please",
-        "same",
-        "she",
-        "should",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "theirs",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "us",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "yours",
-        "tell",
-        "know",
-        "want",
-        "need",
-        "there",
-        "s",
-        "t",
-        "d",
-        "ll",
-        "m",
-        "re",
-        "ve",
-    ]
+TERMS_VERSION = "2"  # part of the index's identity: change it when any term comes out differently
+
+LONGEST_WORD = (
+    64  # characters; what is longer is no word of a language, and is neither stemmed nor remembered
 )
 
-_IDENTIFIER = re.compile(r"[^\W]*[^\W_][^\W]*")
+_WORD = re.compile(r"\w+")
 _JOINTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]+")
+# Kana, Chinese characters, Hangul; Thai to Tibetan, Burmese, Khmer.
+_UNSPACED = re.compile(
+    r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]+)"
+)
+_VOICING = "\u3099\u309a"  # the marks that make another kana of one
+_LETTERS = {
+    "ß": "ss",
+    "ø": "o",
+    "Ø": "O",
+    "æ": "ae",
+    "Æ": "AE",
+    "œ": "oe",
+    "Œ": "OE",
+    "ł": "l",
+    "Ł": "L",
+    "đ": "d",
+}
 
 
 def terms(text: str) -> list[str]:
     """Index terms of a text in reading order; an identifier gives itself and its parts."""
-    return list(_terms(text))
+    return [stem for _, stem in _terms(text)]
 
 
 def query_terms(text: str) -> list[str]:
     """Distinct terms worth searching for, in order; all of them when only stop words are left."""
-    found = list(dict.fromkeys(_terms(text)))
-    return [term for term in found if term not in _stemmed_stop_words()] or found
+    found = list(_terms(text))
+    telling = dict.fromkeys(stem for word, stem in found if word not in STOP_WORDS)
+    return list(telling or dict.fromkeys(stem for _, stem in found))
 
 
 def term_weights(words: Sequence[str], frequencies: Mapping[str, int], total: int) -> dict[str, float]:
@@ -179,34 +60,58 @@ def term_weights(words: Sequence[str], frequencies: Mapping[str, int], total: in
     return {word: log(1 + (total - (n := frequencies.get(word, 0)) + 0.5) / (n + 0.5)) for word in words}
 
 
-def _terms(text: str) -> Iterator[str]:
-    for match in _IDENTIFIER.finditer(text):
-        yield from _word_terms(match.group())
+class _Folding(dict[int, str]):
+    """Each character without accent, vowel sign or compatibility form, worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        sign = chr(code)
+        bare = "".join(part for part in unicodedata.normalize("NFKD", sign) if _is_kept(part))
+        self[code] = unicodedata.normalize("NFC", _LETTERS.get(bare, bare))
+        return self[code]
+
+
+def _is_kept(sign: str) -> bool:
+    """Not a mark, and not one of the format characters that a word may hide: soft hyphens, joiners."""
+    category = unicodedata.category(sign)
+    return sign in _VOICING or not (category.startswith("M") or category == "Cf")
+
+
+_FOLDING = _Folding()
+
+
+def _terms(text: str) -> Iterator[tuple[str, str]]:
+    """(word, stem) in reading order."""
+    folded = text if text.isascii() else unicodedata.normalize("NFC", text).translate(_FOLDING)
+    for match in _WORD.finditer(folded):
+        word = match.group()
+        yield from _word_terms(word) if len(word) <= LONGEST_WORD else _parts(word)
 
 
 @lru_cache(maxsize=200_000)
-def _word_terms(word: str) -> tuple[str, ...]:
-    if word.isascii():
-        whole = word.replace("_", "").lower()
-        parts = [part.lower() for part in _JOINTS.findall(word)]
-        joined = (part for part in parts if len(part) > 1 and part != whole and not part.isdigit())
-        return (_stem(whole), *(_stem(part) for part in joined))
-    if _UNSPACED.search(word):
-        return tuple(_pairs(word))
-    folded = unicodedata.normalize("NFKD", word).casefold()
-    bare = "".join(sign for sign in folded if not unicodedata.combining(sign))
-    return tuple(_stem(part) for part in bare.split("_") if part)
+def _word_terms(word: str) -> tuple[tuple[str, str], ...]:
+    return tuple(_parts(word))
 
 
-def _pairs(word: str) -> Iterator[str]:
-    """Character pairs of the unspaced runs of a word, and its other parts whole."""
-    for run in re.split(f"({_UNSPACED.pattern})", word):
-        if not run:
-            continue
-        if _UNSPACED.fullmatch(run) and len(run) > 1:
-            yield from (run[i : i + 2] for i in range(len(run) - 1))
-        else:
-            yield run.lower()
+def _parts(word: str) -> Iterator[tuple[str, str]]:
+    """The word and what it is made of."""
+    if not word.isascii() and _UNSPACED.search(word):
+        for run in _UNSPACED.split(word):
+            yield from _pairs(run) if _UNSPACED.fullmatch(run) else _parts(run)
+        return
+    whole = word.replace("_", "").casefold()
+    if whole:
+        yield whole, _stem(whole)
+    for joint in _JOINTS.findall(word) if word.isascii() else word.split("_"):
+        part = joint.casefold()
+        if len(part) > 1 and part != whole and not part.isdigit():
+            yield part, _stem(part)
+
+
+def _pairs(run: str) -> Iterator[tuple[str, str]]:
+    """Neighbouring characters of a run without spaces; a lone one as it is."""
+    for start in range(max(1, len(run) - 1)):
+        pair = run[start : start + 2]
+        yield pair, pair
 
 
 @cache
@@ -216,11 +121,10 @@ def _stemmer() -> Any:
     return snowballstemmer.stemmer("english")
 
 
-@cache
-def _stemmed_stop_words() -> frozenset[str]:
-    return frozenset(_stem(word) for word in STOP_WORDS) | STOP_WORDS
+def _stem(word: str) -> str:
+    return _known_stem(word) if len(word) <= LONGEST_WORD else word
 
 
 @lru_cache(maxsize=200_000)
-def _stem(word: str) -> str:
+def _known_stem(word: str) -> str:
     return str(_stemmer().stemWord(word))

@@ -1,106 +1,10 @@
-"""The real command, run in a folder of its own with a small handbook beside it."""
+"""The real command in a folder of its own, and search engines on loopback."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import sys
-from dataclasses import dataclass, field
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60  # seconds until a command that hangs fails its test
-
-HARBOUR = """\
-# Harbour handbook
-
-## Opening hours
-
-The harbour office opens at seven in the morning and closes at noon. On Sundays it stays closed.
-
-## Mooring fees
-
-A night at the visitors' pontoon costs 18 euros for a boat of ten metres. Electricity is included.
-
-## Fuel dock
-
-The fuel dock sells diesel only. Petrol is sold at the garage behind the church.
-"""
-FERRY = """\
-# Ferry timetable
-
-The ferry to Sark leaves pier three at half past nine. It takes bicycles but no cars.
-
-## Tickets
-
-Tickets are sold on board. Children under six travel free of charge.
-"""
-
-
-@dataclass
-class Ran:
-    """A command that ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def record(self) -> dict:
-        """The one JSON object that ``--json`` printed."""
-        return json.loads(self.out)
-
-    @property
-    def records(self) -> list[dict]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-@dataclass
-class Machine:
-    """A folder with documents, and the commands run in it."""
-
-    folder: Path
-    settings: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def docs(self) -> Path:
-        return self.folder / "docs"
-
-    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "bots", *arguments),
-            cwd=self.folder,
-            env=self.environment,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-        )
-
-    async def run(self, *arguments: str, stdin: str | bytes = b"") -> Ran:
-        process = await self.start(*arguments)
-        given = stdin.encode() if isinstance(stdin, str) else stdin
-        async with asyncio.timeout(PATIENCE):
-            out, err = await process.communicate(given)
-        return Ran(code=process.returncode or 0, out=out.decode(), err=err.decode())
-
-    @property
-    def environment(self) -> dict[str, str]:
-        inherited = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-        return {
-            **{name: os.environ[name] for name in inherited},
-            "HOME": str(self.folder),
-            "PYTHONPATH": str(ROOT),
-            "LANG": "C.UTF-8",
-            "LOGNAME": "ada",
-            "EMBEDDING_MODEL": "none",
-            "WEB_SEARCH": "off",
-            **self.settings,
-        }
+from fakes.web_servers import FakeSearXNG
+from harbour import FERRY, FRANCE, HARBOUR, HangingSearXNG, Machine
 
 
 @pytest.fixture
@@ -110,3 +14,19 @@ def machine(tmp_path):
     (made.docs / "harbour.md").write_text(HARBOUR)
     (made.docs / "ferry.md").write_text(FERRY)
     return made
+
+
+@pytest.fixture
+async def searxng(machine):
+    """A search engine that the machine's commands ask."""
+    async with FakeSearXNG([FRANCE]) as engine:
+        machine.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        yield engine
+
+
+@pytest.fixture
+async def hanging_searxng(machine):
+    """The same, but its first search never ends."""
+    async with HangingSearXNG() as engine:
+        machine.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        yield engine

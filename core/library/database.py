@@ -1,0 +1,167 @@
+"""The library's SQLite file: its tables, and how threads share it.
+
+One connection writes and another reads, each behind a lock: what is being indexed never
+keeps a question waiting, and a reader sees a document wholly or not at all.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from core.errors import IndexMismatch, SettingsError
+
+SCHEMA_VERSION = 1  # raise it with every change of the tables, and bring older files up to it
+BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
+
+#: The scope and the terms of every passage. They are cut before they come here, so the
+#: tokenizer only has to split at spaces.
+WORDS_TABLE = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (scope, title, body, tokenize = 'ascii')"
+
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS documents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    collection INTEGER NOT NULL REFERENCES collections(number),
+    address TEXT NOT NULL,  -- absolute path or URL
+    root TEXT NOT NULL,     -- what was ingested: the folder, the file or the URL
+    source TEXT NOT NULL,   -- how people name it
+    title TEXT NOT NULL,
+    url TEXT,
+    hash TEXT NOT NULL,         -- sha256 of the bytes
+    size INTEGER NOT NULL,      -- bytes
+    modified INTEGER NOT NULL,  -- nanoseconds, as the file system says; 0 for URLs
+    passages INTEGER NOT NULL,  -- how many it has
+    UNIQUE (collection, address)
+);
+CREATE TABLE IF NOT EXISTS passages (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    path TEXT NOT NULL,  -- JSON list of headings
+    location TEXT NOT NULL,
+    text TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    embedded INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS passages_of ON passages (document, ordinal);
+CREATE INDEX IF NOT EXISTS passages_embedded ON passages (embedded, id);
+CREATE TABLE IF NOT EXISTS roots (
+    collection TEXT NOT NULL, address TEXT NOT NULL,  -- an ingested folder or file, kept in step from then on
+    PRIMARY KEY (collection, address)
+);
+CREATE TABLE IF NOT EXISTS forgotten (
+    collection TEXT NOT NULL, address TEXT NOT NULL,  -- below a root, and not to be read again
+    PRIMARY KEY (collection, address)
+);
+CREATE TABLE IF NOT EXISTS unreadable (
+    collection TEXT NOT NULL, address TEXT NOT NULL, source TEXT NOT NULL,
+    size INTEGER NOT NULL, modified INTEGER NOT NULL, reason TEXT NOT NULL,
+    PRIMARY KEY (collection, address)
+);
+CREATE TABLE IF NOT EXISTS stale_vectors (passage INTEGER PRIMARY KEY, collection INTEGER NOT NULL);
+{WORDS_TABLE};
+PRAGMA user_version = {SCHEMA_VERSION};
+"""
+
+_TROUBLES = {
+    sqlite3.SQLITE_FULL: "cannot be written: the disk is full.",
+    sqlite3.SQLITE_READONLY: "cannot be written: permission denied.",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened.",
+    sqlite3.SQLITE_IOERR: "cannot be used: the disk gave an error.",
+    sqlite3.SQLITE_BUSY: "is being written by another program.",
+    sqlite3.SQLITE_NOTADB: "is damaged. Delete it and run `footnote ingest` with your documents.",
+    sqlite3.SQLITE_CORRUPT: "is damaged. Delete it and run `footnote ingest` with your documents.",
+}
+
+logger = logging.getLogger(__name__)
+
+
+class Database:
+    """Rows out and transactions in; safe to share between threads.
+
+    Raises SettingsError when the disk or the file is at fault, and IndexMismatch when
+    another version of Footnote wrote the file.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._read_lock, self._write_lock = threading.Lock(), threading.RLock()
+        _make_private(file)
+        with self._troubles(), ExitStack() as opened:
+            self._writing = opened.enter_context(closing(self._connect()))
+            self._reading = opened.enter_context(closing(self._connect()))
+            self._set_up()
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        with self._write_lock, self._read_lock:
+            self._opened.close()
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query, as of the last transaction that ended."""
+        with self._troubles(), self._read_lock:
+            return self._reading.execute(query, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """The connection that writes, for all or nothing; nested calls join the outer one."""
+        with self._troubles(), self._write_lock:
+            if self._writing.in_transaction:
+                yield self._writing
+                return
+            self._writing.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writing
+                self._writing.execute("COMMIT")
+            finally:
+                if self._writing.in_transaction:
+                    self._writing.execute("ROLLBACK")
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self._file, timeout=BUSY_TIMEOUT, check_same_thread=False, isolation_level=None
+        )
+
+    def _set_up(self) -> None:
+        ((version,),) = self._writing.execute("PRAGMA user_version")
+        ((tables,),) = self._writing.execute("SELECT count(*) FROM sqlite_master")
+        if tables and version != SCHEMA_VERSION:
+            raise IndexMismatch(
+                f"{self._file} was written by another version of Footnote. "
+                "Delete it and run `footnote ingest` with your documents."
+            )
+        if not tables:
+            self._writing.execute("PRAGMA journal_mode = WAL")
+            self._writing.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}COMMIT;")
+        self._writing.execute("PRAGMA synchronous = NORMAL")
+        self._writing.execute("PRAGMA foreign_keys = ON")
+        self._reading.execute("PRAGMA query_only = ON")
+
+    @contextmanager
+    def _troubles(self) -> Iterator[None]:
+        """What SQLite says of the disk and the file, as a sentence; other faults are our own."""
+        try:
+            yield
+        except sqlite3.Error as trouble:
+            said = _TROUBLES.get(getattr(trouble, "sqlite_errorcode", 0) & 0xFF)  # without the detail
+            if said is None:
+                raise
+            logger.warning("%s: %s", self._file, trouble)
+            raise SettingsError(f"{self._file} {said}") from trouble
+
+
+def _make_private(file: Path) -> None:
+    """Make the file, for its owner alone; what SQLite puts beside it takes its mode."""
+    try:
+        file.touch(mode=0o600)
+    except OSError as fault:
+        reason = (fault.strerror or "the disk refused").lower()
+        raise SettingsError(f"{file} cannot be made: {reason}.") from fault

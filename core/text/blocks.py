@@ -1,0 +1,235 @@
+"""A passage as stretches of whole lines: prose, list items, code, tables, headings, markup.
+
+Markdown as CommonMark has it, with tables, the titles and literal blocks of
+reStructuredText, and the directives of the usual site generators; forgiving, because a
+passage may begin and end in the middle of anything. Time is in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+StretchKind = Literal["prose", "item", "code", "table", "heading", "markup"]
+
+CODE_INDENT = 4  # columns, CommonMark 0.31, "Indented code blocks"; a tab is four
+MARKUP_LIMIT = 1_000  # characters of a line that is tried as markup
+
+#: What opens a list item, the bullets that come out of PDF and Word files among them.
+LIST_MARKER = r"(?:[-*+•‣◦▪●]|\d{1,9}[.)])"
+#: What stands before the lines of a quotation.
+QUOTATION_MARK = r"(?:[ \t]*+>)++[ \t]?"
+
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
+_QUOTATION = re.compile(QUOTATION_MARK)
+_ITEM = re.compile(rf"{LIST_MARKER}(?:\s++|\Z)")
+_LATER_NUMBER = re.compile(r"(?!1[.)])\d")  # opens no list within a paragraph: "… in\n2019. The …"
+_FENCE = re.compile(rf"(?:{LIST_MARKER}\s++)?(`{{3,}}+(?!.*`)|~{{3,}}+)")  # "```x``` is" is inline code
+_COMMENT = re.compile(r"<!--(?!.*-->)")
+_HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
+_UNDERLINE = re.compile(r"([^\w\s])\1++")  # below a title, and over it in reStructuredText
+_TABLE_ROW = re.compile(r"\||\+[-=]{2,}[-=+]*\+\Z")
+_DELIMITER_ROW = re.compile(
+    r":?-++:?\s*+(?:\|\s*+:?-++:?\s*+)++"
+)  # below the header of a table without outer |
+_MARKUP = re.compile(
+    r"""
+      \{[*!%\#].*[*!%\#]\} | \{\{[<%].*[>%]\}\} | \{/\*.*\*/\}  # {* file *}, {% tag %}, {{< shortcode >}}
+    | (?:import|export)\ .*\ from\ ["'].*["'];?                # of MDX
+    | /{3,}.* | :{3,}.* | (?:!!!|\?\?\?\+?)\ .* | ===[!+]?\ +".*"  # /// note, ::: module, !!! note, === "Tab"
+    | \.\.\ (?:_.*:.*|[\w:+-]+::(?:\s.*)?)                      # .. _label:, .. note:: of reStructuredText
+    | \[_{0,2}TOC_{0,2}\] | (?:[-*_=]\s*+){3,}+                # a table of contents, rules
+    | (?:\[?!\[[^\]]*+\]\([^)]*+\)(?:\]\([^)]*+\))?(?:\{[^}]*+\})?\s*+)++  # images and badges, nothing else
+    | \[(?!\^)[^\]]++\]:\s*+\S.*                               # the address of a link
+    | (?:<[/!a-zA-Z][^>]*+>\s*+)++                             # tags and comments, nothing else
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_CODE_SIGN = re.compile(  # without one of these an indented line is a paragraph that someone indented
+    r"[={}<>\\|`]|\w\(|\w_\w|::|;\Z|\A(?:[$#@]|--?\w|\w+:\Z)"
+    r"|\A(?:import|from|def|class|return|pip|npm|git|docker|curl|cd|sudo|make|python\d?)\b"
+)
+_LITERAL = re.compile(
+    r"\A(?!\.\. )(?:.*[^:])?::\Z|\A\.\. (?:code|sourcecode|parsed-literal)"
+)  # reStructuredText's
+_HAS_OPTIONS = re.compile(r":{3}|/{3}")  # indented lines right below are its options
+_HAS_BODY = re.compile(
+    r"(?:!!!|\?\?\?\+?|===[!+]?) |\.\. (?!code|sourcecode|parsed-literal)"
+)  # indented lines below are its text
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """``text[start:end]``, without white space, list marker or quotation mark at its beginning."""
+
+    start: int
+    end: int
+    kind: StretchKind
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int  #: after the quotation marks
+    at: int  #: where its words begin
+    words: str  #: without white space around them; empty: a blank line
+    indent: int  #: columns before the words
+    is_quoted: bool
+
+    @property
+    def end(self) -> int:
+        return self.at + len(self.words)
+
+
+def stretches(text: str) -> Iterator[Stretch]:
+    """The stretches of a text in order; between them is white space, list markers and quotation marks."""
+    lines = [_line(text, match) for match in _LINE.finditer(text)]
+    is_nested = False  # whether indented lines belong to a list or a directive
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if line.words:
+            is_nested = is_nested and (line.indent > 0 or bool(_ITEM.match(line.words)))
+            kind = _kind(lines, number, is_nested=is_nested)
+            last = _last(lines, number, kind)
+            yield Stretch(_start(line, kind), lines[last].end, kind)
+            is_nested = (
+                is_nested or kind == "item" or (kind == "markup" and bool(_HAS_BODY.match(line.words)))
+            )
+            number = last
+        number += 1
+
+
+def _line(text: str, match: re.Match[str]) -> _Line:
+    quotation = _QUOTATION.match(text, *match.span())
+    start = quotation.end() if quotation else match.start()
+    raw = text[start : match.end()]
+    words = raw.strip()
+    space = raw[: len(raw) - len(raw.lstrip())]
+    return _Line(start, start + len(space), words, len(space.expandtabs(CODE_INDENT)), quotation is not None)
+
+
+def _start(line: _Line, kind: StretchKind) -> int:
+    """Where the stretch begins in its first line; indented code keeps its indentation."""
+    if kind == "item" and (marker := _ITEM.match(line.words)):
+        return line.at + marker.end()
+    if kind != "code":
+        return line.at
+    fence = _FENCE.match(line.words)
+    return line.at + fence.start(1) if fence else line.start
+
+
+def _kind(lines: Sequence[_Line], number: int, *, is_nested: bool = False) -> StretchKind:
+    """What the line opens where no paragraph is open."""
+    line = lines[number]
+    if _is_indented_code(lines, number, is_nested=is_nested):
+        return "code"
+    if _is_title(lines, number):
+        return "heading"
+    return "table" if _heads_table(lines, number) else _opened(line.words)
+
+
+def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -> bool:
+    line, above = lines[number], number - 1
+    if not line.indent:
+        return False
+    while above >= 0 and not lines[above].words:
+        above -= 1
+    if above >= 0 and _LITERAL.search(lines[above].words):
+        return True
+    return line.indent >= CODE_INDENT and not is_nested and bool(_CODE_SIGN.search(line.words))
+
+
+def _opened(words: str) -> StretchKind:
+    """What a line opens by its own words."""
+    if _FENCE.match(words):
+        return "code"
+    if _HEADING.match(words):
+        return "heading"
+    if _TABLE_ROW.match(words):
+        return "table"
+    if _COMMENT.match(words) or (len(words) <= MARKUP_LIMIT and _MARKUP.fullmatch(words)):
+        return "markup"
+    return "item" if _ITEM.match(words) else "prose"
+
+
+def _is_title(lines: Sequence[_Line], number: int) -> bool:
+    """A line of prose above a line of one sign, which is as long unless it is = or -."""
+    if number + 1 == len(lines):
+        return False
+    title, below = lines[number], lines[number + 1]
+    if not _UNDERLINE.fullmatch(below.words) or _opened(title.words) != "prose":
+        return False
+    return below.words[0] in "=-" or (len(below.words) > 3 and len(below.words) >= len(title.words))
+
+
+def _heads_table(lines: Sequence[_Line], number: int) -> bool:
+    """The header of a table without outer bars."""
+    if "|" not in lines[number].words or number + 1 == len(lines):
+        return False
+    return bool(_DELIMITER_ROW.fullmatch(lines[number + 1].words.strip("| ")))
+
+
+def _last(lines: Sequence[_Line], number: int, kind: StretchKind) -> int:
+    """The last line of the stretch that this one opens."""
+    words = lines[number].words
+    if kind == "code":
+        fence = _FENCE.match(words)
+        return _last_of_fence(lines, number, fence.group(1)) if fence else _last_indented(lines, number)
+    if kind == "heading":
+        return number + _is_title(lines, number)
+    if kind == "markup":
+        return _last_of_markup(lines, number)
+    last = number
+    while last + 1 < len(lines) and _joins(lines, last + 1, kind):
+        last += 1
+    return last
+
+
+def _joins(lines: Sequence[_Line], number: int, kind: StretchKind) -> bool:
+    """Whether a line continues the prose, item or table above it."""
+    line = lines[number]
+    if not line.words or (line.is_quoted and not lines[number - 1].is_quoted):
+        return False
+    opened = _opened(line.words)
+    if kind == "table":
+        return opened == "table" or (opened == "prose" and "|" in line.words)
+    if opened == "item" and kind == "prose":
+        is_wrapped = not lines[number - 1].words.endswith((".", ":", "!", "?", ";"))
+        return is_wrapped and bool(_LATER_NUMBER.match(line.words))
+    return opened == "prose" and not _heads_table(lines, number)
+
+
+def _last_of_fence(lines: Sequence[_Line], number: int, fence: str) -> int:
+    """The closing fence, or the end of the passage or of the quotation it stands in."""
+    for last in range(number + 1, len(lines)):
+        if lines[number].is_quoted and not lines[last].is_quoted:
+            return last - 1
+        words = lines[last].words
+        if words.startswith(fence) and not words.strip(fence[0]):
+            return last
+    return len(lines) - 1
+
+
+def _last_indented(lines: Sequence[_Line], number: int) -> int:
+    """Blank lines between indented ones belong to the code."""
+    last, least = number, min(CODE_INDENT, lines[number].indent)
+    for following in range(number + 1, len(lines)):
+        if not lines[following].words:
+            continue
+        if lines[following].indent < least:
+            break
+        last = following
+    return last
+
+
+def _last_of_markup(lines: Sequence[_Line], number: int) -> int:
+    """A comment's end; the options of a directive."""
+    words, last = lines[number].words, number
+    if _COMMENT.match(words):
+        return next((n for n in range(number, len(lines)) if "-->" in lines[n].words), len(lines) - 1)
+    if _HAS_OPTIONS.match(words):
+        while last + 1 < len(lines) and lines[last + 1].words and lines[last + 1].indent >= CODE_INDENT:
+            last += 1
+    return last

@@ -1,0 +1,102 @@
+"""A verbatim stretch as an answer shows it.
+
+Its words stay as they are. What held them in their document does not: links and tags,
+directives, quotation marks, the indentation of where they stood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import dedent
+
+from core.text.blocks import CODE_INDENT, LIST_MARKER, QUOTATION_MARK
+from core.text.inline import as_words
+from core.text.sentences import Unit, units_within
+
+_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*)(?P<marker>{LIST_MARKER}[ \t]+)?")
+_BULLET = re.compile(r"[*+•‣◦▪●]")
+_INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
+_QUOTATION = re.compile(rf"^{QUOTATION_MARK}", re.MULTILINE)
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_HEADING_SIGNS = re.compile(r"\A#{1,6}\s+|\s*\n\W+\Z|\s+#+\Z|\s*\{[^{}]*\}\Z|\*\*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Lead:
+    """What stands before a unit on its line."""
+
+    indent: int  #: columns
+    marker: str  #: of the list item the line opens, the blank behind it included
+    is_all: bool  #: the unit comes first on its line
+
+    @classmethod
+    def of(cls, text: str, start: int) -> _Lead:
+        line = text[text.rfind("\n", 0, start) + 1 : start]
+        found = _LEAD.match(line)
+        if found is None:
+            return cls(0, "", is_all=not line)
+        indent = len(found["indent"].expandtabs(CODE_INDENT))
+        return cls(indent, found["marker"] or "", is_all=found.end() == len(line))
+
+
+def is_quotable(text: str, start: int, end: int) -> bool:
+    """Whether anything stands in ``text[start:end]`` but headings and markup."""
+    return any(unit.kind not in ("heading", "markup") for unit in units_within(text, start, end))
+
+
+def as_quoted(text: str, start: int, end: int, footnote: str) -> str:
+    """``text[start:end]`` as Markdown, its footnote behind the prose and before code that comes last."""
+    units = [unit for unit in units_within(text, start, end) if unit.kind != "markup"]
+    parts = list(_parts(text, units))
+    prose = [number for number, unit in enumerate(units) if unit.kind in ("sentence", "item")]
+    if prose:
+        parts[prose[-1]] += f" {footnote}"
+    else:
+        parts.append(f"\n\n{footnote}")
+    return "".join(parts)
+
+
+def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
+    """Each unit with what separates it from the one before."""
+    leads = [_Lead.of(text, unit.start) for unit in units]
+    in_list = bool(leads and leads[0].is_all and leads[0].marker) and any(lead.marker for lead in leads[1:])
+    margin = leads[0].indent + (0 if in_list else len(leads[0].marker)) if leads else 0
+    for number, (unit, lead) in enumerate(zip(units, leads, strict=True)):
+        gap = _gap(text[units[number - 1].end : unit.start]) if number else ""
+        marker = lead.marker if lead.is_all and (number or in_list) else ""
+        if marker and not in_list:
+            in_list, margin = True, lead.indent
+        indent = max(0, lead.indent - margin) if in_list and lead.is_all else 0
+        words = _words(text[unit.start : unit.end], unit, lead)
+        first, *further = words.split("\n")
+        further = [f"{' ' * (indent + len(marker))}{line}" if line else line for line in further]
+        yield gap + " " * indent + _BULLET.sub("-", marker) + "\n".join((first, *further))
+
+
+def _gap(between: str) -> str:
+    """A blank line where there is one or where markup stood, the end of a line, or the blanks on it."""
+    lines = between.count("\n")
+    return "\n\n" if lines > 1 else "\n" if lines else between
+
+
+def _words(words: str, unit: Unit, lead: _Lead) -> str:
+    """The unit without quotation marks and indentation."""
+    words = _QUOTATION.sub("", words)
+    if unit.kind == "code":
+        return _code(words, lead.indent + len(lead.marker))
+    if unit.kind == "heading":
+        return f"**{as_words(_HEADING_SIGNS.sub('', words))}**"
+    return _INDENTATION.sub("", as_words(words))
+
+
+def _code(words: str, indent: int) -> str:
+    """Fenced code; its fence closed, in case the passage ends before it does."""
+    opening = _FENCE.match(words)
+    if not opening:
+        fence = "````" if "```" in words else "```"
+        return f"{fence}\n{dedent(words)}\n{fence}"
+    lines = re.sub(rf"^[ \t]{{0,{indent}}}", "", words, flags=re.MULTILINE)
+    is_closed = "\n" in lines and lines.rpartition("\n")[2].strip().startswith(opening.group())
+    return lines if is_closed else f"{lines}\n{opening.group()}"

@@ -1,0 +1,129 @@
+"""A harbour's handbook, a search engine that knows football, and the real command run beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fakes.web_servers import FakeSearXNG, Result
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60  # seconds until a command that hangs fails its test
+
+HARBOUR = """\
+# Harbour handbook
+
+## Opening hours
+
+The harbour office opens at seven in the morning and closes at noon. On Sundays it stays closed.
+
+## Mooring fees
+
+A night at the visitors' pontoon costs 18 euros for a boat of ten metres. Electricity is included.
+
+## Fuel dock
+
+The fuel dock sells diesel only. Petrol is sold at the garage behind the church.
+"""
+FERRY = """\
+# Ferry timetable
+
+The ferry to Sark leaves pier three at half past nine. It takes bicycles but no cars.
+
+## Tickets
+
+Tickets are sold on board. Children under six travel free of charge.
+"""
+
+FERRY_QUESTION = "When does the ferry to Sark leave?"
+PONTOON_QUESTION = "What does a night at the visitors' pontoon cost?"
+CUP_QUESTION = "Who won the 1998 football world cup?"  # which no handbook of a harbour answers
+FRANCE = Result(
+    title="1998 FIFA World Cup",
+    url="http://127.0.0.1:9/cup",  # not a public address: the snippet has to do
+    content="France won the 1998 football World Cup by beating Brazil 3-0 in the final.",
+    published="1998-07-12",
+)
+
+
+class HangingSearXNG(FakeSearXNG):
+    """Keeps the first search waiting for ever, and says when it has come."""
+
+    def __init__(self):
+        super().__init__([FRANCE])
+        self.asked = asyncio.Event()
+
+    async def answer(self, request):
+        if not self.asked.is_set():
+            self.asked.set()
+            await asyncio.Event().wait()
+        return await super().answer(request)
+
+
+@dataclass
+class Ran:
+    """A command that ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def record(self) -> dict:
+        """The one JSON object that ``--json`` printed."""
+        return json.loads(self.out)
+
+    @property
+    def records(self) -> list[dict]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@dataclass
+class Machine:
+    """A folder with documents, and the commands run in it."""
+
+    folder: Path
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def docs(self) -> Path:
+        return self.folder / "docs"
+
+    async def start(
+        self, *arguments: str, stdout: int = asyncio.subprocess.PIPE
+    ) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "bots", *arguments),
+            cwd=self.folder,
+            env=self.environment,
+            stdin=pipe,
+            stdout=stdout,
+            stderr=pipe,
+        )
+
+    async def run(self, *arguments: str, stdin: str | bytes = b"") -> Ran:
+        process = await self.start(*arguments)
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        async with asyncio.timeout(PATIENCE):
+            out, err = await process.communicate(given)
+        return Ran(code=process.returncode or 0, out=out.decode(), err=err.decode())
+
+    @property
+    def environment(self) -> dict[str, str]:
+        inherited = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+        return {
+            **{name: os.environ[name] for name in inherited},
+            "HOME": str(self.folder),
+            "PYTHONPATH": str(ROOT),
+            "LANG": "C.UTF-8",
+            "LOGNAME": "ada",
+            "EMBEDDING_MODEL": "none",
+            "WEB_SEARCH": "off",
+            **self.settings,
+        }

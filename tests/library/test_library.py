@@ -1,0 +1,667 @@
+import logging
+import os
+import sqlite3
+import threading
+
+import numpy as np
+import pytest
+
+from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
+from core.library.catalogue import INDEX_VERSION
+from core.library.documents import Document
+from core.library.embedding import OnnxEmbedder
+from core.library.formats import markdown
+from core.library.library import EMBED_BATCH
+from core.library.retriever import Query
+from core.library.sync import SyncReport
+from tests.fakes.tiny_network import write_tiny_network
+from tests.library.shelf import files_read, found, open_library, scope, sources, write
+
+
+@pytest.fixture
+def embedder(tmp_path):
+    return OnnxEmbedder(write_tiny_network(tmp_path / "tiny"))
+
+
+@pytest.fixture
+def other_embedder(tmp_path):
+    return OnnxEmbedder(write_tiny_network(tmp_path / "wide", dimension=12))
+
+
+@pytest.fixture
+def seeing(tmp_path, embedder):
+    """A library that searches by meaning too."""
+    library = open_library(tmp_path / "data", embedder)
+    yield library
+    library.close()
+
+
+def page(text, title="Page"):
+    return Document(title=title, text=text, blocks=markdown.parse(text).blocks)
+
+
+# Forgetting
+
+
+def animals(docs):
+    write(docs / "cats.md", "Cats purr.")
+    write(docs / "dogs.md", "Dogs bark.")
+    write(docs / "sub" / "moon.md", "The moon is up.")
+    return docs
+
+
+@pytest.mark.parametrize("name", ["docs/cats.md", "{docs}/cats.md", "{docs}/sub/../cats.md"])
+def test_a_document_is_forgotten_by_its_source_or_its_path(library, docs, name):
+    library.ingest([animals(docs)])
+
+    gone = library.forget(name.format(docs=docs))
+
+    assert [(entry.source, entry.passages) for entry in gone] == [("docs/cats.md", 1)]
+    assert found(library, "cats purr") == []
+    assert sources(library) == ["docs/dogs.md", "docs/sub/moon.md"]
+
+
+def test_a_document_is_forgotten_by_a_path_from_where_one_stands(library, docs, monkeypatch):
+    library.ingest([animals(docs)])
+    monkeypatch.chdir(docs / "sub")
+
+    library.forget("../cats.md")
+    library.forget("moon.md")
+
+    assert sources(library) == ["docs/dogs.md"]
+
+
+@pytest.mark.parametrize("name", ["docs/sub", "docs/sub/", "{docs}/sub"])
+def test_a_folder_is_forgotten_with_all_below_it(library, docs, name):
+    library.ingest([animals(docs)])
+    write(docs / "subway.md", "Trains.")
+    library.refresh()
+
+    gone = library.forget(name.format(docs=docs))
+
+    assert [entry.source for entry in gone] == ["docs/sub/moon.md"]
+    assert sources(library) == ["docs/cats.md", "docs/dogs.md", "docs/subway.md"]
+
+
+def test_a_forgotten_file_of_a_kept_folder_stays_forgotten(library, docs):
+    library.ingest([animals(docs)])
+    library.forget("docs/cats.md")
+    write(docs / "cats.md", "Cats purr louder.")
+
+    refreshed, ingested = library.refresh(), library.ingest([docs])
+
+    assert refreshed == ingested == SyncReport(skipped=2)
+    assert found(library, "cats purr") == []
+
+
+def test_a_forgotten_folder_of_a_kept_one_takes_nothing_new_in(library, docs):
+    library.ingest([animals(docs)])
+    library.forget("docs/sub")
+    write(docs / "sub" / "stars.md", "Stars too.")
+
+    assert library.refresh() == SyncReport(skipped=2)
+
+
+def test_a_forgotten_file_is_back_once_it_is_ingested_by_name(library, docs):
+    library.ingest([animals(docs)])
+    library.forget("docs/cats.md")
+    library.forget("docs/sub")
+
+    back = library.ingest([docs / "cats.md", docs / "sub"])
+
+    assert back == SyncReport(added=2)
+    assert library.refresh() == SyncReport(skipped=3)
+    assert sources(library) == ["docs/cats.md", "docs/dogs.md", "docs/sub/moon.md"]
+
+
+def test_one_file_of_a_forgotten_folder_can_be_had_back_alone(library, docs):
+    library.ingest([animals(docs)])
+    write(docs / "sub" / "stars.md", "Stars too.")
+    library.forget("docs/sub")
+
+    library.ingest([docs / "sub" / "stars.md"])
+    library.refresh()
+
+    assert sources(library) == ["docs/cats.md", "docs/dogs.md", "docs/sub/stars.md"]
+
+
+def test_a_forgotten_root_is_no_longer_kept_in_step_and_begins_anew_when_it_is_ingested(library, docs):
+    library.ingest([animals(docs)])
+    library.forget("docs/cats.md")
+    library.forget("docs")
+
+    assert library.refresh() == SyncReport()
+    assert library.ingest([docs]) == SyncReport(added=3)
+
+
+def test_forgetting_survives_a_restart_and_a_rebuild(tmp_path, docs):
+    first = open_library(tmp_path / "data")
+    first.ingest([animals(docs)])
+    first.forget("docs/cats.md")
+    first.close()
+
+    second = open_library(tmp_path / "data")
+    second.rebuild()
+
+    assert sources(second) == ["docs/dogs.md", "docs/sub/moon.md"]
+    second.close()
+
+
+def test_a_file_that_could_not_be_read_can_be_forgotten_too(library, docs):
+    write(animals(docs) / "broken.md", "")
+    library.ingest([docs])
+
+    gone = library.forget("docs/broken.md")
+
+    assert gone == []
+    assert library.refresh() == SyncReport(skipped=3)
+
+
+def test_a_folder_that_is_gone_can_be_forgotten_too(library, docs, tmp_path):
+    library.ingest([animals(docs)])
+    docs.rename(tmp_path / "away")
+    library.refresh()
+
+    library.forget("docs")
+    (tmp_path / "away").rename(docs)
+
+    assert library.refresh() == SyncReport()
+
+
+@pytest.mark.parametrize(
+    "name", ["unknown.md", "cats", "docs/cat", "", "  ", "~nobody-of-this-name", "a\0b", "%", "doc_/cats.md"]
+)
+def test_a_name_that_nothing_has_is_a_sentence(library, docs, name):
+    library.ingest([animals(docs)])
+
+    with pytest.raises(NotFound, match="Nothing is indexed under “.*”. `footnote sources` lists what is."):
+        library.forget(name)
+
+    assert len(sources(library)) == 3
+
+
+def test_what_a_name_means_as_a_path_goes_before_what_documents_are_called(library, tmp_path, monkeypatch):
+    for place in ("one", "two"):
+        write(tmp_path / place / "docs" / "cats.md", "Cats purr.")
+        library.ingest([tmp_path / place / "docs"])
+    monkeypatch.chdir(tmp_path / "one")
+
+    by_path = library.forget("docs/cats.md")
+    monkeypatch.chdir(tmp_path)
+    by_source = library.forget("docs/cats.md")
+
+    assert [entry.address for entry in by_path] == [str(tmp_path / "one" / "docs" / "cats.md")]
+    assert [entry.address for entry in by_source] == [str(tmp_path / "two" / "docs" / "cats.md")]
+
+
+def test_a_page_is_forgotten_by_its_address_or_by_what_it_lies_in(library):
+    for url in ("https://example.org/docs/a", "https://example.org/docs/b", "https://example.org/docs-old"):
+        library.ingest_page(url, page(f"Text of {url}."))
+
+    library.forget("https://example.org/docs/")
+
+    assert sources(library) == ["https://example.org/docs-old"]
+
+
+# Collections
+
+
+def test_the_same_file_may_be_in_two_collections_and_be_forgotten_in_one(library, docs):
+    write(docs / "a.md", "Cats purr.")
+    for collection in ("one", "two"):
+        assert library.ingest([docs], collection=collection) == SyncReport(added=1)
+
+    library.forget("docs/a.md", collection="one")
+    library.refresh()
+
+    assert [found(library, "cats", collections=[name]) for name in ("one", "two")] == [[], ["docs/a.md"]]
+
+
+def test_both_collections_follow_their_common_file(library, docs):
+    file = write(docs / "a.md", "Cats purr.")
+    for collection in ("one", "two"):
+        library.ingest([docs], collection=collection)
+    write(file, "Dogs bark.")
+
+    assert library.refresh() == SyncReport(changed=2)
+    assert [found(library, "cats", collections=[name]) for name in ("one", "two")] == [[], []]
+
+
+# Pages
+
+
+def test_a_page_is_replaced_when_it_says_something_else_and_only_then(library):
+    url = "https://example.org/"
+    reports = [library.ingest_page(url, page(text)) for text in ("Cats purr.", "Cats purr.", "Dogs bark.")]
+
+    assert reports == [SyncReport(added=1), SyncReport(skipped=1), SyncReport(changed=1)]
+    assert (found(library, "cats"), found(library, "dogs")) == ([], [url])
+    assert library.refresh() == SyncReport()
+
+
+def test_lone_surrogates_become_signs_that_can_be_stored_and_offsets_stay(library):
+    library.ingest_page("https://example.org/", page("Cats \ud83d purr.", title="\udcff"))
+
+    (hit,) = library.retrieve(Query(text="cats", scope=scope())).passages
+    assert (hit.passage.text, hit.passage.title) == ("Cats \ufffd purr.", "\ufffd")
+
+
+# Vectors
+
+
+def test_passages_are_found_by_meaning_once_they_have_vectors(seeing, docs, embedder):
+    write(docs / "a.md", "cats purr")
+    seeing.ingest([docs])
+    before = seeing.retrieve(Query(text="cats purr", scope=scope())).passages[0].dense
+
+    made = seeing.embed_pending()
+
+    (hit,) = seeing.retrieve(Query(text="cats purr", scope=scope())).passages
+    expected = embedder.embed_documents(["A\ncats purr"])[0] @ embedder.embed_query("cats purr")
+    assert (before, made) == (None, 1)
+    assert hit.dense == pytest.approx(float(expected), abs=1e-5)
+    assert seeing.embed_pending() == 0
+
+
+def many(docs, count=EMBED_BATCH + 20):
+    for number in range(count):
+        write(docs / f"{number:03}.md", f"cats purr at night {number}")
+    return docs
+
+
+def test_vectors_are_made_batch_by_batch_with_progress(seeing, docs):
+    seeing.ingest([many(docs)])
+    notes = []
+
+    seeing.embed_pending(notify=lambda *note: notes.append(note))
+
+    total = EMBED_BATCH + 20
+    assert notes == [("embedding", EMBED_BATCH, total), ("embedding", total, total)]
+    assert seeing.vectors.count("default") == total
+
+
+def test_embedding_goes_on_where_it_was_broken_off(seeing, docs):
+    seeing.ingest([many(docs)])
+
+    def interrupt(*_note):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        seeing.embed_pending(notify=interrupt)
+
+    assert seeing.catalogue.count_pending_vectors() == 20
+    assert seeing.embed_pending() == 20
+    assert seeing.vectors.count("default") == EMBED_BATCH + 20
+
+
+def test_a_crash_between_storing_vectors_and_noting_them_costs_only_their_batch(tmp_path, embedder, docs):
+    """The process died after the vectors were added and before their passages were marked."""
+    first = open_library(tmp_path / "data", embedder)
+    first.ingest([write(docs / "a.md", "cats purr"), write(docs / "b.md", "dogs bark")])
+    batch = first.catalogue.pending_vectors(limit=10)
+    first.catalogue.remember("embedding_model", embedder.name)
+    first.vectors.add("default", [p.id for p in batch], embedder.embed_documents([p.text for p in batch]))
+    first.close()
+
+    second = open_library(tmp_path / "data", embedder)
+    second.check_versions()
+
+    assert second.embed_pending() == 2
+    assert second.vectors.count("default") == 2
+    assert found(second, "cats") == ["a.md", "b.md"]
+    second.close()
+
+
+def test_a_removed_passage_s_vector_never_surfaces(seeing, docs):
+    """Between the removal and the next embedding its vector still lies in the index."""
+    write(docs / "a.md", "cats purr at night")
+    write(docs / "b.md", "dogs bark")
+    seeing.ingest([docs])
+    seeing.embed_pending()
+    before = seeing.retrieve(Query(text="cats purr at night", scope=scope())).confidence
+    (docs / "a.md").unlink()
+    seeing.refresh()
+
+    left = seeing.vectors.count("default")
+    after = seeing.retrieve(Query(text="cats purr at night", scope=scope()))
+    seeing.embed_pending()
+
+    assert [hit.passage.source for hit in after.passages] == ["docs/b.md"]
+    assert after.confidence < before
+    assert (left, seeing.vectors.count("default")) == (2, 1)
+
+
+def test_a_passage_removed_while_its_vector_was_made_leaves_none_behind(tmp_path, docs, embedder):
+    class ForgetfulEmbedder:
+        """The owner of a document forgets it while the model is at work."""
+
+        name, dimension, embed_query = embedder.name, embedder.dimension, embedder.embed_query
+
+        def embed_documents(self, texts):
+            library.forget("docs/a.md")
+            return embedder.embed_documents(texts)
+
+    library = open_library(tmp_path / "data", ForgetfulEmbedder())
+    write(docs / "a.md", "cats purr")
+    write(docs / "b.md", "dogs bark")
+    library.ingest([docs])
+
+    library.embed_pending()
+
+    assert library.vectors.count("default") == 1
+    assert library.catalogue.count_pending_vectors() == 0
+    library.close()
+
+
+def test_without_an_embedding_model_documents_are_found_by_words_though_vectors_exist(
+    tmp_path, docs, embedder
+):
+    with_vectors = open_library(tmp_path / "data", embedder)
+    with_vectors.ingest([write(docs / "a.md", "cats purr")])
+    with_vectors.embed_pending()
+    with_vectors.close()
+
+    by_words = open_library(tmp_path / "data")
+    by_words.check_versions()
+    by_words.ingest([write(docs / "b.md", "dogs bark")])
+
+    assert (found(by_words, "cats"), found(by_words, "dogs"), found(by_words, "moon")) == (
+        ["a.md"],
+        ["b.md"],
+        [],
+    )
+    assert by_words.embed_pending() == 0
+    by_words.close()
+    again = open_library(tmp_path / "data", embedder)
+    again.check_versions()
+    assert again.embed_pending() == 1
+    again.close()
+
+
+def test_a_library_without_vectors_never_makes_their_folder(library, docs, tmp_path):
+    write(docs / "a.md", "Cats purr.")
+    library.ingest([docs])
+    library.embed_pending()
+    library.forget("docs")
+
+    assert not (tmp_path / "data" / "vectors").exists()
+
+
+# What the index was built with
+
+
+def test_another_embedding_model_is_refused_with_what_to_run(tmp_path, docs, embedder, other_embedder):
+    first = open_library(tmp_path / "data", embedder)
+    first.ingest([write(docs / "a.md", "cats purr")])
+    first.embed_pending()
+    first.close()
+    second = open_library(tmp_path / "data", other_embedder)
+
+    expected = rf"{embedder.name}, but EMBEDDING_MODEL now means {other_embedder.name}\..*ingest --rebuild"
+    with pytest.raises(IndexMismatch, match=expected):
+        second.check_versions()
+    second.ingest([write(docs / "b.md", "dogs bark")])
+    with pytest.raises(IndexMismatch, match=expected):
+        second.embed_pending()
+
+    second.rebuild()
+    second.check_versions()
+    assert second.embed_pending() == 2
+    assert found(second, "cats purr")[0] == "a.md"
+    second.close()
+
+
+def test_another_model_may_be_taken_up_when_nothing_is_left_of_the_first(
+    tmp_path, docs, embedder, other_embedder
+):
+    first = open_library(tmp_path / "data", embedder)
+    first.ingest([write(docs / "a.md", "cats purr")])
+    first.embed_pending()
+    first.forget("a.md")
+    first.close()
+
+    second = open_library(tmp_path / "data", other_embedder)
+    second.check_versions()
+    second.ingest([write(docs / "b.md", "dogs bark")])
+
+    assert second.embed_pending() == 1
+    assert found(second, "dogs") == ["b.md"]
+    second.close()
+
+
+def test_an_index_of_another_version_is_refused_until_it_is_built_anew(library, docs):
+    write(docs / "a.md", "Cats purr.")
+    library.check_versions()
+    library.ingest([docs])
+    library.ingest_page("https://example.org/", page("Dogs bark."))
+    library.catalogue.remember("index_version", "0.0.0")
+    with library.catalogue.transaction() as writing:  # as other terms would have cut them
+        writing.execute("UPDATE words SET body = 'nonsense'")
+
+    with pytest.raises(IndexMismatch, match=r"another version of Footnote\. Run `footnote ingest --rebuild`"):
+        library.check_versions()
+    report = library.rebuild()
+
+    library.check_versions()
+    assert library.catalogue.recall("index_version") == INDEX_VERSION
+    assert report == SyncReport(added=1)
+    assert (found(library, "cats"), found(library, "dogs")) == (["docs/a.md"], ["https://example.org/"])
+
+
+def test_a_rebuild_reads_every_file_even_where_nothing_changed(library, docs):
+    write(docs / "a.md", "Cats purr.")
+    write(docs / "b.md", "")
+    library.ingest([docs])
+
+    with files_read(docs) as read:
+        report = library.rebuild()
+
+    assert set(read) == {"a.md", "b.md"}
+    assert (report.added, [failure.source for failure in report.failed]) == (1, ["docs/b.md"])
+
+
+def test_a_rebuild_that_was_broken_off_can_be_made_again(seeing, docs):
+    seeing.ingest([many(docs, 5)])
+    seeing.embed_pending()
+
+    def interrupt(*_note):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        seeing.rebuild(notify=interrupt)
+    seeing.rebuild()
+
+    assert seeing.embed_pending() == 5
+    assert len(sources(seeing)) == seeing.vectors.count("default") == 5
+
+
+# Damage
+
+
+def damage(data):
+    database = data / "vectors" / "chroma.sqlite3"
+    os.truncate(database, database.stat().st_size // 3)
+    for graph in (data / "vectors").glob("*/*"):
+        graph.write_bytes(b"garbage")
+
+
+@pytest.fixture
+def damaged(tmp_path, docs, embedder):
+    """A library whose vector index was cut short while nobody looked."""
+    before = open_library(tmp_path / "data", embedder)
+    before.ingest([many(docs)])
+    before.embed_pending()
+    before.close()
+    damage(tmp_path / "data")
+    library = open_library(tmp_path / "data", embedder)
+    yield library
+    library.close()
+
+
+def test_a_damaged_vector_index_does_not_lose_the_question_and_is_told_once(damaged, caplog):
+    damaged.check_versions()
+
+    with caplog.at_level(logging.WARNING, logger="core.library.library"):
+        answers = [damaged.retrieve(Query(text="cats purr 7", scope=scope())) for _ in range(3)]
+
+    told = [record.message for record in caplog.records if record.name == "core.library.library"]
+    assert [answer.passages[0].passage.text for answer in answers] == ["cats purr at night 7"] * 3
+    assert all(hit.dense is None for answer in answers for hit in answer.passages)
+    assert len(told) == 1
+    assert "by words alone" in told[0]
+    assert "footnote ingest --rebuild" in told[0]
+
+
+def test_a_damaged_vector_index_is_a_sentence_where_vectors_are_wanted(damaged, docs):
+    damaged.ingest([write(docs / "new.md", "dogs bark")])
+
+    with pytest.raises(SettingsError, match=r"is damaged\. Run `footnote ingest --rebuild`\."):
+        damaged.embed_pending()
+
+
+def test_a_rebuild_mends_a_damaged_vector_index(damaged):
+    damaged.retrieve(Query(text="cats", scope=scope()))
+
+    damaged.rebuild()
+    made = damaged.embed_pending()
+
+    hits = damaged.retrieve(Query(text="cats purr", scope=scope())).passages
+    assert made == EMBED_BATCH + 20
+    assert all(hit.dense is not None for hit in hits)
+
+
+def test_forgetting_works_with_a_damaged_vector_index(damaged, docs):
+    gone = damaged.forget(str(docs / "007.md"))
+
+    assert [entry.source for entry in gone] == ["docs/007.md"]
+    assert "docs/007.md" not in (*sources(damaged), *found(damaged, "cats purr at night 7"))
+
+
+def test_vectors_of_another_dimension_do_not_lose_the_question(
+    tmp_path, docs, embedder, other_embedder, caplog
+):
+    """Somebody replaced the network in its folder: same place, other vectors."""
+    first = open_library(tmp_path / "data", embedder)
+    first.ingest([write(docs / "a.md", "cats purr")])
+    first.embed_pending()
+    first.close()
+    second = open_library(tmp_path / "data", other_embedder)
+
+    assert found(second, "cats") == ["a.md"]
+    assert "by words alone" in caplog.text
+    second.close()
+
+
+def test_a_model_that_does_not_answer_is_asked_again_with_the_next_question(tmp_path, docs, embedder, caplog):
+    class FickleEmbedder:
+        """Its provider is away for one question."""
+
+        name, dimension, embed_documents = embedder.name, embedder.dimension, embedder.embed_documents
+        is_away = True
+
+        def embed_query(self, text):
+            if self.is_away:
+                raise ModelTrouble("The embedding model is busy.")
+            return embedder.embed_query(text)
+
+    fickle = FickleEmbedder()
+    library = open_library(tmp_path / "data", fickle)
+    library.ingest([write(docs / "a.md", "cats purr")])
+    library.embed_pending()
+
+    (by_words,) = library.retrieve(Query(text="cats", scope=scope())).passages
+    fickle.is_away = False
+    (by_meaning,) = library.retrieve(Query(text="cats", scope=scope())).passages
+
+    assert (by_words.dense, by_meaning.dense is None) == (None, False)
+    assert "The embedding model is busy." in caplog.text
+    library.close()
+
+
+# Side by side
+
+
+def test_questions_are_answered_while_documents_come_and_go(seeing, docs):
+    write(docs / "kept.md", "the moon at night")
+    seeing.ingest([many(docs, 60)])
+    seeing.embed_pending()
+    troubles, done = [], threading.Event()
+
+    def ask():
+        while True:
+            is_last = done.is_set()
+            try:
+                hits = seeing.retrieve(Query(text="the moon at night", scope=scope())).passages
+                assert hits[0].passage.source == "docs/kept.md"
+            except Exception as trouble:  # noqa: BLE001 - whatever a thread raises fails the test
+                troubles.append(trouble)
+                return
+            if is_last:
+                return
+
+    readers = [threading.Thread(target=ask) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for generation in range(3):
+        for number in range(0, 60, 2):
+            write(docs / f"{number:03}.md", f"cats purr {generation} {number}")
+        (docs / f"{2 * generation + 1:03}.md").unlink()
+        seeing.refresh()
+        seeing.embed_pending()
+    done.set()
+    for reader in readers:
+        reader.join()
+
+    assert troubles == []
+    assert seeing.vectors.count("default") == len(sources(seeing)) == 58
+
+
+def test_two_threads_open_the_vectors_once(tmp_path, docs, embedder):
+    opened = []
+    library = open_library(tmp_path / "data", embedder)
+    make = library.open_vectors
+    barrier = threading.Barrier(8)
+
+    def open_vectors():
+        opened.append(1)
+        return make()
+
+    library.open_vectors = open_vectors
+
+    def use():
+        barrier.wait()
+        library.vectors.count("default")
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert opened == [1]
+    library.close()
+
+
+# Similarity
+
+
+def test_similarity_is_the_cosine_with_the_question_and_needs_a_model(library, seeing, embedder):
+    vectors = embedder.embed_documents(["cats", "dogs bark", "the moon"])
+
+    cosines = seeing.similarity("cats", ["cats", "dogs bark", "the moon"])
+
+    assert cosines == pytest.approx((vectors @ vectors[0]).tolist(), abs=1e-5)
+    assert np.argmax(cosines) == 0
+    with pytest.raises(SettingsError, match="no embedding model"):
+        library.similarity("cats", ["cats"])
+
+
+def test_a_library_closes_its_files(tmp_path, docs, embedder):
+    library = open_library(tmp_path / "data", embedder)
+    library.ingest([write(docs / "a.md", "cats")])
+    library.embed_pending()
+
+    library.close()
+
+    with pytest.raises(sqlite3.ProgrammingError):
+        library.entries()

@@ -1,0 +1,70 @@
+"""Whether a question needs what was said before it."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.followups import measure
+
+from core.conversation import Exchange
+from core.text.followup import asked_before, merged_with, needs_history, points_back
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I enable it?",
+        "And for cookies, what would I have to change there?",
+        "What about requests that come from other origins?",
+        "Why?",
+        "Which of these is the quickest way to do so?",
+        "Can I also use the other one with several workers?",
+        "Who wrote his biography in the nineteenth century?",
+        "はい、なぜ？",
+    ],
+)
+def test_a_question_that_points_back_or_is_short_needs_its_history(question):
+    assert needs_history(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I declare a request body in FastAPI?",
+        "Are there any limits for the size of uploaded files?",
+        "Which functions are run before a request that has a body is read?",
+        "What is one of the ways of testing a WebSocket endpoint?",
+        "Where does this project keep both logs and backups of the database?",
+        "東京タワーの高さは何メートルですか？",
+    ],
+)
+def test_a_question_that_stands_alone_does_not(question):
+    assert not needs_history(question)
+
+
+def test_a_short_question_may_point_at_nothing():
+    assert needs_history("What is CORS?")
+    assert not points_back("What is CORS?")
+
+
+def test_a_merged_question_holds_earlier_questions_the_last_answer_and_itself():
+    history = [Exchange(question=f"Question {n}?", answer=f"Answer {n}.", author="ada") for n in range(5)]
+
+    assert merged_with("And then?", history) == "Question 2?\nQuestion 3?\nQuestion 4?\nAnswer 4.\nAnd then?"
+    assert asked_before(history) == "Question 2?\nQuestion 3?\nQuestion 4?"
+
+
+def test_a_long_answer_is_not_merged_whole():
+    history = [Exchange(question="Q?", answer="word " * 1000, author="ada")]
+
+    assert len(merged_with("And then?", history)) < 500
+
+
+def test_without_a_history_a_question_is_merged_with_nothing():
+    assert merged_with("Why?", []) == "Why?"
+
+
+def test_follow_ups_that_people_rewrote_are_found(shared_data):
+    precision, recall = measure(shared_data / "canard/dev.jsonl")
+
+    assert precision >= 0.95
+    assert recall >= 0.75

@@ -1,0 +1,266 @@
+"""Where the sentences of a passage begin and end."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fakes.passages import documents, passages_of, thorough, units_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.text.blocks import LIST_MARKER
+from core.text.sentences import split_sentences, split_units, units_within
+
+BETWEEN = re.compile(rf"\s*(?:(?:>|{LIST_MARKER})\s*)*")
+
+
+def sentences(text: str) -> list[str]:
+    return [words for _, words in units_of(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("Wait... Then go. And so on… Next.", ["Wait...", "Then go.", "And so on…", "Next."]),
+        ("Wait... then go.", ["Wait... then go."]),
+        ('He said "stop." Then (he left.) **Gone.** _So._ End.', ['He said "stop."', "Then (he left.)", "**Gone.**", "_So._", "End."]),
+        ("One line\nruns on. Next\nline.", ["One line\nruns on.", "Next\nline."]),
+        ("It is so.[3] Then that.[1][2] And this.[1, 2] End.", ["It is so.[3]", "Then that.[1][2]", "And this.[1, 2]", "End."]),
+        ("Really?! Yes.", ["Really?!", "Yes."]),
+        ("", []),
+        (" \n\t ", []),
+        ("...", ["..."]),
+    ],
+)  # fmt: skip
+def test_a_sentence_ends_at_its_punctuation(text, expected):
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Use a cache, e.g. Redis, i.e. something quick.",
+        "Mr. Smith met Dr. Jones and Prof. Lee.",
+        "It came with v0.1 of FastAPI and Python 3.11 on Linux.",
+        "Put it into file.py or .env beside main.py.",
+        "The U.S. Army and J. R. R. Tolkien and Michael P. Linfield agree.",
+        "See Fig. 3, No. 5, pp. 12 and Vol. II, c. 1900, max. 10 of them.",
+        "Brown v. Board is a case, as is Meyer vs. Nebraska.",
+        "At 5 p.m. Monday it began, on Jan. 5 and Dec. 24.",
+        "Apple Inc. Magazine and Wong et al. Nature are cited.",
+        "Visit example.org/a.b?c=d for more.",
+    ],
+)
+def test_abbreviations_initials_and_names_with_dots_end_nothing(sentence):
+    assert sentences(f"{sentence} Next.") == [sentence, "Next."]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The answer is no. Another is yes.", ["The answer is no.", "Another is yes."]),
+        ("It was made in the U.S. The rest came later.", ["It was made in the U.S.", "The rest came later."]),
+        ("Bought by Example Inc. In 2001 it closed.", ["Bought by Example Inc.", "In 2001 it closed."]),
+        ("It takes 5 ms. Then it stops.", ["It takes 5 ms.", "Then it stops."]),
+        ("Choose k. Next, choose x. Done.", ["Choose k.", "Next, choose x.", "Done."]),
+        ("Apples, pears, etc. Nothing else.", ["Apples, pears, etc.", "Nothing else."]),
+        ("Dates of the 1990's. Then more.", ["Dates of the 1990's.", "Then more."]),
+    ],
+)
+def test_what_may_be_an_abbreviation_ends_a_sentence_where_another_begins(text, expected):
+    assert sentences(text) == expected
+
+
+def test_sentences_of_scripts_without_spaces_end_at_their_own_punctuation():
+    text = "東京タワーは高い。「本当？」そうです！终わり｡हिन्दी है।और"
+
+    assert sentences(text) == ["東京タワーは高い。", "「本当？」", "そうです！", "终わり｡", "हिन्दी है।", "और"]
+
+
+def test_items_begin_after_their_markers_and_hold_their_sentences():
+    text = "Steps:\n\n- One. Two.\n  goes on\n* Three\n1. Four\n2) Five\n• Six\n- [ ] Seven\n  - Eight"
+
+    assert units_of(text) == [
+        ("sentence", "Steps:"),
+        ("item", "One."),
+        ("item", "Two.\n  goes on"),
+        ("item", "Three"),
+        ("item", "Four"),
+        ("item", "Five"),
+        ("item", "Six"),
+        ("item", "[ ] Seven"),
+        ("item", "Eight"),
+    ]
+
+
+def test_a_wrapped_line_that_begins_with_a_number_is_no_item():
+    text = "It was rebuilt in\n2019. The tower stands.\n\n1. An item.\n2. Another."
+
+    assert units_of(text)[:2] == [("sentence", "It was rebuilt in\n2019."), ("sentence", "The tower stands.")]
+    assert units_of(text)[2:] == [("item", "An item."), ("item", "Another.")]
+
+
+def test_paragraphs_and_code_inside_an_item_are_no_indented_code():
+    text = "- Do this:\n\n    More = words. So.\n\n    ```\n    x = 1\n    ```\n- Next"
+
+    assert [kind for kind, _ in units_of(text)] == ["item", "sentence", "sentence", "code", "item"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("# Title { #id }\n\nText.", ["heading", "sentence"]),
+        ("Title\n=====\n\nText.\n\nPart\n---", ["heading", "sentence", "heading"]),
+        ("=====\nTitle\n=====\n\nPart\n~~~~~~~\nText.", ["markup", "heading", "heading", "sentence"]),
+        ("#hashtag is text.", ["sentence"]),
+        ("Two lines\nof text.\n---", ["sentence", "markup"]),
+    ],
+)
+def test_headings_with_hashes_or_lines_below(text, kinds):
+    assert [kind for kind, _ in units_of(text)] == kinds
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```python\nx = 1. Y\n\n\n# no heading\n- no item\n```",
+        "~~~ console\n$ a. B\n```\nstill code\n~~~",
+        "````\n```\ninner. Fence\n```\n````",
+        "```\nthe passage ends before its fence. Does",
+        "    def f():\n        return 1. Two\n\n    f()",
+    ],
+)
+def test_code_is_one_unit(code):
+    text = f"Before. It.\n\n{code}"
+
+    assert units_of(text) == [("sentence", "Before."), ("sentence", "It."), ("code", code)]
+
+
+def test_a_literal_block_of_restructuredtext_is_code():
+    text = "For example::\n\n  one. Two\n\n  three\n\nAfter."
+
+    assert units_of(text) == [
+        ("sentence", "For example::"),
+        ("code", "  one. Two\n\n  three"),
+        ("sentence", "After."),
+    ]
+
+
+def test_three_ticks_within_a_line_are_inline_code():
+    assert units_of("```x``` is code. So.") == [("sentence", "```x``` is code."), ("sentence", "So.")]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| a. B | c |\n|---|---|\n| 1. D | 2 |",
+        "a | b. C\n--- | ---\n1 | d. E\n2 | f",
+        "+---+---+\n| a. B | c |\n+===+===+",
+    ],
+)
+def test_a_table_is_one_unit(table):
+    assert units_of(f"Before.\n\n{table}\n\nAfter.") == [
+        ("sentence", "Before."),
+        ("table", table),
+        ("sentence", "After."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{* ../../docs_src/body/tutorial001.py hl[2] *}",
+        "{!> ../../docs_src/body/tutorial001.py !}",
+        "/// tip | Titled so",
+        "///",
+        "::: fastapi.FastAPI\n    options:\n        members:\n            - get",
+        "!!! note",
+        '=== "Python 3.10+"',
+        "{{< shortcode >}}",
+        "<!-- a comment. With\nlines. -->",
+        '<div class="termy">',
+        '<a href="x"><img src="y"></a>',
+        "![only an image](x.png)",
+        "[![badge](x.svg)](https://example.org) ![another](y.svg)",
+        "[label]: https://example.org",
+        "***",
+        ".. _label:",
+        ".. note::",
+    ],
+)
+def test_what_no_reader_wants_quoted_is_markup(line):
+    assert units_of(f"Before.\n\n{line}\n\nAfter.") == [
+        ("sentence", "Before."),
+        ("markup", line),
+        ("sentence", "After."),
+    ]
+
+
+def test_a_quotation_is_read_without_its_marks():
+    text = "> One. Two\n> goes on.\n>\n> - item\n>\n> ```\n> code. Here\n> ```\n\nAfter."
+
+    assert [kind for kind, _ in units_of(text)] == ["sentence", "sentence", "item", "code", "sentence"]
+    assert units_of(text)[0] == ("sentence", "One.")
+    assert units_of(text)[4] == ("sentence", "After.")
+
+
+def test_an_indented_paragraph_without_a_sign_of_code_is_prose():
+    text = "    Once upon a time there was a king. He slept."
+
+    assert [kind for kind, _ in units_of(text)] == ["sentence", "sentence"]
+
+
+@thorough
+@given(documents)
+def test_units_are_in_order_apart_and_leave_out_only_white_space_and_marks(text):
+    position = 0
+    for unit in split_units(text):
+        assert position <= unit.start < unit.end
+        assert BETWEEN.fullmatch(text, position, unit.start), text[position : unit.start]
+        assert not text[unit.end - 1].isspace()
+        position = unit.end
+
+    assert BETWEEN.fullmatch(text, position), text[position:]
+
+
+@thorough
+@given(st.text(alphabet="`~-*#>|.! \n\tab1[](){}<>:=_\\/\"'。", max_size=300))
+def test_any_text_at_all_is_covered(text):
+    position = 0
+    for unit in split_units(text):
+        assert BETWEEN.fullmatch(text, position, unit.start), text[position : unit.start]
+        position = unit.end
+
+    assert BETWEEN.fullmatch(text, position), text[position:]
+
+
+@thorough
+@given(documents)
+def test_sentences_are_the_units(text):
+    assert split_sentences(text) == tuple((unit.start, unit.end) for unit in split_units(text))
+
+
+@thorough
+@given(documents, st.data())
+def test_units_within_a_stretch_are_those_that_lie_in_it(text, data):
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+
+    within = units_within(text, start, end)
+
+    assert within == tuple(unit for unit in split_units(text) if unit.start >= start and unit.end <= end)
+
+
+def test_nothing_of_a_real_documentation_is_left_out(shared_data):
+    left = set()
+    for file in sorted((shared_data / "fastapi_docs").rglob("*.md")):
+        for hit in passages_of(file):
+            text, position = hit.passage.text, 0
+            for unit in split_units(text):
+                left.add(text[position : unit.start].strip())
+                position = unit.end
+            left.add(text[position:].strip())
+
+    assert {words for words in left if not re.fullmatch(r"[*>-]?|\d\.", words)} == set()

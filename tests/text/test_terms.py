@@ -1,0 +1,123 @@
+"""Words as the lexical index sees them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from fakes.passages import thorough
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.text.terms import LONGEST_WORD, query_terms, term_weights, terms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \n… — !?", []),
+        ("___", []),
+        ("Caching caches cached", ["cach", "cach", "cach"]),
+        ("don't user's", ["don", "t", "user", "s"]),
+        ("request_body", ["requestbodi", "request", "bodi"]),
+        ("RequestBody", ["requestbodi", "request", "bodi"]),
+        ("HTTPException", ["httpexcept", "http", "except"]),
+        ("OAuth2PasswordBearer", ["oauth2passwordbear", "auth", "password", "bearer"]),
+        ("python3.11", ["python3", "python", "11"]),
+        ("x_1", ["x1"]),
+    ],
+)
+def test_identifiers_give_themselves_and_their_parts(text, expected):
+    assert terms(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("request_body", "RequestBody"),
+        ("café au lait", "CAFE AU LAIT"),
+        ("naïve Ångström", "naive Angstrom"),
+        ("Straße", "STRASSE"),
+        ("Tromsø Łódź", "tromso lodz"),
+        ("straße_name", "StrasseName"),
+        ("ﬁle", "file"),
+        ("ＦａｓｔＡＰＩ", "FastAPI"),
+        ("docu\u00admentation", "documentation"),
+        ("zero\u200bwidth", "zerowidth"),
+        ("x² and ½", "x2 and 1⁄2"),
+        ("שָׁלוֹם", "שלום"),
+    ],
+)
+def test_spellings_of_one_word_are_one_term(one, other):
+    assert terms(one) == terms(other)
+
+
+@pytest.mark.parametrize("text", ["résumé Müller Ångström", "ガギグ ぱぴぷ", "한국어", "Đà Nẵng"])
+def test_composed_and_decomposed_characters_are_the_same(text):
+    assert terms(unicodedata.normalize("NFD", text)) == terms(unicodedata.normalize("NFC", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("東京タワー", ["東京", "京タ", "タワ", "ワー"]),
+        ("日", ["日"]),
+        ("한국어를", ["한국", "국어", "어를"]),
+        ("FastAPIの使い方", ["fastapi", "fast", "api", "の使", "使い", "い方"]),
+        ("caches用", ["cach", "用"]),
+        ("がか", ["がか"]),
+    ],
+)
+def test_scripts_without_spaces_become_character_pairs(text, expected):
+    assert terms(text) == expected
+
+
+def test_a_question_is_cut_to_its_telling_words_each_once():
+    assert query_terms("How do I cache the responses of a response cache?") == ["cach", "respons"]
+
+
+def test_a_question_of_glue_alone_keeps_it():
+    assert query_terms("What is it?") == ["what", "is", "it"]
+
+
+def test_a_name_that_shares_its_stem_with_glue_is_kept():
+    assert query_terms("Does John Doe live here?") == ["john", "doe", "live"]
+
+
+@thorough
+@given(st.text(max_size=80))
+def test_terms_of_a_question_are_terms_of_the_same_text(text):
+    assert set(query_terms(text)) <= set(terms(text))
+    assert len(query_terms(text)) == len(set(query_terms(text)))
+
+
+@thorough
+@given(st.lists(st.text(max_size=20), max_size=5))
+def test_words_give_the_same_terms_alone_and_in_a_text(words):
+    together = terms(" ".join(words))
+
+    assert together == [term for word in words for term in terms(word)]
+
+
+@thorough
+@given(st.text(max_size=80))
+def test_no_term_is_empty_or_holds_a_space(text):
+    assert all(term and not any(sign.isspace() for sign in term) for term in terms(text))
+
+
+def test_what_is_longer_than_any_word_is_kept_as_it_is():
+    assert terms("Y" * (LONGEST_WORD + 1)) == ["y" * (LONGEST_WORD + 1)]
+
+
+def test_the_rarer_a_term_the_more_it_weighs():
+    weights = term_weights(["all", "half", "one", "none"], {"all": 10, "half": 5, "one": 1}, 10)
+
+    assert 0 < weights["all"] < weights["half"] < weights["one"] < weights["none"]
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000))
+def test_a_weight_is_never_negative(frequency, more):
+    weights = term_weights(["term"], {"term": frequency}, frequency + more)
+
+    assert weights["term"] > 0
