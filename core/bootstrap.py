@@ -6,12 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from core.assistant import Assistant, Report
-from core.checkpoints import open_checkpoints
 from core.conversation import Conversation, Exchange, Question, Turn
 from core.extractive import ExtractiveReasoner, Similarity
-from core.graph import build_graph
 from core.library.catalogue import Catalogue
 from core.library.documents import Retrieval, Scope
 from core.library.embedding import Embedder, embedder_for
@@ -20,12 +18,15 @@ from core.library.owner import owned, prepare
 from core.library.retriever import Query
 from core.library.vectors import VectorIndex
 from core.policy import PRESETS
-from core.ports import Deps
 from core.reasoner import Reasoner
 from core.settings import Settings
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
 from core.web.research import WebResearch
+
+if TYPE_CHECKING:
+    from core.assistant import Assistant, Report
+    from core.ports import Deps
 
 Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file on the disk
@@ -53,6 +54,11 @@ async def open_footnote(
     settings: Settings, *, purpose: str, reads: Reads, embedder: Embedder | None = None
 ) -> AsyncIterator[Footnote]:
     """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence."""
+    # LangGraph takes half a second to import: what only lists or removes documents does without it.
+    from core.assistant import Assistant
+    from core.checkpoints import open_checkpoints
+    from core.graph import build_graph
+
     with owned(settings.data_dir, purpose):
         library = open_library(settings, embedder=embedder)
         try:
@@ -125,6 +131,8 @@ def _deps_maker(settings: Settings, library: Library, reads: Reads) -> Callable[
     make_reasoner = _reasoner_maker(settings, library)
 
     def make_deps(turn: Turn, report: Report) -> Deps:
+        from core.ports import Deps
+
         addresses = turn.sources if isinstance(turn, Question) else ()
         scope = Scope(collections=reads(turn.conversation, library), addresses=addresses)
         return Deps(

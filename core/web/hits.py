@@ -15,6 +15,8 @@ TITLE_LIMIT = 200  # characters; engines cut titles near 70
 SNIPPET_LIMIT = 1_000  # characters; Tavily sends up to 500 in a chunk, the others fewer
 DATE_LIMIT = 40  # characters; an ISO 8601 date with time and zone has 32
 
+# A terminal's escape sequence: its letters would stay behind when only the control character went.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _JOINERS = "\u200c\u200d"  # carry meaning in Persian, in Indic scripts and in emoji
 
@@ -54,7 +56,7 @@ def page_url(url: str) -> str:
 def plain(text: str, limit: int) -> str:
     """Text without markup, entities, control characters and runs of space, cut at a word."""
     text = unescape(text[: limit * 8])  # the bound keeps a hostile text cheap
-    text = "".join(sign for sign in text if _is_visible(sign))
+    text = "".join(sign for sign in _ESCAPE.sub("", text) if _is_visible(sign))
     while (shorter := _TAG.sub("", text)) != text:  # a round removes the innermost of nested tags
         text = shorter
     text = " ".join(text.split())

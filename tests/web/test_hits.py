@@ -15,7 +15,7 @@ def test_a_hit_is_plain_text():
 
     (clean,) = clean_hits([hit], limit=5)
 
-    assert (clean.title, clean.snippet) == ("CORS & friends", "a preflight [31mrequest")
+    assert (clean.title, clean.snippet) == ("CORS & friends", "a preflight request")
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,9 @@ def test_whatever_is_sent_stays_short_and_visible(text):
 
 def _hit(**fields: str) -> Hit:
     return Hit(**{"title": "t", "url": "https://example.org/", "snippet": "s", **fields})
+
+
+def test_a_terminals_escape_sequence_goes_whole():
+    hostile = "\x1b[31mRed\x1b[0m \x1b]8;;https://evil.example\x07link\x1b]8;;\x07 title"
+
+    assert plain(hostile, 100) == "Red link title"
