@@ -19,6 +19,7 @@ from core.conversation import QUESTION_LIMIT, Conversation, Outcome, Progress, P
 from core.errors import FootnoteError, QuestionRejected
 from core.graph import RECURSION_LIMIT
 from core.ports import Deps
+from core.reasoner import Reasoner
 from core.state import State, Work
 
 logger = logging.getLogger(__name__)
@@ -56,33 +57,45 @@ class Assistant:
             stored = await self._state(conversation)
             if (ended := _outcome_of(stored, turn)) is not None:
                 return ended
-            deps = self.make_deps(turn, report)
             is_cut_off = _is_same(stored.get("turn"), turn)
+            reasoner: Reasoner | None = None
             try:
                 async with asyncio.timeout(self.turn_timeout):
+                    deps = self.make_deps(turn, report)
+                    reasoner = deps.reasoner
                     await self._invoke(conversation, None if is_cut_off else {"turn": turn}, deps)
             except TimeoutError:
                 await self._fail(turn, f"I could not finish this within {self.turn_timeout:g} s.")
             except FootnoteError as trouble:
                 await self._fail(turn, str(trouble))
-            outcome = _outcome_of(await self._state(conversation), turn)
-            await self.checkpoints.aprune([conversation])
-            if outcome is None:
-                raise RuntimeError(f"turn {turn.id} ended without an outcome")
-            total = (perf_counter() - began) * 1000
-            timing = {"total": round(total, 1), **outcome.timing_ms}
-            reason = outcome.reason or deps.reasoner.trouble
-            return replace(outcome, usage=deps.reasoner.usage, timing_ms=timing, reason=reason)
+            except Exception:  # the one boundary of a turn: whatever broke, it ends in words
+                logger.exception("turn %s broke", turn.id)
+                await self._fail(turn, "I could not finish this because of a fault of mine. It was logged.")
+            return await self._close(turn, reasoner, began)
+
+    async def _close(self, turn: Turn, reasoner: Reasoner | None, began: float) -> Outcome:
+        """The stored outcome with what it cost, stored so; and no older checkpoint."""
+        conversation = turn.conversation.id
+        outcome = _outcome_of(await self._state(conversation), turn)
+        if outcome is None:
+            raise RuntimeError(f"turn {turn.id} ended without an outcome")
+        total = (perf_counter() - began) * 1000
+        timing = {"total": round(total, 1), **outcome.timing_ms}
+        if reasoner is not None:
+            outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or reasoner.trouble)
+        outcome = replace(outcome, timing_ms=timing)
+        await self.graph.aupdate_state(_config(conversation), {"outcome": outcome}, as_node="give_up")
+        await self.checkpoints.aprune([conversation])
+        return outcome
 
     async def give_up(self, turn: Turn, reason: str) -> Outcome:
         """End a turn without running it; what it ended with already, if it did."""
         async with self._one_at_a_time(turn.conversation.id):
             ended = _outcome_of(await self._state(turn.conversation.id), turn)
-            if ended is None:
-                await self._fail(turn, reason)
-                ended = _outcome_of(await self._state(turn.conversation.id), turn)
-            assert ended is not None
-            return ended
+            if ended is not None:
+                return ended
+            await self._fail(turn, reason)
+            return await self._close(turn, None, perf_counter())
 
     async def unfinished(self, conversation: Conversation) -> Turn | None:
         """The turn that a stopped process left in the middle, if any."""
@@ -131,7 +144,9 @@ class Assistant:
         """End the turn with a reason, in the checkpoint too, so that it stays ended."""
         logger.warning("turn failed", extra={"turn": turn.id, "conversation": turn.conversation.id})
         state = await self._state(turn.conversation.id)
-        ended = endings.failed({**state, "turn": turn}, state.get("work", Work()), reason)
+        is_same = _is_same(state.get("turn"), turn)
+        work = state.get("work", Work()) if is_same or state.get("outcome") is None else Work()
+        ended = endings.unfinished({**state, "turn": turn}, work, reason)
         await self.graph.aupdate_state(
             _config(turn.conversation.id), {**ended, "turn": turn}, as_node="give_up"
         )

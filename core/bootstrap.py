@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from core.conversation import Conversation, Exchange, Question, Turn
+from core.conversation import Conversation, Exchange, Turn
 from core.extractive import ExtractiveReasoner, Similarity
 from core.library.catalogue import Catalogue
 from core.library.documents import Retrieval, Scope
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from core.ports import Deps
 
 Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
+RESERVE = 5.0  # seconds of a turn that are not the model's
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file on the disk
 
 Announce = Callable[[str], None]
@@ -133,8 +134,7 @@ def _deps_maker(settings: Settings, library: Library, reads: Reads) -> Callable[
     def make_deps(turn: Turn, report: Report) -> Deps:
         from core.ports import Deps
 
-        addresses = turn.sources if isinstance(turn, Question) else ()
-        scope = Scope(collections=reads(turn.conversation, library), addresses=addresses)
+        scope = Scope(collections=reads(turn.conversation, library))
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(),
@@ -158,6 +158,8 @@ def _reasoner_maker(settings: Settings, library: Library) -> Callable[[], Reason
     from core.fallback import FallbackReasoner
     from core.model.providers import Access
 
+    # A model that says nothing until the turn's end must leave time for quotes to take its place.
+    reserve = min(RESERVE, settings.turn_timeout / 5)
     models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,
@@ -167,7 +169,9 @@ def _reasoner_maker(settings: Settings, library: Library) -> Callable[[], Reason
             timeout=settings.model_timeout,
         ),
     )
-    return lambda: FallbackReasoner(models.reasoner(turn_timeout=settings.turn_timeout), extractive())
+    return lambda: FallbackReasoner(
+        models.reasoner(turn_timeout=settings.turn_timeout - reserve), extractive()
+    )
 
 
 def _similarity_of(library: Library) -> Similarity | None:
@@ -187,8 +191,10 @@ class ScopedDocuments:
     library: Library
     scope: Scope
 
-    async def retrieve(self, query: str, *, limit: int, history: tuple[Exchange, ...] = ()) -> Retrieval:
-        wanted = Query(text=query, scope=self.scope, history=history, limit=limit)
+    async def retrieve(
+        self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
+    ) -> Retrieval:
+        wanted = Query(text=query, scope=replace(self.scope, addresses=within), history=history, limit=limit)
         return await asyncio.to_thread(self.library.retrieve, wanted)
 
 

@@ -19,6 +19,9 @@ from core.text.terms import query_terms, terms
 
 QUOTE_GAIN = 0.25  # share of a claim's words that a second sentence must add to be quoted too
 
+_BEHIND_ROW = re.compile(
+    rf"^([ \t]*\|.*?)[ \t]*\|[ \t]*((?:{MARKER.pattern})+)[ \t]*$", re.MULTILINE
+)  # no cell: not shown
 _LINK_ADDRESS = re.compile(
     r"^ {0,3}\[[^\]\n]++\]:.*\n?", re.MULTILINE
 )  # "[1]: https://…" lists sources of its own
@@ -58,7 +61,7 @@ def _composed(text: str, footnotes: _Footnotes) -> str:
     for claim in claims_of(text):
         parts += [_between(text[position : claim.start]), _renumbered(text, claim, footnotes)]
         position = claim.end
-    return "".join((*parts, _between(text[position:]))).strip()
+    return "".join((*parts, _between(text[position:]))).strip("\n").rstrip()
 
 
 def _between(text: str) -> str:
@@ -73,7 +76,7 @@ def _renumbered(text: str, claim: Claim, footnotes: _Footnotes) -> str:
         for strip in footnotes.existing(claim.own)
     }
     if claim.kind == "table" and claim.own:
-        written = text[claim.start : claim.end]
+        written = _BEHIND_ROW.sub(r"\1 \2 |", text[claim.start : claim.end])
         return outside_code(written, lambda prose: MARKER.sub(lambda found: _marks(found, given), prose))
     marks = "".join(dict.fromkeys(given.values()))
     gap = "\n\n" if claim.kind == "code" else " "

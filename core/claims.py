@@ -13,7 +13,8 @@ from core.text.facts import holds_code_block, missing_code, missing_figures, mis
 from core.text.inline import MARKER, cited, without_markers
 from core.text.sentences import split_units
 
-_LEADING_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern})++[.,;]?")
+_ONLY_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern}[.,;]?)++")
+_LEADING_MARKERS = re.compile(rf"(?:[ \t]*+{MARKER.pattern})++[.,;]?")
 _LINE_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?[ \t]*+(?:{LIST_MARKER}[ \t]+)?")
 _ITEM_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*){LIST_MARKER}[ \t]+")
 _ITEM_NUMBER = re.compile(r"\A([ \t]*)(\d{1,9})(?=[.)])")
@@ -39,13 +40,13 @@ def claims_of(text: str) -> tuple[Claim, ...]:
     for unit in split_units(text):
         if unit.kind in ("heading", "markup"):
             continue
-        leading = None if unit.kind == "code" else _LEADING_MARKERS.match(text, unit.start, unit.end)
+        alone = _ONLY_MARKERS.fullmatch(text, unit.start, unit.end)
+        leading = None if unit.kind == "code" else alone or _LEADING_MARKERS.match(text, unit.start, unit.end)
         before = text[claims[-1].end : unit.start] if claims else "\n\n"
-        is_alone = leading is not None and leading.end() == unit.end
         if "\n" in before:
-            leads = leading is not None and not is_alone and ("\n\n" in before or bool(claims[-1].own))
+            leads = leading is not None and not alone and ("\n\n" in before or bool(claims[-1].own))
         start = unit.start
-        if leading and claims and (is_alone or not leads):
+        if leading and claims and (alone or not leads):
             claims[-1] = _with_markers(claims[-1], text, leading.end())
             start = leading.end()
         while start < unit.end and text[start].isspace():
@@ -113,12 +114,14 @@ def _readable(strip: Strip) -> str:
 def without(text: str, claims: Sequence[Claim]) -> str:
     """The draft with these claims cut out, and with them what cannot stand alone: code that leans on
     them, introductions to nothing, empty list items and headings."""
+    if not claims:
+        return text
     everything = claims_of(text)
     doomed = _doomed(everything, {claim.start for claim in claims})
     for claim in reversed(everything):
         if claim.start in doomed:
             text = _cut(text, claim)
-    return _without_empty_headings(text).strip()
+    return _without_empty_headings(text).strip("\n").rstrip()
 
 
 def _doomed(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:

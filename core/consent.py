@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from core.conversation import Decision, Proposal
+from core.conversation import QUERY_LIMIT, Decision, Proposal
 from core.settings import WebApproval
 
 
@@ -14,12 +15,25 @@ def may_decide(
 ) -> bool:
     """The asker, anyone, or an approver (a person, or a group the person is in), as the operator chose.
 
-    An approver may always decide; ``never_ask`` leaves nothing to decide, so nobody is refused.
+    An approver may always decide; under ``never_ask`` nobody is refused.
     """
     if approval in ("anyone", "never_ask"):
         return True
     is_approver = bool({decision.author, *decision.groups} & set(approvers))
     return is_approver or (approval == "asker" and decision.author == proposal.asker)
+
+
+def fault_of_query(query: str | None) -> str | None:
+    """Why an edited query cannot go out, as a sentence; None when it can, or when nothing was edited."""
+    if query is None:
+        return None
+    if not query.strip():
+        return "The query is empty."
+    if len(query) > QUERY_LIMIT:
+        return f"The query is too long: {len(query):,} characters, {QUERY_LIMIT:,} at most."
+    if any(unicodedata.category(sign) in ("Cc", "Cf", "Cs") for sign in query):
+        return "The query holds characters that cannot be seen."
+    return None
 
 
 def refusal(proposal: Proposal, *, approval: WebApproval) -> str:

@@ -114,7 +114,11 @@ class Proposal:
     turn_id: str  #: the question's
     question: str
     asker: str
-    query: str  #: exactly what would leave the machine
+    query: str  #: exactly what was proposed; never changed, since a card that shows it may stay on a screen
+    allowed: str | None = None  #: exactly what a person allowed: the query, perhaps edited
+    sent: tuple[str, ...] = ()  #: queries allowed earlier about this question
+    standalone: str = ""  #: the question as it reads without its history
+    sources: tuple[str, ...] = ()  #: what the question was to stay within
     reason: str  #: why the documents were not enough, for a person
     tried: tuple[str, ...]  #: queries already looked for, documents and web
     wordings: tuple[str, ...] = ()  #: other queries to propose should this one not be enough, best first
@@ -133,10 +137,14 @@ class Proposal:
         return replace(
             self,
             verdict=decision.verdict,
-            query=decision.query or self.query,
+            allowed=(decision.query or self.query) if decision.verdict == "approve" else None,
             decided_by=decision.author,
             decided_at=decision.decided_at,
         )
+
+    def reopened(self) -> Proposal:
+        """This proposal as it was before a decision that came to nothing."""
+        return replace(self, verdict=None, allowed=None, decided_by=None, decided_at=None)
 
 
 @value

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from core.conversation import QUERY_LIMIT
+from core.conversation import QUERY_LIMIT, Proposal
 from core.evidence import Evidence, is_mixed, probability, relevance_of
 from core.model.plain import one_line
 from core.policy import Policy, WebQuery
-from core.reasoner import Plan, Route
+from core.reasoner import Route
 from core.state import Next, Work
 from core.text.vocabulary import STOP_WORDS
 
 
-def route_of(plan: Plan, confidence: float, policy: Policy) -> Route:
-    """The plan's route, unless the policy does not route or local confidence vetoes it.
+def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
+    """The plan's route, unless the policy does not route or the documents look right after all.
 
-    A router alone is right 54.5% of the time (Adaptive-RAG), so documents that look right are read.
+    A router alone is right 54.5% of the time (Adaptive-RAG): local confidence may overrule it, and so
+    may grades that found enough.
     """
-    if plan.route in ("none", "clarify") and plan.reply and confidence < policy.veto_at:
+    plan = work.plan
+    if plan is None or not policy.routes or work.confidence >= policy.veto_at:
+        return "documents"
+    if policy.weights is not None and any(work.sufficient) and work.next == "generate":
+        return "documents"
+    if plan.route in ("none", "clarify") and plan.reply:
         return plan.route
-    if plan.route == "web" and policy.routes and confidence < policy.veto_at:
-        return "web"
-    return "multi_hop" if plan.route == "multi_hop" else "documents"
+    return "web" if plan.route == "web" and has_web else "documents"
 
 
 def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()) -> Evidence:
     """The verdicts of a turn so far."""
     judged = bool(work.sufficient)
     return Evidence(
-        confidence=work.confidence,
+        confidence=work.confidence if work.proposal is None else work.web_coverage,
         sufficient=work.sufficient,
         relevant=relevance_of(list(work.grades.values())) if judged else None,
         unsupported=tuple(unsupported),
@@ -57,6 +61,11 @@ def _bar(work: Work, policy: Policy) -> float:
     if work.sufficient:
         return policy.answer_at
     return policy.quote_at if work.proposal is None else policy.web_quote_at
+
+
+def may_quote(work: Work, policy: Policy) -> bool:
+    """Whether quotes that nothing checks may be shown: the evidence before them must reach the bar alone."""
+    return policy.weights is None or probability(evidence_of(work), policy.weights) >= _bar(work, policy)
 
 
 def after_checking(
@@ -102,9 +111,14 @@ def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
         return ()
     else:
         new = () if _folded(work.missing) in map(_folded, work.proposal.tried) else (work.missing,)
-        wordings, sent = (*new, *work.proposal.wordings), {_folded(work.proposal.query)}
+        wordings, sent = (*new, *work.proposal.wordings), set(map(_folded, queries_sent(work.proposal)))
     lines = _distinct(one_line(wording, QUERY_LIMIT) for wording in wordings)
     return tuple(line for line in lines if _folded(line) not in {*sent, ""})
+
+
+def queries_sent(proposal: Proposal) -> tuple[str, ...]:
+    """All queries allowed about a question so far; the proposed one counts when it was edited before it went."""
+    return tuple(dict.fromkeys(q for q in (*proposal.sent, proposal.query, proposal.allowed) if q))
 
 
 def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from core.citations import footnotes_for, grounding_of
 from core.conversation import Answer, Citation, Exchange, Outcome, Proposal
-from core.library.confidence import coverage_of
-from core.library.documents import Retrieved
 from core.policy import Policy
-from core.state import ANSWER_REMEMBERED, State, Work, with_exchange, with_proposal
+from core.state import ANSWER_REMEMBERED, State, Work, with_exchange, with_proposal, with_reopened
 from core.strips import refine
 
 CLOSEST = 3  # passages shown when there is no answer
@@ -58,13 +54,10 @@ def failed(state: State, work: Work, reason: str) -> State:
     return {"work": Work(), "outcome": _outcome(state, work, kind="failed", reason=reason)}
 
 
-def search_failed(state: State, work: Work, reason: str) -> State:
-    """The search itself failed: its proposal is open again, so that the same press can be repeated."""
-    ended = failed(state, replace(work, steps=(*work.steps, "web_search")), reason)
-    if work.proposal is None:
-        return ended
-    reopened = replace(work.proposal, verdict=None, decided_by=None, decided_at=None)
-    return {**ended, "proposals": with_proposal(state.get("proposals", ()), reopened)}
+def unfinished(state: State, work: Work, reason: str) -> State:
+    """The turn could not be finished. A decision it was carrying out can be made again."""
+    reopened = with_reopened(state.get("proposals", ()), work)
+    return {**failed(state, work, reason), "proposals": reopened}
 
 
 def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
@@ -85,7 +78,7 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
 def why_not_enough(work: Work, closest: tuple[Citation, ...]) -> str:
     """Why the documents were not enough, for the person who decides."""
     if work.proposal is not None:
-        return f"The web search for “{work.proposal.query}” was not enough either."
+        return f"The web search for “{work.proposal.allowed}” was not enough either."
     if not work.passages:
         return "Nothing in your documents is about this."
     if not closest:
@@ -99,11 +92,6 @@ def nothing_left(work: Work, *, has_web: bool) -> str:
         return "I did not find this on the web either."
     suffix = "" if has_web else " Web search is switched off."
     return "I did not find this in your documents." + suffix
-
-
-def web_confidence(work: Work, hits: tuple[Retrieved, ...]) -> float:
-    """How much of the question the best web passage covers: no index knows the web's term frequencies."""
-    return coverage_of(work.question, hits)
 
 
 def _outcome(state: State, work: Work, **fields: object) -> Outcome:

@@ -14,7 +14,9 @@ from core import nodes
 from core.ports import Deps
 from core.state import State
 
-RECURSION_LIMIT = 25  # super-steps of one turn; the longest path that the counters allow takes 15
+# Super-steps of one turn. The counters allow 12 over the documents (enter, open, two regrades, a draft with its
+# check after each, one draft more) and, where nobody is asked, three web searches of 6 (propose, search, two drafts).
+RECURSION_LIMIT = 40
 
 
 def build_graph(checkpointer: Any = None) -> CompiledStateGraph[State, Deps, State, State]:

@@ -1,38 +1,42 @@
 """The graph's nodes: each does one thing and returns what it changed.
 
 Nodes get their ports through ``Runtime[Deps]``. What follows is decided by the plain
-functions of :mod:`core.decisions`; a node stores the decision, a router only reads it.
+functions of :mod:`core.decisions`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from time import perf_counter
+from time import perf_counter, time
 from typing import Literal
 
 from langgraph.runtime import Runtime
 
 from core import endings
 from core.citations import to_answer
-from core.claims import claims_of, faults_of, without
-from core.consent import already_decided, may_decide, refusal
+from core.claims import Claim, claims_of, faults_of, without
+from core.consent import already_decided, fault_of_query, may_decide, refusal
 from core.conversation import Decision, Progress, Proposal, Question, Ranked
 from core.decisions import (
     after_checking,
     after_looking,
     further_queries,
+    may_quote,
     needs_more_votes,
+    queries_sent,
     route_of,
     web_wordings,
 )
 from core.errors import SearchTrouble
+from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
 from core.policy import Policy
 from core.ports import Deps
 from core.reasoner import Ask, Draft, Grades, Grounded, Strip
-from core.state import Next, State, Work, proposal_by_id, with_proposal
+from core.state import Next, State, Work, history_before, proposal_by_id, with_proposal, with_reopened
 from core.strips import refine
 
 AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
@@ -40,19 +44,28 @@ AROUND = 1  # sentences on each side of the evidence that a composing writer rea
 
 async def enter(state: State, runtime: Runtime[Deps]) -> State:
     """Begin a turn: fresh work, and for a decision the proposal it is about."""
-    turn = state["turn"]
+    turn, proposals = state["turn"], state.get("proposals", ())
+    if state.get("outcome") is None:  # the turn before was never finished: its decision can be made again
+        proposals = with_reopened(proposals, state.get("work", Work()))
+    state = {**state, "proposals": proposals}
     if isinstance(turn, Question):
         work = Work(
             question=turn.text, asker=turn.author, report_passages=turn.report_passages, sources=turn.sources
         )
-        return {"work": work, "outcome": None}
+        return {"work": work, "outcome": None, "proposals": proposals}
     proposal = proposal_by_id(state, turn.proposal_id)
     problem = _problem_with(turn, proposal, runtime.context)
     if proposal is None or problem:
-        return endings.failed(state, Work(), problem or "")
+        return {**endings.failed(state, Work(), problem or ""), "proposals": proposals}
     settled = proposal.settled(turn)
-    work = Work(question=proposal.question, asker=proposal.asker, proposal=settled, tried=proposal.tried)
-    return {"work": work, "outcome": None, "proposals": with_proposal(state["proposals"], settled)}
+    work = Work(
+        question=proposal.question,
+        asker=proposal.asker,
+        sources=proposal.sources,
+        proposal=settled,
+        tried=proposal.tried,
+    )
+    return {"work": work, "outcome": None, "proposals": with_proposal(proposals, settled)}
 
 
 def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str | None:
@@ -65,7 +78,7 @@ def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str 
         return already_decided(proposal)
     if turn.verdict == "approve" and deps.web is None:
         return "Web search is switched off."
-    return None
+    return fault_of_query(turn.query)
 
 
 def after_enter(state: State) -> Literal["open", "web_search", "decline", "__end__"]:
@@ -83,8 +96,14 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     deps.report(Progress(stage="reading"))
     began = perf_counter()
     limit = max(deps.policy.passages, work.report_passages)
-    found = await deps.documents.retrieve(work.question, limit=limit, history=state.get("history", ()))
+    found = await deps.documents.retrieve(
+        work.question,
+        limit=limit,
+        history=history_before(state.get("history", ()), work),
+        within=work.sources,
+    )
     elapsed = (perf_counter() - began) * 1000
+    deps.report(Progress(stage="reading", count=found.searched))
     passages = found.passages[: deps.policy.passages]
     deps.report(Progress(stage="checking", count=len(passages)))
     work = replace(
@@ -106,7 +125,7 @@ def after_open(
     state: State, runtime: Runtime[Deps]
 ) -> Literal["converse", "clarify", "generate", "regrade", "propose", "give_up"]:
     work = state["work"]
-    route = route_of(work.plan, work.confidence, runtime.context.policy) if work.plan else "documents"
+    route = route_of(work, runtime.context.policy, has_web=runtime.context.web is not None)
     if route == "none":
         return "converse"
     if route == "clarify":
@@ -120,7 +139,9 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     queries = further_queries(work)
     if deps.policy.weights is None:
         queries = queries[:1]  # the published graphs rewrite once per retrieval
-    found = await asyncio.gather(*(deps.documents.retrieve(q, limit=deps.policy.passages) for q in queries))
+    found = await asyncio.gather(
+        *(deps.documents.retrieve(q, limit=deps.policy.passages, within=work.sources) for q in queries)
+    )
     seen = {hit.passage.id for hit in work.passages}
     unseen = {
         hit.passage.id: hit for retrieval in found for hit in retrieval.passages if hit.passage.id not in seen
@@ -154,7 +175,7 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     strips, draft = strips_of(work, deps.policy), work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
-        if draft.answers:
+        if draft.answers and may_quote(work, deps.policy):
             return _answered(state, work, draft, strips)
         return _step("verify", replace(work, next="propose"))
     deps.report(Progress(stage="verifying"))
@@ -173,7 +194,7 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
         for number, claim in enumerate(claims, start=1)
         if faults_of(claim, by_number) or _outvoted(number, judged)
     ]
-    kept = replace(draft, text=without(draft.text, bad))
+    kept = replace(draft, text=_supported(draft.text, bad, by_number))
     is_empty = not draft.answers or not claims_of(kept.text)
     work = replace(work, failing=tuple(claim.text for claim in bad))
     shares = [len(vote.unsupported) / max(len(claims), 1) for vote in judged]
@@ -189,6 +210,8 @@ def after_verify(state: State) -> Literal["generate", "regrade", "propose", "giv
 async def propose(state: State, runtime: Runtime[Deps]) -> State:
     """Ask a person whether this exact query may go to the web; or say that there is nothing left to try."""
     deps, work = runtime.context, state["work"]
+    if deps.approval == "never_ask":  # what a grader makes of private passages does not go out unseen
+        work = replace(work, missing="")
     wordings = web_wordings(work, deps.policy) if deps.web else ()
     closest = endings.closest_of(work, deps.policy)
     work = replace(work, steps=(*work.steps, "propose"), next=None)
@@ -207,9 +230,17 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
         tried=_tried_with(work),
         closest=closest,
         attempt=(work.proposal.attempt if work.proposal else 0) + 1,
+        sent=queries_sent(work.proposal) if work.proposal else (),
+        standalone=_standalone(work),
+        sources=work.sources,
     )
+    known = proposal_by_id(state, proposal.id)
+    if known is not None and not known.is_open:  # an old turn came once more: what was decided stays decided
+        return endings.no_answer(state, work, closest, already_decided(known))
     if deps.approval == "never_ask":
-        allowed = replace(proposal, verdict="approve", decided_by="the operator's settings", decided_at=0.0)
+        allowed = replace(
+            proposal, verdict="approve", allowed=proposal.query, decided_by="the operator", decided_at=time()
+        )
         work = replace(work, proposal=allowed, next=None)
         return {"work": work, "proposals": with_proposal(state.get("proposals", ()), allowed)}
     return endings.approval_needed(state, work, proposal)
@@ -222,25 +253,37 @@ def after_propose(state: State) -> Literal["web_search", "__end__"]:
 async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     """Search for exactly the query that was allowed, and grade what came back."""
     deps, work = runtime.context, state["work"]
-    if work.proposal is None or deps.web is None:
-        return endings.failed(state, work, "Web search is switched off.")
+    proposal = work.proposal
+    if proposal is None or deps.web is None:
+        return endings.unfinished(state, work, "Web search is switched off.")
     deps.report(Progress(stage="searching"))
+    wanted = proposal.standalone or work.question
     try:
         hits, found = await asyncio.gather(
-            deps.web.find(work.proposal.query, work.question, deps.report),
+            deps.web.find(proposal.allowed or proposal.query, wanted, deps.report),
             deps.documents.retrieve(
-                work.question, limit=deps.policy.passages, history=state.get("history", ())
+                work.question,
+                limit=deps.policy.passages,
+                history=history_before(state.get("history", ()), work),
+                within=work.sources,
             ),
         )
     except SearchTrouble as trouble:
-        return endings.search_failed(state, work, str(trouble))
+        work = replace(work, steps=(*work.steps, "web_search"))
+        if deps.approval == "never_ask":
+            return endings.no_answer(state, work, proposal.closest, str(trouble))
+        return endings.unfinished(state, work, str(trouble))
     kept = found.passages[: deps.policy.passages // 2] if deps.policy.web_joins else ()
     deps.report(Progress(stage="checking", count=len(hits)))
     work = replace(
         work,
         passages=(*hits, *kept),
         weights=dict(found.weights),
-        confidence=endings.web_confidence(work, hits),
+        confidence=found.confidence,
+        web_coverage=coverage_of(wanted, hits),
+        draft=None,
+        drafts=0,
+        failing=(),
     )
     grades = await _grade(deps, _ask(state, work), work.passages if deps.policy.grades_web else kept)
     work = _graded(replace(work, grades={}, sufficient=()), grades)
@@ -289,7 +332,7 @@ def strips_of(work: Work, policy: Policy) -> tuple[Strip, ...]:
 
 
 def _ask(state: State, work: Work) -> Ask:
-    history = tuple(e for e in state.get("history", ()) if e.question != work.question)
+    history = history_before(state.get("history", ()), work)
     return Ask(question=work.question, history=history, confidence=work.confidence, weights=work.weights)
 
 
@@ -304,7 +347,6 @@ def _graded(work: Work, grades: Grades) -> Work:
         grades={**work.grades, **grades.of},
         sufficient=votes or work.sufficient,
         missing=grades.missing,
-        steps=work.steps,
     )
 
 
@@ -324,6 +366,14 @@ async def _checked(
     ]
     judged, useful = await asyncio.gather(asyncio.gather(*grounding), asyncio.gather(*usefulness))
     return list(judged), [vote for vote in useful if vote is not None]
+
+
+def _supported(text: str, bad: Sequence[Claim], strips: Mapping[int, Strip]) -> str:
+    """The draft without its bad claims; cutting may join lines into new ones, which are checked in turn."""
+    while bad:
+        text = without(text, bad)
+        bad = [claim for claim in claims_of(text) if faults_of(claim, strips)]
+    return text
 
 
 def _outvoted(number: int, judged: list[Grounded]) -> bool:
@@ -356,8 +406,14 @@ def _ranked(hit: Retrieved) -> Ranked:
 
 
 def _tried_with(work: Work) -> tuple[str, ...]:
-    allowed = (work.proposal.query,) if work.proposal else ()
-    return tuple(dict.fromkeys((*work.tried, *allowed)))
+    sent = queries_sent(work.proposal) if work.proposal else ()
+    return tuple(dict.fromkeys((*work.tried, *sent)))
+
+
+def _standalone(work: Work) -> str:
+    if work.proposal is not None:
+        return work.proposal.standalone
+    return work.plan.standalone if work.plan else work.question
 
 
 def _proposal_id(turn_id: str, query: str) -> str:

@@ -25,7 +25,7 @@ class EvidenceWeights:
     relevant: float = 0.8  #: for at least one correct passage, against for none but incorrect ones
     grounded: float = 1.5  #: for a draft without unsupported claims; against, by share, for one with
     useful: float = 1.6
-    repeat: float = 0.5  #: of a second verdict by the same judge on the same input
+    repeat: float = 0.5  #: what each further verdict of the same judge adds to the first one's weight
     clamp: float = 2.5  #: the local log-odds count no further than this
 
 

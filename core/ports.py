@@ -16,16 +16,15 @@ from core.settings import WebApproval
 class Documents(Protocol):
     """The library as a turn sees it: what this conversation may read, and nothing else."""
 
-    async def retrieve(self, query: str, *, limit: int, history: tuple[Exchange, ...] = ()) -> Retrieval: ...
+    async def retrieve(
+        self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
+    ) -> Retrieval:
+        """The best passages; ``within`` narrows them to files, folders or URLs."""
+        ...
 
 
 class Web(Protocol):
     """The web as a turn sees it: passages about a query that a person allowed."""
-
-    @property
-    def name(self) -> str:
-        """Of the search engine, as people know it."""
-        ...
 
     async def find(
         self, query: str, question: str, report: Callable[[Progress], None]

@@ -13,11 +13,10 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from core.errors import SettingsError
+from core.policy import PRESETS
 
 WebSearch = Literal["duckduckgo", "tavily", "searxng", "off"]
 WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]
-
-POLICIES = ("footnote", "combined", "crag-any", "self-rag", "crag-ratio", "adaptive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +183,7 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "google_gemini_base_url": _url,
     "chat_model": _model,
     "grader_model": _model,
-    "policy": _one_of(*POLICIES),
+    "policy": _one_of(*PRESETS),
     "web_search": cast("Callable[[str], object]", _one_of("duckduckgo", "tavily", "searxng", "off")),
     "tavily_base_url": _url,
     "searxng_url": _url,

@@ -33,9 +33,12 @@ class Work:
     plan: Plan | None = None
     passages: tuple[Retrieved, ...] = ()  #: best first; web passages are kept nowhere else
     weights: dict[str, float] = field(default_factory=dict)  #: of the question's terms
-    confidence: float = 0.0
+    confidence: float = 0.0  #: of the documents
+    web_coverage: float = 0.0  #: how much of the question the best web passage covers, 0 to 1
     grades: dict[str, Grade] = field(default_factory=dict)  #: by passage id
-    sufficient: tuple[bool, ...] = ()  #: one verdict per vote
+    sufficient: tuple[
+        bool, ...
+    ] = ()  #: what the last grade said of all passages together; empty: nothing said
     missing: str = ""  #: what the last grade said to look for next
     rewrites: int = 0  #: further document retrievals made
     drafts: int = 0
@@ -64,11 +67,27 @@ def proposal_by_id(state: State, proposal_id: str) -> Proposal | None:
 
 
 def with_proposal(proposals: tuple[Proposal, ...], proposal: Proposal) -> tuple[Proposal, ...]:
-    """The proposals with this one put in or replaced, bounded; open ones are never dropped for settled ones."""
-    others = [p for p in proposals if p.id != proposal.id]
-    while len(others) >= PROPOSAL_LIMIT:
-        others.remove(next((p for p in others if not p.is_open), others[0]))
-    return (*others, proposal)
+    """The proposals, oldest first, with this one in its place or last; bounded, settled ones go first."""
+    if any(p.id == proposal.id for p in proposals):
+        return tuple(proposal if p.id == proposal.id else p for p in proposals)
+    kept = list(proposals)
+    while len(kept) >= PROPOSAL_LIMIT:
+        kept.remove(next((p for p in kept if not p.is_open), kept[0]))
+    return (*kept, proposal)
+
+
+def with_reopened(proposals: tuple[Proposal, ...], work: Work) -> tuple[Proposal, ...]:
+    """The proposals, with the one open again whose decision this unfinished work was carrying out."""
+    return with_proposal(proposals, work.proposal.reopened()) if work.proposal else proposals
+
+
+def history_before(history: tuple[Exchange, ...], work: Work) -> tuple[Exchange, ...]:
+    """What was said before the question: a decision may come long after it, and talk goes on meanwhile."""
+    for index, exchange in enumerate(history):
+        if (exchange.question, exchange.author) == (work.question, work.asker):
+            return tuple(history[:index])
+    has_fallen_out = work.proposal is not None and len(history) >= HISTORY_LIMIT
+    return () if has_fallen_out else tuple(history)
 
 
 def with_exchange(history: tuple[Exchange, ...], exchange: Exchange) -> tuple[Exchange, ...]:

@@ -44,7 +44,7 @@ def refine(
         text = hit.passage.text
         spans = [] if whole else _spans(text, evidence, around)
         strips += [_strip(hit, start, end) for start, end in spans or [(0, len(text))]]
-    return tuple(_numbered(strips[:STRIP_LIMIT]))
+    return tuple(_numbered([strip for strip in strips if strip.text.strip()][:STRIP_LIMIT]))
 
 
 def _numbered(strips: Sequence[Strip]) -> list[Strip]:

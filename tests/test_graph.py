@@ -365,7 +365,7 @@ async def test_a_forgotten_conversation_leaves_nothing(tmp_path):
 
 async def test_a_turn_over_its_time_fails_with_a_reason_and_stays_failed(tmp_path):
     class Hanging(ScriptedDocuments):
-        async def retrieve(self, query, *, limit, history=()):
+        async def retrieve(self, query, *, limit, history=(), within=()):
             import asyncio
 
             await asyncio.Event().wait()

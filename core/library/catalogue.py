@@ -234,8 +234,11 @@ class Catalogue:
 
     def is_mostly_embedded(self) -> bool:
         """Whether so few passages lack a vector that those which have one do not push them aside."""
-        ((passages,),) = self._rows("SELECT coalesce(sum(passages), 0) FROM documents")
-        return self.has_vectors() and self.count_pending_vectors() <= MAY_LACK * passages
+        ((pending, passages),) = self._rows(
+            "SELECT (SELECT count(*) FROM passages WHERE embedded = 0),"
+            " (SELECT coalesce(sum(passages), 0) FROM documents)"
+        )
+        return bool(pending < passages and pending <= MAY_LACK * passages)
 
     def forget_vectors(self) -> None:
         """Every passage needs its vector made again."""
@@ -280,9 +283,14 @@ def _scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
     condition = f"c.name IN ({', '.join('?' * len(names))})"
     if not scope.addresses:
         return condition, names
-    within = " OR ".join("d.address = ? OR (d.address >= ? AND d.address < ?)" for _ in scope.addresses)
-    bounds = (bound for address in scope.addresses for bound in span_below(address))
-    return f"{condition} AND ({within})", (*names, *bounds)
+    # One JSON value whatever their number: SQLite's expressions may be only 1,000 deep.
+    within = (
+        "d.id IN (SELECT x.id FROM documents x JOIN json_each(?) place"
+        " ON x.address = json_extract(place.value, '$[0]')"
+        " OR (x.address >= json_extract(place.value, '$[1]') AND x.address < json_extract(place.value, '$[2]')))"
+    )
+    places = json.dumps([tuple(span_below(address)) for address in scope.addresses])
+    return f"{condition} AND {within}", (*names, places)
 
 
 def _passage(row: Sequence[Any]) -> Passage:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import exp
+from math import tanh
 
 from core.library.coefficients import LEXICAL_ALONE, WITH_VECTORS
 from core.library.documents import Retrieved
@@ -108,7 +108,7 @@ def confidence_of(finding: Finding) -> float:
     features = features_of(finding)
     bias, coefficients = WITH_VECTORS if finding.dense else LEXICAL_ALONE
     score = bias + sum(coefficients.get(f.name, 0.0) * getattr(features, f.name) for f in fields(features))
-    return 1 / (1 + exp(-score))
+    return (1 + tanh(score / 2)) / 2  # the logistic function, which so written never overflows
 
 
 def names_of(question: str) -> frozenset[str]:

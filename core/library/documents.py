@@ -42,7 +42,7 @@ class Document:
 class Passage:
     """A retrievable piece of a document."""
 
-    id: str  #: ``document:ordinal``, stable while the document does not change
+    id: str  #: stable while its document does not change
     collection: str
     source: str  #: how a person names the document: path from the indexed folder's name, or URL
     title: str

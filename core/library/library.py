@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
 from core.library.addresses import is_within, places_meant
 from core.library.catalogue import INDEX_VERSION, Catalogue, Entry, NewDocument
+from core.library.characters import whole
 from core.library.chunk import cut
 from core.library.disk import resolved, survey
 from core.library.documents import Document, Passage, Retrieval
@@ -262,10 +263,8 @@ class Library:
         """Cosine of each text with the question; SettingsError without an embedder."""
         if self.embedder is None:
             raise SettingsError("There is no embedding model.")
-        return [
-            float(cosine)
-            for cosine in self.embedder.embed_documents(texts) @ self.embedder.embed_query(question)
-        ]
+        vector = self.embedder.embed_query(whole(question))
+        return [float(cosine) for cosine in self.embedder.embed_documents(texts) @ vector]
 
 
 def embedded_text(passage: Passage) -> str:

@@ -39,6 +39,7 @@ def owned(data_dir: Path, purpose: str) -> Iterator[None]:
 def _lock(file: Path) -> AbstractContextManager[object]:
     from filelock import FileLock
 
+    file.touch(mode=0o600)  # filelock takes some refusals of the disk for a lock that is held
     return FileLock(file, blocking=False, mode=0o600)
 
 

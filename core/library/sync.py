@@ -7,7 +7,6 @@ files whose size or date changed are opened, and only files whose bytes changed 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +14,12 @@ from pathlib import Path
 from core.errors import DocumentError
 from core.library.addresses import is_within
 from core.library.catalogue import Catalogue, Entry, NewDocument
+from core.library.characters import whole
 from core.library.chunk import cut
 from core.library.disk import Failure, Found, Listing, list_files, reason_of
 from core.library.documents import Document
 from core.library.load import FILE_LIMIT, read_document
 from core.library.roots import Unreadable
-
-_LONE_SURROGATES = re.compile("[\ud800-\udfff]")  # some PDF fonts give them; they are no characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +149,8 @@ def _take_in(file: Found, entry: Entry | None, catalogue: Catalogue, collection:
 
 
 def storable(document: Document) -> Document:
-    """Without lone surrogates, which no file can hold; every other character keeps its offset."""
-    title, text = (_LONE_SURROGATES.sub("\ufffd", said) for said in (document.title, document.text))
-    return replace(document, title=title, text=text)
+    """Without lone surrogates, which some fonts of PDF files give."""
+    return replace(document, title=whole(document.title), text=whole(document.text))
 
 
 def _touch(entry: Entry, file: Found, catalogue: Catalogue) -> None:

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from core.model.plain import plain
 from core.prompts import NO_ANSWER
 from core.reasoner import Draft, Strip
+from core.text.sentences import split_units
 
 DRAFT_LIMIT = 8_000  # characters; an answer of five sentences has about 800
 
 _CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
 _MARKERS = re.compile(r"[ \t]?\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*\](?!\()")
+_RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
 _NO_ANSWER = re.compile(rf"^[^\w\n]*{NO_ANSWER}[^\w\n]*$", re.MULTILINE)
@@ -29,7 +31,16 @@ def to_draft(text: str, strips: tuple[Strip, ...]) -> Draft:
     kept = _NO_ANSWER.sub("", written)
     pieces = _CODE.split(kept)
     pieces[::2] = [_prose(piece, strips) for piece in pieces[::2]]
-    return Draft(text="".join(pieces).strip(), composed=True, answers=kept == written)
+    text = _without_unclaimed("".join(pieces)).strip()
+    return Draft(text=text, composed=True, answers=kept == written)
+
+
+def _without_unclaimed(text: str) -> str:
+    """The draft without headings, rules, comments and directives: what they say, no footnote could be held to."""
+    while unclaimed := [unit for unit in split_units(text) if unit.kind in ("heading", "markup")]:
+        for unit in reversed(unclaimed):
+            text = text[: unit.start] + text[unit.end :]
+    return text
 
 
 def _prose(text: str, strips: tuple[Strip, ...]) -> str:
@@ -37,6 +48,7 @@ def _prose(text: str, strips: tuple[Strip, ...]) -> str:
     numbers = {strip.number for strip in strips}
     text = _LINK.sub(_link(known), text)
     text = _ADDRESS.sub(lambda found: found[0] if found[0].rstrip(".,;:!?") in known else "", text)
+    text = _RULE.sub("", text)  # below a paragraph it would make a heading of it
     return _MARKERS.sub(_marker(numbers), text)
 
 

@@ -85,20 +85,26 @@ class _Line:
 def stretches(text: str) -> Iterator[Stretch]:
     """The stretches of a text in order; between them is white space, list markers and quotation marks."""
     lines = [_line(text, match) for match in _LINE.finditer(text)]
-    is_nested = False  # whether indented lines belong to a list or a directive
+    margin: int | None = None  # columns from which a line belongs to the list or directive above
     number = 0
     while number < len(lines):
         line = lines[number]
         if line.words:
-            is_nested = is_nested and (line.indent > 0 or bool(_ITEM.match(line.words)))
+            is_nested = margin is not None and line.indent >= margin
             kind = _kind(lines, number, is_nested=is_nested)
             last = _last(lines, number, kind)
             yield Stretch(_start(line, kind), lines[last].end, kind)
-            is_nested = (
-                is_nested or kind == "item" or (kind == "markup" and bool(_HAS_BODY.match(line.words)))
-            )
+            margin = margin if is_nested else _margin(line, kind)
             number = last
         number += 1
+
+
+def _margin(line: _Line, kind: StretchKind) -> int | None:
+    """Columns from which following lines belong to this one; None: it holds no others."""
+    if kind == "item" and (marker := _ITEM.match(line.words)):
+        sign = len(marker.group().rstrip())
+        return line.indent + min(max(marker.end(), sign + 1), sign + CODE_INDENT)
+    return line.indent + 1 if kind == "markup" and _HAS_BODY.match(line.words) else None
 
 
 def _line(text: str, match: re.Match[str]) -> _Line:
@@ -176,7 +182,7 @@ def _last(lines: Sequence[_Line], number: int, kind: StretchKind) -> int:
     words = lines[number].words
     if kind == "code":
         fence = _FENCE.match(words)
-        return _last_of_fence(lines, number, fence.group(1)) if fence else _last_indented(lines, number)
+        return _last_of_fence(lines, number, fence) if fence else _last_indented(lines, number)
     if kind == "heading":
         return number + _is_title(lines, number)
     if kind == "markup":
@@ -201,13 +207,15 @@ def _joins(lines: Sequence[_Line], number: int, kind: StretchKind) -> bool:
     return opened == "prose" and not _heads_table(lines, number)
 
 
-def _last_of_fence(lines: Sequence[_Line], number: int, fence: str) -> int:
+def _last_of_fence(lines: Sequence[_Line], number: int, opening: re.Match[str]) -> int:
     """The closing fence, or the end of the passage or of the quotation it stands in."""
+    fence, opened = opening.group(1), lines[number]
+    furthest = opened.indent + opening.start(1) + CODE_INDENT  # columns before a closing fence
     for last in range(number + 1, len(lines)):
-        if lines[number].is_quoted and not lines[last].is_quoted:
+        line = lines[last]
+        if opened.is_quoted and not line.is_quoted:
             return last - 1
-        words = lines[last].words
-        if words.startswith(fence) and not words.strip(fence[0]):
+        if line.words.startswith(fence) and not line.words.strip(fence[0]) and line.indent < furthest:
             return last
     return len(lines) - 1
 

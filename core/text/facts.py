@@ -24,8 +24,8 @@ _CURRENCY = "$€£¥"
 _WORD = re.compile(r"[^\W\d_]+|[%$€£¥]")
 _ANY_UNIT = "?"  # "5m" may be metres, minutes or millions
 
-_NAME = re.compile(r"[^\W_]+(?:[.+#&/-][^\W_]+)*")
-_DECORATION = re.compile(r"[*_>#\"“”()\[\]]")
+_NAME = re.compile(r"[^\W_]+(?:[.+#&/_-][^\W_]+)*")
+_DECORATION = re.compile(r"[*>#\"“”()\[\]]|(?<![^\W_])_|_(?![^\W_])")
 _OPENING = re.compile(r"[:|]\s*\Z")
 _SUBJECT = re.compile(  # what follows a name that something is said of
     r"['’]s\b|,?\s+(?:is|was|are|were|has|have|had|does|did|will|would|can|could|may|might|must|became|began|built|came|gave|"
@@ -132,7 +132,7 @@ def _parts(name: str) -> frozenset[str]:
 
 def _names(text: str) -> Iterator[str]:
     """Words with a capital letter; where every word begins with one, those that can only be names."""
-    prose = _DECORATION.sub(" ", without_code(unicodedata.normalize("NFC", text)))
+    prose = _DECORATION.sub(" ", without_code(unicodedata.normalize("NFC", text), fill="`"))
     first = True
     for match in _NAME.finditer(prose):
         word = match.group()

@@ -71,9 +71,9 @@ def cited(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(n) for group in MARKER.findall(bare) for n in re.split(r"[,;]", group)))
 
 
-def without_code(text: str) -> str:
-    """The text with blanks in place of its code spans."""
-    return "".join(" " * len(piece) if is_code else piece for piece, is_code in _pieces(text))
+def without_code(text: str, fill: str = " ") -> str:
+    """The text with blanks, or another sign, in place of its code spans."""
+    return "".join(fill * len(piece) if is_code else piece for piece, is_code in _pieces(text))
 
 
 def without_markers(text: str) -> str:

@@ -15,7 +15,7 @@ from core.text.blocks import CODE_INDENT, LIST_MARKER, QUOTATION_MARK
 from core.text.inline import as_words
 from core.text.sentences import Unit, units_within
 
-_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*)(?P<marker>{LIST_MARKER}[ \t]+)?")
+_LEAD = re.compile(rf"(?P<quotation>{QUOTATION_MARK})?(?P<indent>[ \t]*)(?P<marker>{LIST_MARKER}[ \t]+)?")
 _BULLET = re.compile(r"[*+•‣◦▪●]")
 _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 _QUOTATION = re.compile(rf"^{QUOTATION_MARK}", re.MULTILINE)
@@ -30,15 +30,21 @@ class _Lead:
     indent: int  #: columns
     marker: str  #: of the list item the line opens, the blank behind it included
     is_all: bool  #: the unit comes first on its line
+    is_quotation: bool
 
     @classmethod
     def of(cls, text: str, start: int) -> _Lead:
         line = text[text.rfind("\n", 0, start) + 1 : start]
         found = _LEAD.match(line)
         if found is None:
-            return cls(0, "", is_all=not line)
+            return cls(0, "", is_all=not line, is_quotation=False)
         indent = len(found["indent"].expandtabs(CODE_INDENT))
-        return cls(indent, found["marker"] or "", is_all=found.end() == len(line))
+        return cls(
+            indent,
+            found["marker"] or "",
+            is_all=found.end() == len(line),
+            is_quotation=bool(found["quotation"]),
+        )
 
 
 def is_quotable(text: str, start: int, end: int) -> bool:
@@ -64,10 +70,12 @@ def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
     in_list = bool(leads and leads[0].is_all and leads[0].marker) and any(lead.marker for lead in leads[1:])
     margin = leads[0].indent + (0 if in_list else len(leads[0].marker)) if leads else 0
     for number, (unit, lead) in enumerate(zip(units, leads, strict=True)):
-        gap = _gap(text[units[number - 1].end : unit.start]) if number else ""
+        gap = _gap(text[units[number - 1].end : unit.start], units[number - 1], unit) if number else ""
         marker = lead.marker if lead.is_all and (number or in_list) else ""
         if marker and not in_list:
-            in_list, margin = True, lead.indent
+            in_list, margin, gap = True, lead.indent, "\n\n"
+        elif number and not marker and lead.is_all and lead.indent <= margin:
+            in_list = False
         indent = max(0, lead.indent - margin) if in_list and lead.is_all else 0
         words = _words(text[unit.start : unit.end], unit, lead)
         first, *further = words.split("\n")
@@ -75,15 +83,16 @@ def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
         yield gap + " " * indent + _BULLET.sub("-", marker) + "\n".join((first, *further))
 
 
-def _gap(between: str) -> str:
-    """A blank line where there is one or where markup stood, the end of a line, or the blanks on it."""
+def _gap(between: str, before: Unit, unit: Unit) -> str:
+    """A blank line where there is one, where markup stood or another kind of text begins; or as it is."""
     lines = between.count("\n")
-    return "\n\n" if lines > 1 else "\n" if lines else between
+    is_same = before.kind == unit.kind and unit.kind in ("sentence", "item")
+    return between if not lines else "\n" if lines == 1 and is_same else "\n\n"
 
 
 def _words(words: str, unit: Unit, lead: _Lead) -> str:
     """The unit without quotation marks and indentation."""
-    words = _QUOTATION.sub("", words)
+    words = _QUOTATION.sub("", words) if lead.is_quotation else words
     if unit.kind == "code":
         return _code(words, lead.indent + len(lead.marker))
     if unit.kind == "heading":

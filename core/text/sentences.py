@@ -8,11 +8,13 @@ quotation marks.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from core.text.blocks import stretches
+from core.text.inline import code_spans
 from core.text.vocabulary import ABBREVIATIONS, BEFORE_NUMBERS, MAYBE_LAST, OPENERS, TITLES
 
 UnitKind = Literal["sentence", "item", "code", "table", "heading", "markup"]
@@ -63,7 +65,12 @@ def _units(text: str) -> Iterator[Unit]:
 
 
 def _sentences(text: str, start: int, end: int, kind: UnitKind) -> Iterator[Unit]:
+    code = deque((start + first, start + last) for first, last in code_spans(text[start:end]))
     for match in _END.finditer(text, start, end):
+        while code and code[0][1] <= match.start():
+            code.popleft()
+        if code and code[0][0] < match.start():
+            continue
         following = _first_visible(text, match.end(), end)
         if following == end or _is_boundary(text, start, match, following):
             yield Unit(start, match.end(), kind)

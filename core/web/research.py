@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core.conversation import Progress
@@ -31,10 +31,6 @@ class WebResearch:
     trusted: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
 
-    @property
-    def name(self) -> str:
-        return self.engine.name
-
     async def find(
         self, query: str, question: str, report: Callable[[Progress], None]
     ) -> tuple[Retrieved, ...]:
@@ -44,9 +40,7 @@ class WebResearch:
         report(Progress(stage="fetching", count=min(len(hits), PAGES)))
         pages = await asyncio.gather(*(self._page(hit) for hit in hits[:PAGES]))
         texts = [*pages, *([None] * (len(hits) - len(pages)))]
-        passages = [
-            _passage(i, hit, page, question) for i, (hit, page) in enumerate(zip(hits, texts, strict=True))
-        ]
+        passages = await asyncio.to_thread(_passages, hits, texts, question)
         return tuple(
             Retrieved(passage=passage, score=1 - index / (2 * len(passages)))
             for index, passage in enumerate(passages)
@@ -59,6 +53,12 @@ class WebResearch:
         except (FetchRefused, SearchTrouble) as reason:
             logger.info("page of %s not read: %s", host_of(hit.url), reason)
             return None
+
+
+def _passages(hits: Sequence[Hit], pages: Sequence[Page | None], question: str) -> list[Passage]:
+    """A passage for each hit that says anything. Cutting a large page takes a second: call it in a thread."""
+    found = (_passage(i, hit, page, question) for i, (hit, page) in enumerate(zip(hits, pages, strict=True)))
+    return [passage for passage in found if passage.text.strip()]
 
 
 def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:

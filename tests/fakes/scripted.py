@@ -111,7 +111,9 @@ class ScriptedDocuments:
     confidence: float = 0.5
     asked: list[str] = field(default_factory=list)
 
-    async def retrieve(self, query: str, *, limit: int, history: tuple[Exchange, ...] = ()) -> Retrieval:
+    async def retrieve(
+        self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
+    ) -> Retrieval:
         self.asked.append(query)
         found = self.by_query.get(query, self.default)
         return Retrieval(passages=found[:limit], confidence=self.confidence, searched=len(found))
@@ -123,7 +125,6 @@ class ScriptedWeb:
 
     hits: tuple[Retrieved, ...] = ()
     trouble: str = ""
-    name: str = "DuckDuckGo"
     sent: list[str] = field(default_factory=list)
 
     async def find(

@@ -1,0 +1,480 @@
+import os
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.errors import IndexMismatch, SettingsError
+from core.library.addresses import ancestors, is_within
+from core.library.catalogue import Catalogue, NewDocument
+from core.library.chunk import Piece
+from core.library.documents import Scope
+from core.text.terms import terms
+from tests.library.shelf import scope
+
+
+@pytest.fixture
+def catalogue(tmp_path):
+    catalogue = Catalogue(tmp_path / "library.sqlite")
+    yield catalogue
+    catalogue.close()
+
+
+def piece(text, path=()):
+    return Piece(path=path, location="line 1", text=text, start=0, end=len(text))
+
+
+def document(address, *texts, collection="default", title=""):
+    return NewDocument(
+        collection=collection,
+        address=address,
+        root=address,
+        source=address.rpartition("/")[2],
+        title=title,
+        url=None,
+        hash="hash",
+        size=1,
+        modified=1,
+        pieces=[piece(text) for text in texts],
+    )
+
+
+def search(catalogue, question, wanted=None):
+    """Texts of the passages with any of the question's words, best first."""
+    wanted = wanted or scope()
+    hits = catalogue.lexical.search(terms(question), wanted, limit=100)
+    passages = catalogue.passages((number for number, _ in hits), wanted)
+    return [passages[number].text for number, _ in hits]
+
+
+# Documents
+
+
+def test_a_document_gives_its_passages_back_as_they_were_put(catalogue):
+    whole = Piece(path=("Guide", "Intro"), location="Guide > Intro", text="Cats purr.", start=7, end=17)
+    catalogue.put(replace(document("/docs/a.md"), title="A", url="https://example.org/a", pieces=[whole]))
+
+    ((number, _),) = catalogue.lexical.search(["cat"], scope(), limit=5)
+    passage = catalogue.passages([number], scope())[number]
+
+    assert (passage.id, passage.collection, passage.source, passage.title) == (number, "default", "a.md", "A")
+    assert (passage.path, passage.location, passage.url) == (
+        ("Guide", "Intro"),
+        "Guide > Intro",
+        "https://example.org/a",
+    )
+    assert (passage.text, passage.start, passage.end) == ("Cats purr.", 7, 17)
+
+
+def test_a_document_that_is_put_again_takes_the_place_of_the_older_version(catalogue):
+    catalogue.put(document("/docs/a.md", "Cats purr.", "Dogs bark."))
+    catalogue.put(document("/docs/a.md", "The moon."))
+
+    (entry,) = catalogue.entries()
+    assert entry.passages == catalogue.count_passages(scope()) == 1
+    assert (search(catalogue, "cats dogs"), search(catalogue, "moon")) == ([], ["The moon."])
+
+
+def test_a_number_is_never_given_to_two_passages(catalogue):
+    """A vector that was left behind would be taken for the other one's."""
+    catalogue.put(document("/docs/a.md", "Cats purr."))
+    before = catalogue.ids(scope(), limit=9)["default"]
+    catalogue.remove("default", "/docs/a.md")
+    catalogue.put(document("/docs/b.md", "Dogs bark."))
+
+    assert not set(before) & set(catalogue.ids(scope(), limit=9)["default"])
+
+
+def test_a_document_that_cannot_be_written_wholly_is_not_written_at_all(catalogue):
+    catalogue.put(document("/docs/a.md", "Cats purr."))
+    torn = document("/docs/a.md", "Dogs bark.", "Dogs \ud800.")
+
+    with pytest.raises(UnicodeEncodeError):
+        catalogue.put(torn)
+
+    assert search(catalogue, "cats dogs") == ["Cats purr."]
+    assert catalogue.stale_vectors() == {}
+
+
+def test_a_document_without_passages_is_listed_and_finds_nothing(catalogue):
+    catalogue.put(document("/docs/empty.md"))
+
+    assert [(entry.source, entry.passages) for entry in catalogue.entries()] == [("empty.md", 0)]
+    assert catalogue.count_passages(scope()) == 0
+
+
+def test_documents_are_listed_by_collection_and_source(catalogue):
+    for collection, address in (("b", "/x/a.md"), ("a", "/x/b.md"), ("a", "/x/a.md")):
+        catalogue.put(document(address, "Text.", collection=collection))
+
+    assert [(e.collection, e.source) for e in catalogue.entries()] == [
+        ("a", "a.md"),
+        ("a", "b.md"),
+        ("b", "a.md"),
+    ]
+    assert [e.source for e in catalogue.entries(collection="b")] == ["a.md"]
+    assert catalogue.entry("b", "/x/a.md").collection == "b"
+    assert catalogue.entry("b", "/x/b.md") is None
+
+
+def test_removing_what_is_not_there_removes_nothing(catalogue):
+    catalogue.put(document("/docs/a.md", "Cats purr."))
+
+    assert catalogue.remove("default", "/docs/b.md") == catalogue.remove("other", "/docs/a.md") == 0
+    assert search(catalogue, "cats") == ["Cats purr."]
+
+
+# Scopes
+
+
+def animals(catalogue):
+    catalogue.put(document("/docs/a/cats.md", "Cats purr."))
+    catalogue.put(document("/docs/a/more/cats.md", "Cats meow."))
+    catalogue.put(document("/docs/ab/cats.md", "Cats hiss."))
+    catalogue.put(document("/docs/a-old/cats.md", "Cats sleep."))
+    catalogue.put(document("https://example.org/a/cats", "Cats leap."))
+    catalogue.put(document("/docs/a/cats.md", "Cats plot.", collection="secret"))
+    return catalogue
+
+
+EVERYTHING = {"Cats purr.", "Cats meow.", "Cats hiss.", "Cats sleep.", "Cats leap."}
+SCOPES = {
+    "one collection": (scope(), EVERYTHING),
+    "another": (scope(collections=["secret"]), {"Cats plot."}),
+    "both": (scope(collections=["default", "secret"]), EVERYTHING | {"Cats plot."}),
+    "none": (scope(collections=[]), set()),
+    "an unknown one": (scope(collections=["nobody", "Default", "default ", "c1x", "*", ""]), set()),
+    "known and unknown": (scope(collections=["default", "nobody"]), EVERYTHING),
+    "a folder": (scope("/docs/a"), {"Cats purr.", "Cats meow."}),
+    "a folder with a slash": (scope("/docs/a/"), {"Cats purr.", "Cats meow."}),
+    "a file": (scope("/docs/a/cats.md"), {"Cats purr."}),
+    "a site": (scope("https://example.org"), {"Cats leap."}),
+    "a file and a page": (
+        scope("/docs/ab/cats.md", "https://example.org/a/cats"),
+        {"Cats hiss.", "Cats leap."},
+    ),
+    "all of the disk": (scope("/"), EVERYTHING - {"Cats leap."}),
+    "part of a name": (scope("/docs/a/cat", "/doc", "docs/a", "https://example.or"), set()),
+    "a pattern": (scope("/docs/%", "/docs/_", "/docs/*"), set()),
+    "an address elsewhere": (scope("/docs/ab", collections=["secret"]), set()),
+    "an address and no collection": (scope("/docs/a", collections=[]), set()),
+}
+
+
+@pytest.mark.parametrize(("wanted", "expected"), SCOPES.values(), ids=SCOPES)
+def test_a_scope_reads_what_it_names_and_nothing_else(catalogue, wanted, expected):
+    animals(catalogue)
+    everything = catalogue.ids(scope(collections=["default", "secret"]), limit=99)
+
+    assert set(search(catalogue, "cats", wanted)) == expected
+    assert catalogue.count_passages(wanted) == len(expected)
+    assert catalogue.lexical.document_frequencies(["cat", "dog"], wanted) == {"cat": len(expected), "dog": 0}
+    assert sum(map(len, catalogue.ids(wanted, limit=99).values())) == len(expected)
+    given_out = catalogue.passages((i for ids in everything.values() for i in ids), wanted)
+    assert {passage.text for passage in given_out.values()} == expected
+
+
+def test_a_limit_bounds_the_ids_of_a_scope(catalogue):
+    animals(catalogue)
+
+    assert sum(map(len, catalogue.ids(scope(), limit=3).values())) == 3
+
+
+ADDRESSES = (
+    "/",
+    "/a",
+    "/a/b",
+    "/a/b/c.md",
+    "/ab",
+    "/a/bc.md",
+    "https://x.org",
+    "https://x.org/a",
+    "https://x.org/a/",
+)
+
+
+def test_what_lies_within_a_place_is_what_has_it_for_an_ancestor():
+    for address in ADDRESSES:
+        for place in ADDRESSES:
+            above = {ancestor.rstrip("/") for ancestor in ancestors(address)}
+            assert is_within(address, place) == (place.rstrip("/") in above), (address, place)
+
+
+# Words
+
+
+def test_a_title_weighs_more_than_a_body(catalogue):
+    catalogue.put(document("/docs/a.md", "Cats and dogs, dogs and cats, and other beasts."))
+    catalogue.put(replace(document("/docs/b.md", "Cats and other beasts."), title="Dogs"))
+    catalogue.put(document("/docs/c.md", "Nothing of interest."))
+
+    assert search(catalogue, "dogs")[0] == "Cats and other beasts."
+
+
+def test_words_are_searched_for_and_not_obeyed(catalogue):
+    """Operators of the full-text language and of SQL are words like any others, or none."""
+    texts = [
+        'He said "NEAR" and left.',
+        "a AND b OR NOT c",
+        "scope : c1x",
+        "Robert'); DROP TABLE passages;--",
+        "100% of *stars* ^ {title} (x) - + :",
+        "nul \0 byte",
+        "🦊 fox 🦊",
+        "x" * 10_000,
+        "Straße ½ Ⅷ ﷺ ｆｕｌｌ 日本語の文書 हिन्दी ภาษาไทย",
+    ]
+    catalogue.put(document("/docs/a.md", *texts))
+
+    for text in texts:
+        assert text in search(catalogue, text), text
+    assert catalogue.count_passages(scope()) == len(texts)
+    assert search(catalogue, "🦊") == search(catalogue, '"') == search(catalogue, "") == []
+
+
+def test_the_terms_of_places_are_no_words(catalogue):
+    animals(catalogue)
+
+    assert search(catalogue, "c1x default scope docs") == []
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=80))
+def test_every_term_of_a_passage_finds_it(catalogue, text):
+    catalogue.put(document("/docs/a.md", text))
+
+    for term in set(terms(text)):
+        assert len(catalogue.lexical.search([term], scope(), limit=5)) == 1, term
+
+
+def test_the_lexical_index_can_be_made_anew_from_the_passages(catalogue):
+    animals(catalogue)
+    with catalogue.transaction() as writing:
+        writing.execute("DROP TABLE words")
+
+    catalogue.enter_anew()
+
+    assert set(search(catalogue, "cats")) == EVERYTHING
+    assert set(search(catalogue, "cats", scope("/docs/a"))) == {"Cats purr.", "Cats meow."}
+
+
+# Vectors to make and to drop
+
+
+def test_passages_wait_for_their_vectors_oldest_first(catalogue):
+    catalogue.put(document("/docs/a.md", "One.", "Two."))
+    catalogue.put(document("/docs/b.md", "Three."))
+
+    first = catalogue.pending_vectors(limit=2)
+    gone = catalogue.mark_embedded([passage.id for passage in first] + ["999"])
+
+    assert ([p.text for p in first], gone) == (["One.", "Two."], ["999"])
+    assert [passage.text for passage in catalogue.pending_vectors(limit=9)] == ["Three."]
+    assert (catalogue.count_pending_vectors(), catalogue.has_vectors()) == (1, True)
+    catalogue.forget_vectors()
+    assert (catalogue.count_pending_vectors(), catalogue.has_vectors()) == (3, False)
+
+
+def test_removed_passages_are_noted_until_their_vectors_are_dropped(catalogue):
+    for collection in ("one", "two"):
+        catalogue.put(document("/docs/a.md", "One.", "Two.", collection=collection))
+    ids = catalogue.ids(scope(collections=["one", "two"]), limit=9)
+
+    catalogue.remove("one", "/docs/a.md")
+    catalogue.remove("two", "/docs/a.md")
+
+    assert catalogue.stale_vectors() == ids
+    catalogue.clear_stale_vectors(ids["one"])
+    assert catalogue.stale_vectors() == {"two": ids["two"]}
+
+
+def test_what_is_remembered_is_recalled_and_replaced(catalogue):
+    assert catalogue.recall("key") is None
+
+    catalogue.remember("key", "first")
+    catalogue.remember("key", "second")
+
+    assert catalogue.recall("key") == "second"
+
+
+# The file
+
+
+def test_the_file_and_what_sqlite_puts_beside_it_are_readable_by_their_owner_alone(tmp_path):
+    others = os.umask(0)
+    try:
+        catalogue = Catalogue(tmp_path / "library.sqlite")
+        catalogue.put(document("/docs/a.md", "Cats purr."))
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+        catalogue.close()
+    finally:
+        os.umask(others)
+
+    assert modes == dict.fromkeys(("library.sqlite", "library.sqlite-wal", "library.sqlite-shm"), 0o600)
+
+
+def test_what_was_written_is_there_after_reopening(tmp_path):
+    first = Catalogue(tmp_path / "library.sqlite")
+    animals(first)
+    first.close()
+
+    second = Catalogue(tmp_path / "library.sqlite")
+
+    assert set(search(second, "cats")) == EVERYTHING
+    second.close()
+
+
+@pytest.mark.parametrize("content", [b"not a database " * 400, b"SQLite format 3\0" + b"garbage" * 900])
+def test_a_damaged_file_is_a_sentence(tmp_path, content):
+    (tmp_path / "library.sqlite").write_bytes(content)
+
+    with pytest.raises(
+        SettingsError, match=r"library\.sqlite is damaged\. Delete it and run `footnote ingest`"
+    ):
+        Catalogue(tmp_path / "library.sqlite")
+
+
+def test_damage_that_shows_later_is_a_sentence_too(tmp_path):
+    first = Catalogue(tmp_path / "library.sqlite")
+    first.put(document("/docs/a.md", *(f"Cats purr {number}." for number in range(500))))
+    first.close()
+    with (tmp_path / "library.sqlite").open("r+b") as file:
+        file.seek(4096 * 3)
+        file.write(b"garbage!" * 512 * 20)
+
+    damaged = Catalogue(tmp_path / "library.sqlite")
+
+    with pytest.raises(SettingsError, match="is damaged"):
+        search(damaged, "cats")
+    damaged.close()
+
+
+def test_a_file_of_another_version_is_a_sentence(tmp_path):
+    with sqlite3.connect(tmp_path / "library.sqlite") as newer:
+        newer.execute("CREATE TABLE documents (everything TEXT)")
+        newer.execute("PRAGMA user_version = 99")
+    newer.close()
+
+    with pytest.raises(IndexMismatch, match="was written by another version of Footnote"):
+        Catalogue(tmp_path / "library.sqlite")
+
+
+def test_a_file_that_cannot_be_made_is_a_sentence(tmp_path):
+    with pytest.raises(SettingsError, match=r"library\.sqlite cannot be made: no such file or directory\."):
+        Catalogue(tmp_path / "missing" / "library.sqlite")
+
+
+def test_a_folder_in_the_place_of_the_file_is_a_sentence(tmp_path):
+    (tmp_path / "library.sqlite").mkdir()
+
+    with pytest.raises(SettingsError, match=r"library\.sqlite cannot be opened\."):
+        Catalogue(tmp_path / "library.sqlite")
+
+
+# Side by side
+
+
+def test_a_reader_does_not_wait_for_a_writer_and_sees_a_document_wholly_or_not_at_all(catalogue):
+    catalogue.put(document("/docs/a.md", "Cats purr."))
+    seen = []
+
+    with catalogue.transaction():
+        catalogue.put(document("/docs/a.md", "Dogs bark.", "Dogs howl."))
+        reader = threading.Thread(target=lambda: seen.extend(search(catalogue, "cats dogs")))
+        reader.start()
+        reader.join()
+
+    assert seen == ["Cats purr."]
+    assert set(search(catalogue, "cats dogs")) == {"Dogs bark.", "Dogs howl."}
+
+
+def test_threads_that_write_take_turns(catalogue):
+    def put(number):
+        for version in range(10):
+            catalogue.put(document(f"/docs/{number}.md", f"Cats {version}.", f"Dogs {version}."))
+
+    writers = [threading.Thread(target=put, args=(number,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    assert sorted(search(catalogue, "cats")) == ["Cats 9."] * 4
+    assert catalogue.count_passages(scope()) == 8
+
+
+def test_another_process_can_list_documents_while_this_one_writes(catalogue, tmp_path):
+    """`footnote sources` asks for no ownership."""
+    catalogue.put(document("/docs/a.md", "Cats purr."))
+    program = (
+        "import sys; from pathlib import Path; from core.library.catalogue import Catalogue\n"
+        "print(*(entry.source for entry in Catalogue(Path(sys.argv[1])).entries()))"
+    )
+
+    with catalogue.transaction():
+        catalogue.put(document("/docs/b.md", "Dogs bark."))
+        listed = subprocess.run(
+            [sys.executable, "-c", program, tmp_path / "library.sqlite"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+
+    assert listed.split() == ["a.md"]
+
+
+def test_a_nested_transaction_fails_with_the_outer_one(catalogue):
+    def interrupted():
+        with catalogue.transaction():
+            catalogue.put(document("/docs/a.md", "Cats purr."))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+    assert catalogue.entries() == []
+    catalogue.put(document("/docs/b.md", "Dogs bark."))
+    assert search(catalogue, "cats dogs") == ["Dogs bark."]
+
+
+# Cost
+
+
+@pytest.mark.parametrize("wanted", [scope(), scope("/docs/a", "https://example.org")], ids=["wide", "narrow"])
+def test_no_question_reads_a_table_from_end_to_end(catalogue, wanted):
+    """Work in proportion to the scope is needed to count it; to the whole library never is."""
+    animals(catalogue)
+    asked = []
+    catalogue.database._reading.set_trace_callback(asked.append)
+
+    catalogue.count_passages(wanted)
+    catalogue.ids(wanted, limit=10)
+    catalogue.passages(["1", "2"], wanted)
+    catalogue.has_vectors()
+    catalogue.count_pending_vectors()
+    catalogue.pending_vectors(limit=10)
+    catalogue.lexical.search(["cat"], wanted, limit=10)
+    catalogue.lexical.document_frequencies(["cat"], wanted)
+
+    catalogue.database._reading.set_trace_callback(None)
+    ours = [query for query in asked if re.search(r"\b(passages|documents|words|asked)\b", query)]
+    steps = [row[3] for query in ours for row in catalogue.database.rows(f"EXPLAIN QUERY PLAN {query}")]
+    assert len(ours) >= 8
+    assert [step for step in steps if re.match(r"SCAN (p|d|passages|documents)\b", step)] == []
+
+
+def test_a_scope_of_thousands_of_passages_can_be_asked_for_by_number(catalogue):
+    catalogue.put(document("/docs/a.md", *(f"Cat {number}." for number in range(3_500))))
+    ids = catalogue.ids(scope(), limit=9_999)["default"]
+
+    assert len(catalogue.passages(ids, scope())) == 3_500
+    assert catalogue.passages([], scope()) == catalogue.passages(["999999"], scope()) == {}
+    assert catalogue.passages(ids, Scope(collections=frozenset())) == {}

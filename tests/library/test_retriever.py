@@ -1,0 +1,352 @@
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from core.conversation import Exchange
+from core.library.addresses import is_within
+from core.library.catalogue import NewDocument
+from core.library.chunk import Piece
+from core.library.documents import Retrieval, Scope
+from core.library.embedding import OnnxEmbedder
+from core.library.retriever import EXACT_LIMIT, LEXICAL_WEIGHT, TERM_LIMIT, Query, fuse
+from tests.fakes.tiny_network import WORDS, write_tiny_network
+from tests.library.shelf import open_library, scope
+
+COLLECTIONS = ("public", "secret", "empty")
+FOLDERS = ("/docs", "/docs/a", "/docs/ab", "/docs/a/b", "https://example.org/a")
+QUESTION = "Which cats purr and which dogs bark at night under the moon?"
+
+
+def put(library, address, *texts, collection="default", title=""):
+    library.catalogue.put(
+        NewDocument(
+            collection=collection,
+            address=address,
+            root=address,
+            source=address,
+            title=title,
+            url=None,
+            hash="",
+            size=1,
+            modified=1,
+            pieces=[Piece(path=(), location="", text=text, start=0, end=len(text)) for text in texts],
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory):
+    return OnnxEmbedder(write_tiny_network(tmp_path_factory.mktemp("tiny")))
+
+
+@pytest.fixture(scope="module")
+def by_words(tmp_path_factory):
+    yield from stocked(tmp_path_factory.mktemp("words"), None)
+
+
+@pytest.fixture(scope="module")
+def by_meaning(tmp_path_factory, embedder):
+    yield from stocked(tmp_path_factory.mktemp("meaning"), embedder)
+
+
+def stocked(folder, embedder):
+    """Two collections with the same documents, every one of which fits every question."""
+    library = open_library(folder, embedder)
+    for collection in COLLECTIONS[:2]:
+        for place in FOLDERS:
+            for name in ("one.md", "two.md"):
+                put(library, f"{place}/{name}", "the cats purr", "dogs bark at night", collection=collection)
+    library.embed_pending()
+    yield library
+    library.close()
+
+
+@pytest.fixture(params=["by_words", "by_meaning"])
+def library_of_either_kind(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def seeing(tmp_path, embedder):
+    library = open_library(tmp_path / "data", embedder)
+    yield library
+    library.close()
+
+
+def ask(library, question, wanted=None, **more):
+    return library.retrieve(Query(text=question, scope=wanted or scope(), **more))
+
+
+# Scopes
+
+scopes = st.builds(
+    Scope,
+    collections=st.frozensets(st.sampled_from((*COLLECTIONS, "unknown", "public ", "c1x"))),
+    addresses=st.lists(
+        st.sampled_from(
+            (*FOLDERS, "/", "/docs/a/one.md", "/doc", "/docs/a/", "https://example.org", "/nowhere")
+        ),
+        max_size=3,
+    ).map(tuple),
+)
+questions = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+unhurried = settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@unhurried
+@given(wanted=scopes, question=questions)
+def test_nothing_outside_the_scope_is_ever_found_and_nothing_inside_is_barred(
+    library_of_either_kind, wanted, question
+):
+    library = library_of_either_kind
+    allowed = {
+        (entry.collection, entry.address)
+        for entry in library.entries()
+        if entry.collection in wanted.collections
+        and (not wanted.addresses or any(is_within(entry.address, place) for place in wanted.addresses))
+    }
+
+    some = ask(library, question, wanted, limit=3)
+    every = ask(library, QUESTION, wanted, limit=99)
+
+    assert {(hit.passage.collection, hit.passage.source) for hit in some.passages} <= allowed
+    assert {(hit.passage.collection, hit.passage.source) for hit in every.passages} == allowed
+    assert some.searched == every.searched == 2 * len(allowed)
+    assert allowed or (some, every) == (Retrieval(), Retrieval())
+
+
+def test_a_passage_that_is_near_in_meaning_but_outside_is_not_found(seeing):
+    put(seeing, "/docs/secret.md", "cats purr at night", collection="secret")
+    put(seeing, "/docs/public.md", "the moon", collection="public")
+    seeing.embed_pending()
+
+    hits = ask(seeing, "cats purr at night", scope(collections=["public"])).passages
+
+    assert [hit.passage.source for hit in hits] == ["/docs/public.md"]
+
+
+def test_a_scope_too_wide_to_compare_one_by_one_is_kept_to_all_the_same(seeing):
+    """More passages than are compared exactly, and the best ones are in the folder beside."""
+    put(seeing, "/docs/a.md", *["the moon at night"] * (EXACT_LIMIT + 50), "cats purr")
+    put(seeing, "/other/b.md", *["cats purr"] * 100)
+    seeing.embed_pending()
+
+    hits = ask(seeing, "cats purr", scope("/docs"), limit=20).passages
+
+    assert {hit.passage.source for hit in hits} == {"/docs/a.md"}
+    assert hits[0].passage.text == "cats purr"
+    assert all(hit.dense is not None for hit in hits)
+
+
+def test_how_often_a_term_occurs_is_counted_within_the_scope(by_words):
+    narrow = ask(by_words, "cats", scope("/docs/a/b", collections=["public"]))
+    wide = ask(by_words, "cats", scope(collections=["public", "secret"]))
+    frequencies = by_words.catalogue.lexical.document_frequencies
+
+    assert (narrow.searched, wide.searched) == (4, 40)
+    assert frequencies(["cat"], scope("/docs/a/b", collections=["public"])) == {"cat": 2}
+    assert frequencies(["cat"], scope(collections=["public", "secret"])) == {"cat": 20}
+
+
+# Questions
+
+HOSTILE = (
+    "", " ", "\n\t", "?", '"', "'", "''", "*", "a*", "^a", "-a", "+a", "NEAR(a b)", "a AND", "OR", "NOT NOT",
+    "{scope}: c1x", "scope:c1x", "title : cats", "(", "((((", ")", "%s %d", "; DROP TABLE passages; --",
+    "' OR 1=1 --", "\0", "a\0b", "🦊", "👩‍👩‍👧‍👦", "\ud800", "\udcff cats", "x" * 10_000, "cats " * 2_000, "_", "__init__",
+    "ﷺ", "½", "İi", "日本語", "\u202ecats", "a" + "\u0301" * 500, "1e999", "\\", "\\x00", "${HOME}", "cats;dogs",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("question", HOSTILE, ids=lambda text: ascii(text[:20]))
+def test_no_question_is_a_fault_however_strange(library_of_either_kind, question):
+    history = (Exchange(question=question, answer=question, author="me"),)
+
+    plain = ask(library_of_either_kind, question, scope(collections=["public"]))
+    following = ask(library_of_either_kind, question, scope(collections=["public"]), history=history)
+
+    assert plain.searched == following.searched == 20
+
+
+@unhurried
+@given(question=st.text(st.characters(exclude_categories=()), max_size=60))
+@example(question='cats" OR scope : "c2x')
+def test_no_question_raises_or_leaves_its_scope(library_of_either_kind, question):
+    result = ask(library_of_either_kind, question, scope("/docs/a", collections=["public"]))
+
+    assert all(hit.passage.source.startswith("/docs/a/") for hit in result.passages)
+    assert {hit.passage.collection for hit in result.passages} <= {"public"}
+    assert 0.0 <= result.confidence <= 1.0
+    assert all(0.0 <= hit.score <= 1.0 for hit in result.passages)
+
+
+def test_a_long_question_is_looked_for_by_its_first_terms(by_words):
+    words = [f"word{number}" for number in range(TERM_LIMIT)]
+
+    late = ask(by_words, " ".join([*words, "cats"]), scope(collections=["public"]))
+    early = ask(by_words, " ".join(["cats", *words]), scope(collections=["public"]))
+
+    assert (len(late.passages), len(early.passages)) == (0, 8)
+
+
+def test_a_question_that_leans_on_its_thread_is_merged_with_it(by_words):
+    history = (Exchange(question="What do cats do?", answer="They purr. [1]", author="me"),)
+
+    alone = ask(by_words, "And when?", scope(collections=["public"]))
+    following = ask(by_words, "And when?", scope(collections=["public"]), history=history)
+    standing = ask(
+        by_words,
+        "Which animals bark at night in the harbour?",
+        scope(collections=["public"]),
+        history=history,
+    )
+
+    assert alone.passages == ()
+    assert {hit.passage.text for hit in following.passages} == {"the cats purr"}
+    assert "cat" in following.weights
+    assert "cat" not in standing.weights
+
+
+def test_a_term_of_the_thread_weighs_less_than_one_of_the_question(by_words):
+    history = (Exchange(question="cats", answer="", author="me"),)
+
+    weights = ask(by_words, "bark", scope(collections=["public"]), history=history).weights
+
+    assert 0 < weights["cat"] < weights["bark"]
+
+
+# Ranking
+
+
+def test_the_best_comes_first_and_the_limit_holds(by_words):
+    hits = ask(by_words, "dogs bark at night", scope(collections=["public"]), limit=5).passages
+
+    assert len(hits) == 5
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert {hit.passage.text for hit in hits} == {"dogs bark at night"}
+
+
+def test_the_same_question_has_the_same_answer_in_the_same_order(by_meaning):
+    first, second = (ask(by_meaning, QUESTION, scope(collections=["public", "secret"])) for _ in range(2))
+
+    assert first == second
+
+
+def test_words_decide_where_meaning_does_not_and_the_other_way_round(seeing):
+    put(seeing, "/a.md", "cats purr", "unheardof", "moon")
+    seeing.embed_pending()
+
+    named, meant = ask(seeing, "unheardof").passages[0], ask(seeing, "cats").passages[0]
+
+    assert (named.passage.text, meant.passage.text) == ("unheardof", "cats purr")
+
+
+def test_a_passage_that_has_no_vector_yet_holds_its_place_by_its_words(seeing):
+    """A file that was just changed is known by its words before its vector is made."""
+    put(seeing, "/old.md", *["cats purr at night"] * 20)
+    seeing.embed_pending()
+    put(seeing, "/new.md", "cats purr loudly at the harbour")
+
+    hits = ask(seeing, "cats purr harbour").passages
+
+    assert [(hit.passage.source, hit.dense is None) for hit in hits[:2]] == [
+        ("/new.md", True),
+        ("/old.md", False),
+    ]
+
+
+def test_meaning_takes_no_part_while_too_many_passages_lack_a_vector(seeing):
+    """The few that have one would push the others aside."""
+    put(seeing, "/old.md", *["cats purr at night"] * 8)
+    seeing.embed_pending()
+    put(seeing, "/new.md", "cats purr loudly at the harbour")
+
+    meanwhile = ask(seeing, "cats").passages
+    seeing.embed_pending()
+
+    assert {hit.dense for hit in meanwhile} == {None}
+    assert None not in {hit.dense for hit in ask(seeing, "cats").passages}
+
+
+def test_a_passage_that_was_found_by_words_alone_has_its_cosine_too(seeing):
+    put(seeing, "/a.md", *["the moon at night"] * 100, "harbour dogs")
+    seeing.embed_pending()
+
+    hits = ask(seeing, "the moon at night harbour", limit=200).passages
+
+    (hit,) = (hit for hit in hits if "harbour" in hit.passage.text)
+    assert hit.dense is not None
+
+
+def test_a_library_without_documents_finds_nothing(library):
+    assert ask(library, "cats") == Retrieval()
+
+
+def test_a_question_without_a_word_in_common_finds_nothing_and_is_unsure(by_words):
+    result = ask(by_words, "zeppelin", scope(collections=["public"]))
+
+    assert (result.passages, result.confidence, result.searched) == ((), 0.0, 20)
+
+
+# Fusion
+
+
+def test_fused_scores_are_the_weighted_sum_of_shares_of_the_best():
+    fused = fuse({"1": 10.0, "2": 5.0}, {"2": 0.8, "3": 0.4, "1": 0.2})
+
+    assert fused == pytest.approx(
+        {
+            "1": LEXICAL_WEIGHT * 1.0 + (1 - LEXICAL_WEIGHT) * 0.25,
+            "2": LEXICAL_WEIGHT * 0.5 + (1 - LEXICAL_WEIGHT) * 1.0,
+            "3": (1 - LEXICAL_WEIGHT) * 0.5,
+        }
+    )
+
+
+def test_one_side_alone_is_what_there_is():
+    assert fuse({}, {}) == {}
+    assert fuse({"1": 4.0, "2": 1.0}, {}) == pytest.approx({"1": 1.0, "2": 0.25})
+    assert fuse({}, {"1": 0.5}) == pytest.approx({"1": 1 - LEXICAL_WEIGHT})
+
+
+def test_scores_of_nothing_and_opposites_count_for_nothing():
+    assert fuse({"1": 0.0}, {"1": -0.5, "2": -0.1}) == {"1": 0.0, "2": 0.0}
+
+
+scores = st.dictionaries(st.sampled_from("12345"), st.floats(-1, 100), max_size=5)
+
+
+@settings(deadline=None)
+@given(lexical=scores, dense=scores)
+def test_a_fused_score_is_between_nothing_and_one_and_no_passage_is_lost(lexical, dense):
+    fused = fuse(lexical, dense)
+
+    assert fused.keys() == lexical.keys() | dense.keys()
+    assert all(0.0 <= score <= 1.0 for score in fused.values())
+
+
+# Cost
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [scope(collections=["public"]), scope("/docs", collections=["public", "secret"])],
+    ids=["wide", "narrow"],
+)
+def test_the_number_of_statements_does_not_grow_with_the_question(library_of_either_kind, wanted):
+    library = library_of_either_kind
+    counted = []
+    for question in ("cats", QUESTION, " ".join(f"word{number} cats" for number in range(200))):
+        statements = []
+        library.catalogue.database._reading.set_trace_callback(statements.append)
+        ask(library, question, wanted)
+        library.catalogue.database._reading.set_trace_callback(None)
+        # FTS5's own reading of its tables is not ours to count.
+        counted.append(
+            len([sql for sql in statements if "'main'.'words_" not in sql and not sql.startswith("--")])
+        )
+
+    assert max(counted) <= 9
+    assert len(set(counted)) == 1

@@ -1,0 +1,284 @@
+"""Footnotes: numbered in order, each named by the text, each quote verbatim in its source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from fakes.passages import documents, loose_strip, passages_of, strip_of, thorough, units_of, written
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from core.citations import footnotes_for, grounding_of, to_answer
+from core.conversation import Answer
+from core.reasoner import Draft, Grade, Strip
+from core.strips import refine
+
+GUIDE = """# Caching { #caching }
+
+The cache is quick. It keeps 300 entries. See [the logs](../logs.md).[3]
+
+Clear it so:
+
+```python
+cache.clear()  # x[1]
+```
+
+/// tip
+
+Restart [the workers][2] after that.
+
+///
+"""
+
+
+@pytest.fixture
+def hit(tmp_path):
+    (hit,) = written(tmp_path, GUIDE)
+    return hit
+
+
+def composed(text: str, *strips: Strip) -> Answer:
+    return to_answer(Draft(text=text, composed=True), strips)
+
+
+def quoted(*strips: Strip) -> Answer:
+    numbers = tuple(strip.number for strip in strips)
+    return to_answer(Draft(text="", composed=False, quotes=numbers), strips)
+
+
+def numbers_in(markdown: str) -> list[int]:
+    """Footnote markers that a reader sees outside code, in order."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
+    inner = (child for token in tokens for child in token.children or ())
+    text = "\n".join(child.content for child in inner if child.type == "text")
+    return [int(number) for number in re.findall(r"\[(\d+)\]", text)]
+
+
+def assert_whole(answer: Answer, *texts: str) -> None:
+    """Numbers count from 1 in order of appearance, text and citations name each other, quotes are verbatim."""
+    named = list(dict.fromkeys(numbers_in(answer.text)))
+    assert named == [citation.number for citation in answer.citations] == list(range(1, len(named) + 1))
+    for citation in answer.citations:
+        assert citation.quote
+        assert any(citation.quote == text[citation.start : citation.end] for text in texts)
+
+
+def test_footnotes_are_numbered_in_order_of_appearance():
+    strips = [loose_strip(f"Fact {number} is.", number=number) for number in (1, 2, 3)]
+
+    answer = composed("Fact 3. [3] Fact 1. [1] Fact 3 again. [3][2]", *strips)
+
+    assert answer.text == "Fact 3. [1] Fact 1. [2] Fact 3 again. [1][3]"
+    assert [citation.quote for citation in answer.citations] == ["Fact 3 is.", "Fact 1 is.", "Fact 2 is."]
+
+
+@pytest.mark.parametrize(
+    ("draft", "text"),
+    [
+        ("It keeps 300 entries [4].", "It keeps 300 entries. [1]"),
+        ("It keeps 300 entries.[4]", "It keeps 300 entries. [1]"),
+        ("It keeps 300 entries. [4, 4][4]", "It keeps 300 entries. [1]"),
+        ("[4] It keeps 300 entries.", "It keeps 300 entries. [1]"),
+        ("It keeps ([4]) 300 entries.", "It keeps 300 entries. [1]"),
+        ("- It keeps 300 entries [4]\n- 300 entries [4]", "- It keeps 300 entries [1]\n- 300 entries [1]"),
+        ("It keeps 300 entries. [4][9]", "It keeps 300 entries. [1]"),
+        ("It keeps `x[4]` in 300 entries. [4]", "It keeps `x[4]` in 300 entries. [1]"),
+        ("## Part [4]\n\nIt keeps 300 entries. [4]", "## Part\n\nIt keeps 300 entries. [1]"),
+        ("It keeps 300 entries. [4]\n\n[4]: https://example.org", "It keeps 300 entries. [1]"),
+        ("| a |\n|---|\n| 300 entries [4] |", "| a |\n|---|\n| 300 entries [1] |"),
+        ("| a |\n|---|\n| 300 entries | [4]", "| a |\n|---|\n| 300 entries [1] |"),
+    ],
+)
+def test_a_marker_wherever_it_stood_becomes_its_footnote(draft, text):
+    strip = loose_strip("The cache is quick. It keeps 300 entries.", number=4)
+
+    answer = composed(draft, strip)
+
+    assert answer.text == text
+    assert [citation.quote for citation in answer.citations] == ["It keeps 300 entries."]
+
+
+def test_a_marker_that_names_no_strip_disappears():
+    answer = composed("It is. [7] So. [1]", loose_strip("So it is."))
+
+    assert answer.text == "It is. So. [1]"
+
+
+def test_code_is_left_as_it_is_and_leans_on_its_introduction():
+    code = "```python\nx  =  y[1]\n\n\n\n[2]\n```"
+
+    answer = composed(f"Use it so: [1]\n\n{code}\n\nThen stop. [1]", loose_strip("Use it so. Then stop."))
+
+    assert answer.text == f"Use it so: [1]\n\n{code}\n\nThen stop. [2]"
+
+
+def test_a_footnote_below_code_stays_there():
+    answer = composed("```\nx\n```\n[1]", loose_strip("x"))
+
+    assert answer.text == "```\nx\n```\n\n[1]"
+
+
+def test_an_introduction_makes_no_footnote_that_nothing_names():
+    strip = loose_strip("The steps are these. Stop the server. Start it again.")
+
+    answer = composed("The steps are:\n\n1. Stop the server [1]\n2. Start it again [1]", strip)
+
+    assert_whole(answer, strip.text)
+    assert [citation.quote for citation in answer.citations] == ["Stop the server.", "Start it again."]
+
+
+def test_a_claim_is_quoted_by_the_sentence_that_carries_it(hit):
+    answer = composed("300 entries are kept. [1]", strip_of(hit))
+
+    assert [citation.quote for citation in answer.citations] == ["It keeps 300 entries."]
+
+
+def test_a_claim_that_needs_two_sentences_is_quoted_by_both(hit):
+    answer = composed("The quick cache keeps 300 entries. [1]", strip_of(hit))
+
+    assert [citation.quote for citation in answer.citations] == ["The cache is quick. It keeps 300 entries."]
+
+
+def test_the_same_quote_has_one_footnote_though_two_strips_hold_it(hit):
+    first = strip_of(hit, "The cache is quick. It keeps 300 entries.", number=1)
+    second = strip_of(hit, "It keeps 300 entries.", number=2)
+
+    answer = composed("300 entries. [1] Entries: 300. [2]", first, second)
+
+    assert answer.text == "300 entries. [1] Entries: 300. [1]"
+
+
+def test_documents_of_one_name_in_two_collections_are_not_one():
+    here = loose_strip("It is so.", number=1)
+    passage = replace(here.retrieved.passage, collection="other")
+    there = replace(here, number=2, retrieved=replace(here.retrieved, passage=passage))
+
+    answer = composed("It is so. [1][2]", here, there)
+
+    assert answer.text == "It is so. [1][2]"
+
+
+def test_a_citation_tells_where_its_quote_stands(hit):
+    (citation,) = composed("It keeps 300 entries. [1]", strip_of(hit)).citations
+
+    assert (citation.title, citation.location, citation.source) == ("Caching", "Caching", "guide.md")
+    assert GUIDE[citation.start : citation.end] == citation.quote == "It keeps 300 entries."
+
+
+def test_quotes_are_shown_in_the_order_of_the_draft(hit):
+    first, second = (
+        strip_of(hit, "It keeps 300 entries.", number=1),
+        strip_of(hit, "The cache is quick.", number=2),
+    )
+
+    answer = to_answer(Draft(text="", composed=False, quotes=(2, 1)), (first, second))
+
+    assert answer.text == "The cache is quick. [1]\n\nIt keeps 300 entries. [2]"
+    assert not answer.composed
+    assert_whole(answer, GUIDE)
+
+
+def test_a_quoted_passage_is_readable_and_its_quote_verbatim(hit):
+    answer = quoted(strip_of(hit))
+
+    assert answer.text == (
+        "**Caching**\n\nThe cache is quick. It keeps 300 entries. See the logs.(3)\n\nClear it so:\n\n"
+        "```python\ncache.clear()  # x[1]\n```\n\nRestart the workers after that. [1]"
+    )
+    assert_whole(answer, GUIDE)
+    assert answer.citations[0].quote == hit.passage.text
+
+
+def test_a_quote_of_nothing_but_markup_is_left_out():
+    answer = quoted(loose_strip("/// tip\n\n///"), loose_strip("It is so.", number=2))
+
+    assert answer.text == "It is so. [1]"
+
+
+def test_a_quote_that_does_not_exist_is_left_out():
+    answer = to_answer(Draft(text="", composed=False, quotes=(1, 9)), (loose_strip("It is so."),))
+
+    assert answer.text == "It is so. [1]"
+
+
+@pytest.mark.parametrize(
+    ("origins", "grounding"),
+    [((), "none"), (("documents",), "documents"), (("web", "web"), "web"), (("web", "documents"), "both")],
+)
+def test_grounding_says_where_the_footnotes_come_from(origins, grounding):
+    strips = [loose_strip(f"Fact {number}.", number=number) for number in range(len(origins))]
+    hits = [
+        replace(s.retrieved, passage=replace(s.retrieved.passage, origin=o))
+        for s, o in zip(strips, origins, strict=True)
+    ]
+
+    citations = footnotes_for([replace(s, retrieved=h) for s, h in zip(strips, hits, strict=True)])
+
+    assert grounding_of(citations) == grounding
+
+
+def test_the_closest_passages_are_numbered_from_one(hit):
+    citations = footnotes_for([strip_of(hit, "It keeps 300 entries."), strip_of(hit, "The cache is quick.")])
+
+    assert [(citation.number, citation.quote) for citation in citations] == [
+        (1, "It keeps 300 entries."),
+        (2, "The cache is quick."),
+    ]
+
+
+MARKED = st.sampled_from([" [1]", "[2]", " [1][2]", " [2, 1].", " ([1])", "\n\n[2]", " [7]", "", " `x[1]`"])
+DRAFTS = st.builds(
+    lambda text, marks: "\n\n".join(
+        re.sub(r"\n {4}(?=[`~])", "\n", words) + (f"\n\n{mark.strip()}" if kind == "code" else mark)
+        for (kind, words), mark in zip(units_of(text), marks * 40, strict=False)
+    ),
+    documents,
+    st.lists(MARKED, min_size=1, max_size=5),
+)
+
+
+@thorough
+@given(DRAFTS)
+def test_any_composed_draft_becomes_a_whole_answer(text):
+    assume(
+        not re.search(r"\|\s*\|(?!-)", text) and "-|-" not in text.replace("|---|---|", "")
+    )  # cells too many are not shown
+    strips = (
+        loose_strip("The cache keeps 3 entries. Mr. Smith did so."),
+        loose_strip("v0.1 of file.py is old. x = 1.", number=2),
+    )
+
+    answer = composed(text, *strips)
+
+    named = set(numbers_in(answer.text))
+    assert [citation.number for citation in answer.citations] == list(range(1, len(answer.citations) + 1))
+    assert named == {citation.number for citation in answer.citations}
+    assert all(c.quote in strips[0].text or c.quote in strips[1].text for c in answer.citations)
+
+
+@thorough
+@given(documents, st.data())
+def test_any_quotes_become_a_whole_answer(text, data):
+    hit = loose_strip(text).retrieved
+    evidence = tuple(data.draw(st.lists(st.integers(1, 12), max_size=3)))
+    strips = refine([hit], {hit.passage.id: Grade(relevance="correct", evidence=evidence)}, around=0)
+    assume(text.strip())
+
+    answer = quoted(*strips)
+
+    assert_whole(answer, text)
+
+
+def test_quotes_of_a_real_documentation_stand_in_its_files(shared_data):
+    for file in sorted((shared_data / "fastapi_docs").rglob("*.md"))[::4]:
+        text = file.read_text(encoding="utf-8")
+        for hit in passages_of(file):
+            grades = {hit.passage.id: Grade(relevance="correct", evidence=(2, 5))}
+            strips = refine([hit], grades, around=0)
+            answer = quoted(*strips)
+            assert_whole(answer, text)
+            prose = re.sub(r"^\s*(```|~~~).*?^\s*\1|`[^`]*`", "", answer.text, flags=re.DOTALL | re.MULTILINE)
+            assert not re.search(r"\]\([^)]*\)|^///|^\{\*|<kbd>|^#", prose, re.MULTILINE), answer.text

@@ -1,0 +1,117 @@
+"""Text made to take a reader's time: the work grows with its length, not with its square."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SIZE = 100_000  # characters; a reader that takes the square of them needs ten thousand million steps
+BUDGET = 30  # seconds of processor time for all lines together; they take about one
+
+#: Each is repeated to fill a line, between a beginning and an end.
+LINES = {
+    "full stops": ("", ".", "x"),
+    "exclamation marks": ("", "!", "x"),
+    "quoted full stops": ("", '."', "x"),
+    "full stops of another script": ("", "。", ""),
+    "abbreviations": ("", "e.g. ", ""),
+    "initials": ("", "J. ", ""),
+    "one word": ("", "a", ". B"),
+    "words in brackets": ("", "aaaaaaaaaa(", ". B"),
+    "underscores": ("", "_", ""),
+    "capitals": ("", "A", "a"),
+    "identifiers": ("", "Ab1_", ""),
+    "accents": ("", "e\u0301", ""),
+    "characters in pairs": ("", "東", ""),
+    "white space": ("", " ", "x"),
+    "white space after a full stop": ("A.", " ", "b"),
+    "white space in a marker": ("[1", " ", "x"),
+    "white space before a marker": ("a", " ", "[1"),
+    "empty lines": ("", "\n", ""),
+    "quotation marks": ("", ">", ""),
+    "ticks": ("", "`", ""),
+    "code spans": ("", "`a", ""),
+    "open fences": ("", "~~~ a\n", ""),
+    "fences": ("", "```\n", ""),
+    "open comments": ("", "<!-- ", ""),
+    "comments on lines": ("", "<!--\n", ""),
+    "brackets": ("", "[", ""),
+    "open links": ("", "[a](", ""),
+    "links in links": ("", "[a](x(y)", ""),
+    "open references": ("", "[a][", ""),
+    "open images": ("", "![", ""),
+    "images": ("", "![](a) ", "x"),
+    "labels of code": ("", "[`x` ", ""),
+    "markers": ("x.", "[1]", "y"),
+    "open markers": ("", "[1", ""),
+    "markers in brackets": ("(", "[1]", ""),
+    "rules": ("", "- ", "x"),
+    "titles": ("", "a\n==\n", ""),
+    "rows": ("", "a|b\n", ""),
+    "a row of a table without an end": ("a|b\n-|-", " ", "x"),
+    "tables": ("", "a|b\n-|-\n", ""),
+    "tags": ("", "<a ", ""),
+    "numbers": ("", "1", ""),
+    "thousands": ("1", ",000", ""),
+    "items": ("", "1. ", ""),
+    "items on lines": ("", "- a\n", ""),
+    "inner items": ("", "    - a\n", ""),
+    "indented lines": ("", "    a=1\n\n", ""),
+    "directives": (":::\n", "    a\n", ""),
+    "imports": ("", 'import  from "', ""),
+    "capital words": ("", "Aa ", ""),
+    "names with joints": ("A", "-a", ""),
+}
+
+READERS = {
+    "units": "from core.text.sentences import split_units as read",
+    "terms": "from core.text.terms import query_terms as read",
+    "words of a source": "from core.text.inline import as_words as read",
+    "markers": "from core.text.inline import without_markers as read",
+    "claims": "from core.claims import claims_of as read",
+    "facts": """
+from core.text.facts import holds_code_block, missing_code, missing_figures, missing_names
+def read(text):
+    for check in (missing_figures, missing_names, missing_code, holds_code_block):
+        check(text, text)
+""",
+    "quotes": """
+from core.text.quoting import as_quoted
+def read(text):
+    as_quoted(text, 0, len(text), "[1]")
+""",
+    "follow-ups": "from core.text.followup import needs_history as read",
+    "words for a search": """
+from core.extractive import keywords, web_query
+def read(text):
+    keywords(text), web_query(text)
+""",
+}
+
+CHILD = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, ({budget}, {budget}))
+{reader}
+read("warm up")
+for begin, middle, end in {lines!r}:
+    read(begin + middle * ({size} // len(middle)) + end)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a budget of processor time needs resource limits")
+@pytest.mark.parametrize("reader", READERS)
+def test_a_hostile_line_is_read_within_its_budget(reader):
+    code = CHILD.format(budget=BUDGET, reader=READERS[reader], lines=list(LINES.values()), size=SIZE)
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-500:]
