@@ -16,12 +16,16 @@ from typing import Any, NoReturn
 CONCURRENCY_LIMIT = 64  # questions of one batch at a time
 PASSAGES_LIMIT = 100  # retrieved passages that one answer may list
 
+PLATFORMS = ("slack",)
+
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Carry out what was typed; the exit code."""
     for stream in (sys.stdout, sys.stderr):
+        if stream is None:  # it was closed before we began
+            return FAILED
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         code = _carry_out(_parser().parse_args(given))
@@ -120,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_chat, _ask, _decide, _ingest, _sources, _forget, _graph):
+    for add in (_chat, _ask, _decide, _ingest, _sources, _forget, _run, _graph):
         add(commands)
     return parser
 
@@ -182,6 +186,14 @@ def _forget(commands: Any) -> None:
     forget.add_argument("source", metavar="SOURCE", help="as `footnote sources` names it, or its path or URL")
 
 
+def _run(commands: Any) -> None:
+    run = commands.add_parser("run", help="serve the platforms whose tokens are set")
+    run.add_argument("platforms", nargs="*", type=_platform, metavar="PLATFORM", help="slack")
+    run.add_argument(
+        "--http", type=_port, metavar="PORT", help="take Slack's events over HTTP on this port, not a socket"
+    )
+
+
 def _graph(commands: Any) -> None:
     graph = commands.add_parser("graph", help="draw how a question is answered")
     graph.add_argument("--png", metavar="FILE", help="a picture instead of Mermaid text")
@@ -193,6 +205,19 @@ def _add_thread(parser: argparse.ArgumentParser, does: str) -> None:
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+
+
+def _platform(given: str) -> str:
+    if given not in PLATFORMS:
+        raise argparse.ArgumentTypeError(f"{given} is not one of {', '.join(PLATFORMS)}")
+    return given
+
+
+def _port(given: str) -> int:
+    number = int(given) if given.isdecimal() else -1
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{given} is not a port")
+    return number
 
 
 def _from_1_to(most: int) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import prompts
 from core.conversation import Usage
+from core.errors import ModelTrouble
 from core.library.documents import Retrieved
 from core.model import drafts, faults, replies
 from core.model.calls import Calls, Limits
@@ -108,6 +109,9 @@ class ChatModelReasoner:
             return await self._writer.ainvoke(list(messages), config=QUIET)
 
         return await self._calls.ask(send, prompts.write(ask, strips, failing), read)
+
+    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:  # noqa: ARG002 - not its to do
+        raise ModelTrouble("The model composes and does not quote.")
 
     async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
         if not sentences:

@@ -66,7 +66,7 @@ def _composed(text: str, footnotes: _Footnotes) -> str:
 
 def _between(text: str) -> str:
     """Headings and rules; a marker there would cite nothing."""
-    return without_markers(_LINK_ADDRESS.sub("", text))
+    return "\n".join(without_markers(line) for line in _LINK_ADDRESS.sub("", text).split("\n"))
 
 
 def _renumbered(text: str, claim: Claim, footnotes: _Footnotes) -> str:

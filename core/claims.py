@@ -11,7 +11,7 @@ from core.reasoner import Strip
 from core.text.blocks import LIST_MARKER, QUOTATION_MARK, stretches
 from core.text.facts import holds_code_block, missing_code, missing_figures, missing_names
 from core.text.inline import MARKER, cited, without_markers
-from core.text.sentences import split_units
+from core.text.sentences import Unit, split_units
 
 _ONLY_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern}[.,;]?)++")
 _LEADING_MARKERS = re.compile(rf"(?:[ \t]*+{MARKER.pattern})++[.,;]?")
@@ -40,20 +40,26 @@ def claims_of(text: str) -> tuple[Claim, ...]:
     for unit in split_units(text):
         if unit.kind in ("heading", "markup"):
             continue
-        alone = _ONLY_MARKERS.fullmatch(text, unit.start, unit.end)
-        leading = None if unit.kind == "code" else alone or _LEADING_MARKERS.match(text, unit.start, unit.end)
-        before = text[claims[-1].end : unit.start] if claims else "\n\n"
+        start, marks = unit.start, _leading_markers(text, unit)
+        are_alone = marks is not None and marks.end() == unit.end
+        before = text[claims[-1].end : start] if claims else "\n\n"
         if "\n" in before:
-            leads = leading is not None and not alone and ("\n\n" in before or bool(claims[-1].own))
-        start = unit.start
-        if leading and claims and (alone or not leads):
-            claims[-1] = _with_markers(claims[-1], text, leading.end())
-            start = leading.end()
-        while start < unit.end and text[start].isspace():
-            start += 1
+            leads = marks is not None and not are_alone and ("\n\n" in before or bool(claims[-1].own))
+        if marks and claims and (are_alone or not leads):
+            claims[-1] = _with_markers(claims[-1], text, marks.end())
+            start = marks.end()
+        start += len(text[start : unit.end]) - len(text[start : unit.end].lstrip())
         if start < unit.end:
             claims.append(_claim(text, start, unit.end, unit.kind))
     return _inherited(claims)
+
+
+def _leading_markers(text: str, unit: Unit) -> re.Match[str] | None:
+    """The markers that a unit begins with, or is made of."""
+    if unit.kind == "code":
+        return None
+    alone = _ONLY_MARKERS.fullmatch(text, unit.start, unit.end)
+    return alone or _LEADING_MARKERS.match(text, unit.start, unit.end)
 
 
 def _claim(text: str, start: int, end: int, kind: str) -> Claim:

@@ -10,6 +10,7 @@ from core.model.plain import one_line
 from core.policy import Policy, WebQuery
 from core.reasoner import Route
 from core.state import Next, Work
+from core.text.smalltalk import small_talk
 from core.text.vocabulary import STOP_WORDS
 
 
@@ -20,6 +21,8 @@ def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
     may grades that found enough.
     """
     plan = work.plan
+    if plan is not None and plan.route == "none" and plan.reply and small_talk(work.question):
+        return "none"
     if plan is None or not policy.routes or work.confidence >= policy.veto_at:
         return "documents"
     if policy.weights is not None and any(work.sufficient) and work.next == "generate":
@@ -65,7 +68,9 @@ def _bar(work: Work, policy: Policy) -> float:
 
 def may_quote(work: Work, policy: Policy) -> bool:
     """Whether quotes that nothing checks may be shown: the evidence before them must reach the bar alone."""
-    return policy.weights is None or probability(evidence_of(work), policy.weights) >= _bar(work, policy)
+    if policy.weights is None:
+        return bool(work.passages)
+    return probability(evidence_of(work), policy.weights) >= _bar(work, policy)
 
 
 def after_checking(

@@ -12,8 +12,8 @@ CLOSEST = 3  # passages shown when there is no answer
 CLOSEST_LENGTH = 600  # characters of one shown quote; longer strips are left out in favour of others
 
 
-def answered(state: State, work: Work, answer: Answer) -> State:
-    outcome = _outcome(state, work, kind="answered", answer=answer)
+def answered(state: State, work: Work, answer: Answer, reason: str | None = None) -> State:
+    outcome = _outcome(state, work, kind="answered", answer=answer, reason=reason)
     return _ended(state, work, outcome, answer.text)
 
 

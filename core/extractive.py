@@ -18,6 +18,7 @@ from core.text.followup import REMEMBERED_QUESTIONS, needs_history, points_back
 from core.text.quoting import is_quotable
 from core.text.selection import Candidate, candidates
 from core.text.sentences import split_units
+from core.text.smalltalk import small_talk
 from core.text.terms import query_terms, term_weights, terms
 from core.text.vocabulary import STOP_WORDS
 
@@ -35,38 +36,6 @@ MEANING_SENTENCES = 40  # sentences compared by meaning for one question
 CORRECT, AMBIGUOUS = 0.55, 0.25  # share of the question's weight in a passage and its headings
 NEAR, RELATED = 0.6, 0.35  # cosine of a passage with the question that says the same
 
-_SMALL_TALK: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(
-            r"\W*(?:(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening))"
-            r"(?:[\s,]+(?:there|all|everyone|everybody|team|folks|again|bot|footnote))*\W*)+",
-            re.IGNORECASE,
-        ),
-        "Hello. Ask me something about your documents.",
-    ),
-    (
-        re.compile(
-            r"\W*(?:(?:many thanks|thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|ok(?:ay)?|got it)"
-            r"(?:[\s,]+(?:a lot|so much|very much|again|all|everyone|for (?:the|your) (?:help|answer)|that helps))*\W*)+",
-            re.IGNORECASE,
-        ),
-        "You are welcome.",
-    ),
-    (
-        re.compile(r"\W*(?:(?:who|what) are you|what can you do|help)\W*", re.IGNORECASE),
-        (
-            "I answer questions from your documents, with a footnote for every claim. When they are not enough, "
-            "I ask before I search the web."
-        ),
-    ),
-    (
-        re.compile(
-            r"\W*(?:(?:bye|goodbye|see you)(?:[\s,]+(?:all|everyone|later|soon|tomorrow))*\W*)+",
-            re.IGNORECASE,
-        ),
-        "Goodbye.",
-    ),
-)
 _POLITE = re.compile(
     r"^(?:(?:hi|hello|hey|ok|please|so|well|um+)\b[\s,]*)*(?:(?:can|could|would) (?:you|someone|anyone) (?:please )?"
     r"(?:tell|explain|show|help)(?: me| us)?(?: with| about)?\s*|do you know\s*|i(?:'d| would) like to know\s*|"
@@ -90,9 +59,8 @@ class ExtractiveReasoner:
         return None
 
     async def plan(self, ask: Ask) -> Plan:
-        for pattern, reply in _SMALL_TALK:
-            if pattern.fullmatch(ask.question):
-                return Plan(route="none", standalone=ask.question, reply=reply)
+        if reply := small_talk(ask.question):
+            return Plan(route="none", standalone=ask.question, reply=reply)
         standalone = standalone_question(ask)
         return Plan(
             route="documents",
@@ -118,6 +86,9 @@ class ExtractiveReasoner:
         distinct = {" ".join(strips[i].text.split()): strips[i].number for i in reversed(chosen)}
         quotes = tuple(strips[i].number for i in chosen if strips[i].number in distinct.values())
         return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes))
+
+    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
+        return await self.write(ask, strips)
 
     async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
         """A sentence is unsupported when too few of its words stand in any one strip."""

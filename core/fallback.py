@@ -53,6 +53,9 @@ class FallbackReasoner:
         self._has_quoted |= not draft.composed
         return draft
 
+    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
+        return await self._extractive.quote(ask, strips)
+
     async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
         if self._only_quotes:
             return await self._extractive.check_grounding(sentences, strips)

@@ -39,6 +39,7 @@ from core.reasoner import Ask, Draft, Grades, Grounded, Strip
 from core.state import Next, State, Work, history_before, proposal_by_id, with_proposal, with_reopened
 from core.strips import refine
 
+COMPOSED_IN_VAIN = "What the model wrote did not stand up to its check, so these are quotes."
 AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
 
 
@@ -200,7 +201,13 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     shares = [len(vote.unsupported) / max(len(claims), 1) for vote in judged]
     follows = after_checking(work, deps.policy, unsupported=shares, useful=useful, is_empty=is_empty)
     work = replace(work, next=follows)
-    return _answered(state, work, kept, strips) if follows == "answer" else _step("verify", work)
+    if follows == "answer":
+        return _answered(state, work, kept, strips)
+    may_quote_instead = deps.policy.weights is not None and may_quote(work, deps.policy)
+    if follows == "propose" and is_empty and draft.answers and may_quote_instead:
+        quotes = await deps.reasoner.quote(_ask(state, work), strips)
+        return _answered(state, work, quotes, strips, reason=COMPOSED_IN_VAIN)
+    return _step("verify", work)
 
 
 def after_verify(state: State) -> Literal["generate", "regrade", "propose", "give_up", "__end__"]:
@@ -381,9 +388,11 @@ def _outvoted(number: int, judged: list[Grounded]) -> bool:
     return bool(judged) and 2 * sum(number in vote.unsupported for vote in judged) >= len(judged)
 
 
-def _answered(state: State, work: Work, draft: Draft, strips: tuple[Strip, ...]) -> State:
+def _answered(
+    state: State, work: Work, draft: Draft, strips: tuple[Strip, ...], *, reason: str | None = None
+) -> State:
     work = replace(work, steps=(*work.steps, "verify"))
-    return endings.answered(state, work, to_answer(draft, strips))
+    return endings.answered(state, work, to_answer(draft, strips), reason)
 
 
 def _step(name: str, work: Work) -> State:

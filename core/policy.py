@@ -53,7 +53,7 @@ class Policy:
     votes: int = 3  #: verdicts cast side by side where the evidence is mixed
     weights: EvidenceWeights | None = field(default_factory=EvidenceWeights)  #: None: each verdict is a gate
     answer_at: float = 0.5  #: probability of a right answer from which to answer
-    quote_at: float = 0.6  #: the same where no model judges: what the library's own confidence must reach
+    quote_at: float = 0.66  #: the same where no model judges: what the library's own confidence must reach
     web_quote_at: float = 0.4  #: the same for what an allowed search brought
     draft_at: float = 0.25  #: from which a draft is worth checking, when a model will judge it
     closest_at: float = 0.12  #: from which a proposal shows the closest passages

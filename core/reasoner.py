@@ -114,6 +114,10 @@ class Reasoner(Protocol):
         """A draft; ``failing`` names sentences of an earlier draft that were not supported."""
         ...
 
+    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
+        """Verbatim quotes, for when what was composed could not stand."""
+        ...
+
     async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
         """Judged without the question: a judge that knows it forgives too much (46% to 9% recall)."""
         ...

@@ -43,6 +43,7 @@ class Settings:
     model_timeout: float = 60.0  #: seconds for one model call
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn
+    database_url: str = field(default="", repr=False)  #: of the turns; empty: a file in the data folder
     log_level: str = "WARNING"
     log_format: Literal["text", "json"] = "text"
 
@@ -159,6 +160,14 @@ def _url(raw: str) -> str:
     return raw.rstrip("/")
 
 
+def _database(raw: str) -> str:
+    if not raw.startswith(("sqlite:///", "postgresql://")):
+        raise ValueError(
+            "must begin with sqlite:/// or postgresql://"
+        )  # not repeated: it may hold a password
+    return raw
+
+
 def _folder(raw: str) -> Path:
     try:
         return Path(raw).expanduser()
@@ -174,6 +183,14 @@ def _model(raw: str) -> str:
     return named
 
 
+def _embedding(raw: str) -> str:
+    if raw.lower() in ("auto", "none", "minilm"):
+        return raw.lower()
+    if ":" not in raw and not _folder(raw).is_dir():
+        raise ValueError(f"must be auto, none, minilm, a folder that exists, or provider:model, not “{raw}”")
+    return raw
+
+
 def _level(raw: str) -> str:
     return _one_of("debug", "info", "warning", "error")(raw).upper()
 
@@ -181,6 +198,7 @@ def _level(raw: str) -> str:
 _PARSERS: Mapping[str, Callable[[str], object]] = {
     "data_dir": _folder,
     "google_gemini_base_url": _url,
+    "embedding_model": _embedding,
     "chat_model": _model,
     "grader_model": _model,
     "policy": _one_of(*PRESETS),
@@ -194,6 +212,7 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "model_timeout": _seconds,
     "search_timeout": _seconds,
     "turn_timeout": _seconds,
+    "database_url": _database,
     "log_level": _level,
     "log_format": _one_of("text", "json"),
 }

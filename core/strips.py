@@ -22,6 +22,7 @@ LIST_LENGTH = 1_000  # characters of a list that comes along for one of its item
 # A sentence that begins so leans on the one before it.
 _LEANS_BACK = re.compile(
     r"^[*_`\"'(]*(?:it|its|this|that|these|those|they|them|their|he|she|his|her|such|so|but|and|or|also|then|"
+    r"(?:all|both|each|either|neither|none|one|some|any|most) of (?:them|these|those|this|that|it)|both|neither|"
     r"however|therefore|otherwise|instead|in (?:this|that|these) cases?|for example|the (?:same|latter|former))\b",
     re.IGNORECASE,
 )

@@ -243,9 +243,8 @@ DRAFTS = st.builds(
 @thorough
 @given(DRAFTS)
 def test_any_composed_draft_becomes_a_whole_answer(text):
-    assume(
-        not re.search(r"\|\s*\|(?!-)", text) and "-|-" not in text.replace("|---|---|", "")
-    )  # cells too many are not shown
+    assume("|" not in text)  # tables have examples above: a cell too many is not shown at all
+    assume("~~~~" not in text)  # a title in reStructuredText opens code in Markdown
     strips = (
         loose_strip("The cache keeps 3 entries. Mr. Smith did so."),
         loose_strip("v0.1 of file.py is old. x = 1.", number=2),

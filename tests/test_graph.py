@@ -298,7 +298,10 @@ async def test_an_unsupported_claim_is_written_once_more_and_then_dropped(tmp_pa
     assert "300 metres" in outcome.answer.text
 
 
-async def test_a_draft_of_nothing_but_unsupported_claims_is_never_shown(tmp_path):
+@pytest.mark.parametrize(("confidence", "kind"), [(0.9, "answered"), (0.3, "approval_needed")])
+async def test_a_draft_of_nothing_but_unsupported_claims_gives_way_to_quotes_or_a_proposal(
+    tmp_path, confidence, kind
+):
     web = ScriptedWeb(hits=WEB)
     reasoner = ScriptedReasoner(
         writes=lambda _ask, _strips: Draft(text="It is pink. [1]", composed=True),
@@ -306,12 +309,13 @@ async def test_a_draft_of_nothing_but_unsupported_claims_is_never_shown(tmp_path
     )
 
     async with assistant_over(
-        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9), web=web
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=confidence), web=web
     ) as assistant:
+        reasoner.sufficient = confidence > 0.5
         outcome = await assistant.run(question())
 
-    assert outcome.kind == "approval_needed"
-    assert reasoner.calls.count("write") == 2
+    assert outcome.kind == kind
+    assert outcome.answer is None or ("pink" not in outcome.answer.text and not outcome.answer.composed)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +336,10 @@ async def test_local_checks_hold_when_every_judge_says_yes(tmp_path, draft):
     ) as assistant:
         outcome = await assistant.run(question())
 
-    assert outcome.kind == "no_answer"
+    assert outcome.kind == "answered"
+    assert not outcome.answer.composed
+    assert draft.removesuffix(" [1]") not in outcome.answer.text
+    assert outcome.reason == "What the model wrote did not stand up to its check, so these are quotes."
 
 
 async def test_a_follow_up_remembers_and_the_thread_on_disk_does_not_grow_with_its_square(tmp_path):

@@ -48,9 +48,11 @@ class TypedLines:
             history=FileHistory(history),
             completer=_completer(sources),
             complete_while_typing=True,
-            key_bindings=_bindings(),
+            key_bindings=_bindings(leaves=True),
         )
-        self._answers: PromptSession[str] = PromptSession(history=InMemoryHistory(), key_bindings=_bindings())
+        self._answers: PromptSession[str] = PromptSession(
+            history=InMemoryHistory(), key_bindings=_bindings(leaves=False)
+        )
 
     async def question(self) -> str | None:
         return await self._read(self._questions, "› ", "")
@@ -70,7 +72,8 @@ class TypedLines:
             return None
 
 
-def _bindings() -> Any:
+def _bindings(*, leaves: bool) -> Any:
+    """Keys of a prompt; Ctrl-C ``leaves`` the conversation, or only what was asked back."""
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     bindings = KeyBindings()
@@ -78,7 +81,9 @@ def _bindings() -> Any:
     @bindings.add("c-c")
     def _(event: KeyPressEvent) -> None:
         """Drop what was typed; leave when nothing was."""
-        if event.current_buffer.text:
+        if not leaves:
+            event.app.exit(result="")  # nothing is answered, and nothing typed next is taken for it
+        elif event.current_buffer.text:
             event.current_buffer.reset()
         else:
             event.app.exit(exception=KeyboardInterrupt, style="class:aborting")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,6 +104,8 @@ class _Survey:
         address = str(file)
         if address in self.files or not self.kept.wants(address):
             return
+        if file.is_symlink() and not _leads_into(file, self.kept.root_of(address)):
+            return  # a link out of the folder would quote what nobody meant to share
         try:
             status = file.stat()
             address.encode()
@@ -130,9 +133,13 @@ class _Survey:
         self.failed[address] = Failure(source=_printable(source), reason=f"could not be read: {reason}")
 
 
+def _leads_into(link: Path, root: str) -> bool:
+    return Path(os.path.realpath(link)).is_relative_to(os.path.realpath(root))
+
+
 def source_of(address: str, root: str) -> str:
-    """How people name a file: its path from the name of the folder that was indexed."""
-    return Path(address).relative_to(Path(root).parent).as_posix()
+    """How people name a file: its path from the name of the folder that was indexed, on one printable line."""
+    return _printable(Path(address).relative_to(Path(root).parent).as_posix())
 
 
 def reason_of(fault: OSError) -> str:
@@ -141,5 +148,6 @@ def reason_of(fault: OSError) -> str:
 
 
 def _printable(name: str) -> str:
-    """A name whose bytes are not UTF-8, with "?" for them."""
-    return name.encode(errors="replace").decode()
+    """A name on one line, with "?" for bytes that are not UTF-8 and for what no reader could see."""
+    known = name.encode(errors="replace").decode()
+    return "".join("?" if unicodedata.category(sign) in ("Cc", "Cf", "Zl", "Zp") else sign for sign in known)

@@ -6,13 +6,14 @@ published for the sets we measure with (SQuAD 2, MTRAG).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from core.conversation import Exchange
+from core.library.bm25 import bm25
 from core.library.catalogue import Catalogue
 from core.library.characters import whole
 from core.library.confidence import Finding, confidence_of
@@ -62,14 +63,15 @@ class Retriever:
         merged = merged_with(query.text, query.history) if leans else query.text
         words = list(dict.fromkeys((*own, *query_terms(merged))))[:TERM_LIMIT]
         frequencies = self.catalogue.lexical.document_frequencies(words, query.scope)
+        rarity = term_weights(words, frequencies, searched)
         # An earlier answer's words help to find the passage; they do not say what is asked of it now.
         asked = {*own, *(query_terms(asked_before(query.history)) if leans else ())}
         weights = {
             word: weight * (1 if word in own else HISTORY_WEIGHT)
-            for word, weight in term_weights(words, frequencies, searched).items()
+            for word, weight in rarity.items()
             if word in asked
         }
-        found = self._candidates(query, words, merged)
+        found = self._candidates(query, rarity, merged)
         passages = found.best(query.limit)
         finding = Finding(
             question=query.text,
@@ -83,10 +85,10 @@ class Retriever:
             passages=passages, weights=weights, confidence=confidence_of(finding), searched=searched
         )
 
-    def _candidates(self, query: Query, words: Sequence[str], merged: str) -> Candidates:
+    def _candidates(self, query: Query, rarity: Mapping[str, float], merged: str) -> Candidates:
         """The best by words and the nearest by meaning, each with both scores."""
-        lexical = dict(self.catalogue.lexical.search(words, query.scope, limit=CANDIDATES))
-        passages = self.catalogue.passages(lexical, query.scope)
+        listed = self.catalogue.lexical.search(list(rarity), query.scope, limit=CANDIDATES)
+        passages = self.catalogue.passages((number for number, _ in listed), query.scope)
         dense: dict[str, float] = {}
         if self.embedder is not None and self.vectors is not None:
             vector = _vector_of(self.embedder, query.text, merged)
@@ -97,7 +99,7 @@ class Retriever:
         # What was removed since it was listed, or has left a vector behind, is no passage any more.
         return Candidates(
             passages=passages,
-            lexical={number: score for number, score in lexical.items() if number in passages},
+            lexical=bm25(passages, rarity),
             dense={number: cosine for number, cosine in dense.items() if number in passages},
         )
 

@@ -119,9 +119,13 @@ def _spelled_out(text: str) -> Iterator[_Figure]:
 
 def missing_names(claim: str, source: str) -> list[str]:
     """Proper names of the claim of which the source does not hold every part, in order."""
-    held, flat = frozenset(terms(source)), _flat(unicodedata.normalize("NFC", source))
+    held, flat = frozenset(terms(source)), _flat(_undecorated(source))
     names = dict.fromkeys(_names(claim))
     return [name for name in names if not _parts(name) <= held and not _stands_in(_flat(name), flat)]
+
+
+def _undecorated(text: str) -> str:
+    return _DECORATION.sub(" ", unicodedata.normalize("NFC", text))
 
 
 def _parts(name: str) -> frozenset[str]:
@@ -132,7 +136,7 @@ def _parts(name: str) -> frozenset[str]:
 
 def _names(text: str) -> Iterator[str]:
     """Words with a capital letter; where every word begins with one, those that can only be names."""
-    prose = _DECORATION.sub(" ", without_code(unicodedata.normalize("NFC", text), fill="`"))
+    prose = _undecorated(without_code(text, fill="`"))
     first = True
     for match in _NAME.finditer(prose):
         word = match.group()

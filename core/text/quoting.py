@@ -67,20 +67,47 @@ def as_quoted(text: str, start: int, end: int, footnote: str) -> str:
 def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
     """Each unit with what separates it from the one before."""
     leads = [_Lead.of(text, unit.start) for unit in units]
-    in_list = bool(leads and leads[0].is_all and leads[0].marker) and any(lead.marker for lead in leads[1:])
-    margin = leads[0].indent + (0 if in_list else len(leads[0].marker)) if leads else 0
+    layout = _Layout.of(leads)
     for number, (unit, lead) in enumerate(zip(units, leads, strict=True)):
+        was_list = layout.is_list
+        marker, indent = layout.place(lead, is_first=number == 0)
         gap = _gap(text[units[number - 1].end : unit.start], units[number - 1], unit) if number else ""
-        marker = lead.marker if lead.is_all and (number or in_list) else ""
-        if marker and not in_list:
-            in_list, margin, gap = True, lead.indent, "\n\n"
-        elif number and not marker and lead.is_all and lead.indent <= margin:
-            in_list = False
-        indent = max(0, lead.indent - margin) if in_list and lead.is_all else 0
-        words = _words(text[unit.start : unit.end], unit, lead)
-        first, *further = words.split("\n")
-        further = [f"{' ' * (indent + len(marker))}{line}" if line else line for line in further]
-        yield gap + " " * indent + _BULLET.sub("-", marker) + "\n".join((first, *further))
+        gap = "\n\n" if number and marker and not was_list else gap
+        first, *further = _words(text[unit.start : unit.end], unit, lead).split("\n")
+        hanging = " " * (indent + len(marker))
+        lines = (first, *(f"{hanging}{line}" if line else line for line in further))
+        yield gap + " " * indent + _BULLET.sub("-", marker) + "\n".join(lines)
+
+
+@dataclass(slots=True)
+class _Layout:
+    """How far in a unit is shown, and whether with its list marker."""
+
+    is_list: bool  #: what comes belongs to a list that is shown as one
+    margin: int  #: columns in the source that are none in the answer
+    inner: int = 0  #: columns in the answer to what belongs to an outermost item
+
+    @classmethod
+    def of(cls, leads: Sequence[_Lead]) -> _Layout:
+        """A lone item is shown as a sentence; the first of several keeps its marker."""
+        first = leads[0] if leads else _Lead(0, "", is_all=True, is_quotation=False)
+        is_list = bool(first.marker) and first.is_all and any(lead.marker for lead in leads[1:])
+        return cls(is_list, first.indent + (0 if is_list else len(first.marker)))
+
+    def place(self, lead: _Lead, *, is_first: bool) -> tuple[str, int]:
+        """(marker, indent) of the next unit."""
+        if not lead.is_all or (is_first and not self.is_list):
+            return "", 0
+        if lead.marker and not self.is_list:
+            self.is_list, self.margin = True, lead.indent
+        elif not lead.marker and lead.indent <= self.margin:
+            self.is_list = False
+        indent = max(0, lead.indent - self.margin) if self.is_list else 0
+        if indent >= CODE_INDENT:
+            indent = max(indent, self.inner)  # further out it would be code
+        elif lead.marker and not indent:
+            self.inner = len(lead.marker)
+        return lead.marker, indent
 
 
 def _gap(between: str, before: Unit, unit: Unit) -> str:

@@ -12,10 +12,13 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from math import log
+from threading import Lock
 from typing import Any
 
 from core.text.vocabulary import STOP_WORDS
 
+BACKGROUND = 200  # passages of text in general that every library is thought to hold besides its own
+BACKGROUND_HELD = 2  # of them that hold any one term
 TERMS_VERSION = "2"  # part of the index's identity: change it when any term comes out differently
 
 LONGEST_WORD = (
@@ -56,8 +59,16 @@ def query_terms(text: str) -> list[str]:
 
 
 def term_weights(words: Sequence[str], frequencies: Mapping[str, int], total: int) -> dict[str, float]:
-    """Inverse document frequency of each term (BM25's, never negative)."""
-    return {word: log(1 + (total - (n := frequencies.get(word, 0)) + 0.5) / (n + 0.5)) for word in words}
+    """Inverse document frequency of each term (BM25's, never negative), as if among BACKGROUND passages more.
+
+    In a library of three passages every term is either in most of them or in none; the background
+    keeps both from counting for nothing, or for everything.
+    """
+    among = total + BACKGROUND
+    return {
+        word: log(1 + (among - (n := frequencies.get(word, 0) + BACKGROUND_HELD) + 0.5) / (n + 0.5))
+        for word in words
+    }
 
 
 class _Folding(dict[int, str]):
@@ -114,6 +125,9 @@ def _pairs(run: str) -> Iterator[tuple[str, str]]:
         yield pair, pair
 
 
+_STEMMING = Lock()  # the stemmer keeps the word it works on in itself, and questions run side by side
+
+
 @cache
 def _stemmer() -> Any:
     import snowballstemmer
@@ -127,4 +141,5 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=200_000)
 def _known_stem(word: str) -> str:
-    return str(_stemmer().stemWord(word))
+    with _STEMMING:
+        return str(_stemmer().stemWord(word))

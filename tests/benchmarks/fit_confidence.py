@@ -4,7 +4,7 @@
 
 MODEL is a folder with model.onnx, or "none" for lexical search alone. Trained on questions
 whose article is, or is not, in a library of SQuAD 2 articles (the whole library, and a few
-articles of it), and on two sets of questions over the FastAPI documentation. The held-out set
+articles of it, one to eight paragraphs of it), and on two sets of questions over the FastAPI documentation. The held-out set
 (tests/evaluation/fastapi_heldout.jsonl) takes no part in the fit. A question counts as
 answerable when a passage that answers it is among the three best: that is what an answer
 would be quoted from. ``--write`` puts the coefficients into core/library/coefficients.py.
@@ -78,18 +78,30 @@ def squad(data: Path, folder: Path, model) -> dict[str, list[Row]]:
     inside = [q for q in asked if texts[q["paragraph"]]["title"] in kept][:TAKEN]
     outside = [q for q in asked if texts[q["paragraph"]]["title"] not in kept][:TAKEN]
 
-    def few(title: str | None) -> Scope:
-        chosen = {*random.sample(kept, 2), *([title] if title else [])}
+    def few(gold: dict, *, is_in: bool) -> Scope:
+        chosen = {*random.sample(kept, 2), *([gold["title"]] if is_in else [])}
         return Scope(
             collections=EVERYTHING.collections, addresses=tuple(f"/squad/{quote(t)}" for t in sorted(chosen))
         )
+
+    addresses = {e.address: e.title for e in library.entries()}
+    place = {
+        p.text: p.source for p in library.catalogue.passages(map(str, range(1, 10_000)), EVERYTHING).values()
+    }
+
+    def tiny(gold: dict, *, is_in: bool) -> Scope:
+        """One to eight paragraphs, the gold one among them when it is there; half of them from its article."""
+        near = [a for a, title in addresses.items() if title == gold["title"]] if is_in else []
+        others = random.sample(sorted(addresses), random.randrange(0, 5)) + near[: random.randrange(0, 4)]
+        chosen = {*others, *([place[gold["text"]]] if is_in else random.sample(sorted(addresses), 1))}
+        return Scope(collections=EVERYTHING.collections, addresses=tuple(sorted(chosen)))
 
     def rows(make_scope) -> list[Row]:
         result = []
         for q in (*inside, *outside):
             gold = texts[q["paragraph"]]
             is_in = gold["title"] in kept
-            scope = make_scope(gold["title"] if is_in else None)
+            scope = make_scope(gold, is_in=is_in)
             result.append(
                 row(
                     library,
@@ -101,7 +113,11 @@ def squad(data: Path, folder: Path, model) -> dict[str, list[Row]]:
             )
         return result
 
-    return {"squad2 whole": rows(lambda _title: EVERYTHING), "squad2 few": rows(few)}
+    return {
+        "squad2 whole": rows(lambda _gold, is_in: EVERYTHING),
+        "squad2 few": rows(few),
+        "squad2 tiny": rows(tiny),
+    }
 
 
 def fastapi(data: Path, folder: Path, model) -> dict[str, list[Row]]:
@@ -124,14 +140,16 @@ def fastapi(data: Path, folder: Path, model) -> dict[str, list[Row]]:
 
 
 def fit(sets: dict[str, list[Row]], names: list[str]) -> tuple[float, dict[str, float]]:
-    """Logistic regression by Newton's method; every set has the same weight."""
+    """Logistic regression by Newton's method; the sets of one source share a weight."""
     x, y, weight = [], [], []
-    for rows in sets.values():
+    for name, rows in sets.items():
+        source = name.split("_")[0].split(" ")[0]
+        sharing = sum(other.startswith(source) for other in sets)
         for features, is_found, _ in rows:
             x.append([features[n] for n in names])
             y.append(float(is_found))
-            weight.append(1 / len(rows))
-    design, target, w = np.array(x), np.array(y), np.array(weight) * len(x) / len(sets)
+            weight.append(1 / len(rows) / sharing)
+    design, target, w = np.array(x), np.array(y), np.array(weight) * len(x) / sum(weight)
     mean, spread = design.mean(0), design.std(0) + 1e-9
     z = np.hstack([np.ones((len(x), 1)), (design - mean) / spread])
     beta = np.zeros(z.shape[1])

@@ -89,6 +89,12 @@ class ScriptedReasoner:
             return self.writes(ask, strips)
         return Draft(text=" ".join(f"{s.text.rstrip()} [{s.number}]" for s in strips), composed=True)
 
+    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
+        self.calls.append("quote")
+        return Draft(
+            text="", composed=False, quotes=tuple(s.number for s in strips[:1]), answers=bool(strips)
+        )
+
     async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
         self.calls.append("grounding")
         return Grounded(unsupported=tuple(self.unsupported(sentences)))

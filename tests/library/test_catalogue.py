@@ -8,7 +8,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import IndexMismatch, SettingsError
@@ -239,6 +239,13 @@ def test_words_are_searched_for_and_not_obeyed(catalogue):
     assert search(catalogue, "🦊") == search(catalogue, '"') == search(catalogue, "") == []
 
 
+def test_a_term_cannot_end_its_own_quotes(catalogue):
+    animals(catalogue)
+
+    assert len(catalogue.lexical.search(["meow"], scope(), limit=9)) == 1
+    assert catalogue.lexical.search(['meow" OR "purr'], scope(), limit=9) == []
+
+
 def test_the_terms_of_places_are_no_words(catalogue):
     animals(catalogue)
 
@@ -247,6 +254,7 @@ def test_the_terms_of_places_are_no_words(catalogue):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=80))
+@example("ᦵᦰ, vowels that stand where other scripts have marks")
 def test_every_term_of_a_passage_finds_it(catalogue, text):
     catalogue.put(document("/docs/a.md", text))
 

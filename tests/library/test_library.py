@@ -2,6 +2,7 @@ import logging
 import os
 import sqlite3
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -467,6 +468,16 @@ def test_a_rebuild_reads_every_file_even_where_nothing_changed(library, docs):
     assert (report.added, [failure.source for failure in report.failed]) == (1, ["docs/b.md"])
 
 
+def test_a_rebuild_makes_the_vectors_of_pages_anew_too(seeing, docs):
+    seeing.ingest([write(docs / "a.md", "cats purr")])
+    seeing.ingest_page("https://example.org/", page("dogs bark"))
+    seeing.embed_pending()
+
+    seeing.rebuild()
+
+    assert seeing.embed_pending() == seeing.vectors.count("default") == 2
+
+
 def test_a_rebuild_that_was_broken_off_can_be_made_again(seeing, docs):
     seeing.ingest([many(docs, 5)])
     seeing.embed_pending()
@@ -629,8 +640,12 @@ def test_two_threads_open_the_vectors_once(tmp_path, docs, embedder):
     make = library.open_vectors
     barrier = threading.Barrier(8)
 
+    meeting = threading.Barrier(2)
+
     def open_vectors():
         opened.append(1)
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait(timeout=0.2)  # a second thread that comes in would be met here
         return make()
 
     library.open_vectors = open_vectors

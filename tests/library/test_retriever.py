@@ -128,15 +128,15 @@ def test_a_passage_that_is_near_in_meaning_but_outside_is_not_found(seeing):
 
 
 def test_a_scope_too_wide_to_compare_one_by_one_is_kept_to_all_the_same(seeing):
-    """More passages than are compared exactly, and the best ones are in the folder beside."""
-    put(seeing, "/docs/a.md", *["the moon at night"] * (EXACT_LIMIT + 50), "cats purr")
-    put(seeing, "/other/b.md", *["cats purr"] * 100)
+    """More passages than are compared exactly; nearer ones, with no word in common, lie outside."""
+    put(seeing, "/docs/a.md", *["dogs bark"] * (EXACT_LIMIT + 50), "at")
+    put(seeing, "/other/b.md", *["at at at moon"] * 100)
     seeing.embed_pending()
 
-    hits = ask(seeing, "cats purr", scope("/docs"), limit=20).passages
+    hits = ask(seeing, "moon at at at", scope("/docs"), limit=20).passages
 
     assert {hit.passage.source for hit in hits} == {"/docs/a.md"}
-    assert hits[0].passage.text == "cats purr"
+    assert hits[0].passage.text == "at"
     assert all(hit.dense is not None for hit in hits)
 
 

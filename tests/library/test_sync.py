@@ -52,12 +52,14 @@ def test_links_that_go_in_a_circle_end(docs):
     assert names(docs) == ["a.md"]
 
 
-def test_a_linked_file_is_read_and_a_linked_folder_is_not_entered(docs, tmp_path):
-    write(tmp_path / "elsewhere" / "a.md", "Text.")
-    (docs / "linked.md").symlink_to(tmp_path / "elsewhere" / "a.md")
+def test_a_link_within_the_folder_is_read_and_one_that_leads_out_of_it_is_not(docs, tmp_path):
+    write(tmp_path / "elsewhere" / "secret.md", "Text.")
+    write(docs / "a.md", "Text.")
+    (docs / "out.md").symlink_to(tmp_path / "elsewhere" / "secret.md")
     (docs / "folder").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (docs / "within.md").symlink_to(docs / "a.md")
 
-    assert names(docs) == ["linked.md"]
+    assert names(docs) == ["a.md", "within.md"]
 
 
 def test_a_folder_that_is_named_by_a_link_is_the_folder_itself(docs, tmp_path):

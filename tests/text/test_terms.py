@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import snowballstemmer
 from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,8 +119,29 @@ def test_the_rarer_a_term_the_more_it_weighs():
     assert 0 < weights["all"] < weights["half"] < weights["one"] < weights["none"]
 
 
+@thorough
 @given(st.integers(0, 1000), st.integers(0, 1000))
 def test_a_weight_is_never_negative(frequency, more):
     weights = term_weights(["term"], {"term": frequency}, frequency + more)
 
     assert weights["term"] > 0
+
+
+def test_texts_cut_side_by_side_come_out_as_alone():
+    """The stemmer keeps the word it works on; eight questions at once must not read each other's."""
+    endings = ("ing", "ational", "fulness", "iveness", "ly", "edness", "ization")
+    letters = str.maketrans("0123456789", "bcdfglmnrt")
+    texts = [
+        " ".join(f"{number:05}".translate(letters) + ending for ending in endings) for number in range(4_000)
+    ]
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(terms, texts))
+    finally:
+        sys.setswitchinterval(switch)
+    stemmer = snowballstemmer.stemmer("english")
+
+    assert together == [[stemmer.stemWord(word) for word in text.split()] for text in texts]

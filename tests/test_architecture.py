@@ -1,0 +1,141 @@
+"""The shape of the code: who knows whom, and what is loaded when."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: Libraries that take their time; a command that needs none of them starts without them.
+HEAVY = (
+    "langgraph",
+    "langchain",
+    "langchain_core",
+    "langchain_google_genai",
+    "google.genai",
+    "chromadb",
+    "onnxruntime",
+    "tokenizers",
+    "numpy",
+    "pydantic",
+    "httpx",
+    "aiohttp",
+    "ddgs",
+    "trafilatura",
+    "pypdf",
+    "docx",
+    "markdown_it",
+    "snowballstemmer",
+    "rich",
+    "prompt_toolkit",
+    "dbos",
+    "sqlalchemy",
+    "slack_bolt",
+    "slack_sdk",
+    "discord",
+)
+
+
+def modules(package: str) -> dict[str, Path]:
+    """Every module of a package by its dotted name."""
+    found = {}
+    for file in sorted((ROOT / package).rglob("*.py")):
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+CORE, BOTS = modules("core"), modules("bots")
+
+
+@cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def imported_by(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names of the modules, and of what is taken from them, that these statements import."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def run_on_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is loaded: everything but the inside of functions and what types alone need."""
+    for node in ast.iter_child_nodes(tree):
+        is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not is_for_types and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield node
+            yield from run_on_import(node)
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_core_knows_no_bot(name):
+    imported = imported_by(ast.walk(tree_of(CORE[name])))
+
+    assert not {module for module in imported if module.split(".")[0] == "bots"}
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_core_names_no_platform(name):
+    assert not re.search("slack|discord", CORE[name].read_text(encoding="utf-8"), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("name", CORE | BOTS)
+def test_a_module_says_what_it_is(name):
+    tree = tree_of((CORE | BOTS)[name])
+
+    assert not tree.body or ast.get_docstring(tree)
+
+
+def test_no_module_needs_itself():
+    known = CORE | BOTS
+    needs = {
+        name: imported_by(run_on_import(tree_of(file))) & known.keys() - {name}
+        for name, file in known.items()
+    }
+
+    left = dict(needs)
+    while free := [name for name, modules in left.items() if not modules & left.keys()]:
+        for name in free:
+            del left[name]
+
+    assert left == {}, "these import each other in a circle, or need ones that do"
+
+
+def loaded_by(*imports: str) -> set[str]:
+    """Modules that are there after these imports, in a process of their own."""
+    code = "; ".join((*(f"import {name}" for name in imports), "import sys", "print(*sys.modules)"))
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["core.settings", "core.conversation", "core.reasoner", "core.decisions", "core.state", "bots.cli"],
+)
+def test_what_every_command_loads_brings_no_heavy_library(module):
+    loaded = loaded_by(module)
+
+    assert module in loaded
+    assert not loaded & set(HEAVY)
+
+
+def test_the_values_of_a_conversation_need_the_standard_library_alone():
+    foreign = {name.split(".")[0] for name in loaded_by("core.conversation")} - {"core", "__main__"}
+
+    assert foreign <= sys.stdlib_module_names | {
+        name for name in foreign if name.startswith(("_", "sitecustomize"))
+    }

@@ -1,0 +1,304 @@
+"""What follows from the verdicts at hand, and who may decide about a web search."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from fakes.passages import thorough
+from fakes.scripted import decision, hit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import decisions
+from core.consent import already_decided, may_decide, refusal
+from core.conversation import QUERY_LIMIT, Proposal
+from core.policy import PRESETS, EvidenceWeights, Policy, WebQuery, WebWhen, WhenUseless
+from core.reasoner import Draft, Grade, Plan, Relevance, Route
+from core.state import Next, Work
+
+WORDS = st.sampled_from(["", " ", "alpha", "Alpha?", "beta gamma", "delta", "what is it"])
+PLANS = st.builds(
+    Plan,
+    route=st.sampled_from(get_args(Route)),
+    standalone=WORDS,
+    queries=st.lists(WORDS, max_size=3).map(tuple),
+    web_query=WORDS,
+    reply=WORDS,
+)
+PASSAGES = st.lists(st.sampled_from("abcd"), unique=True, max_size=4).map(
+    lambda names: tuple(hit(f"Text {name}.", id=name) for name in names)
+)
+GRADES = st.dictionaries(
+    st.sampled_from("abcd"), st.builds(Grade, relevance=st.sampled_from(get_args(Relevance)))
+)
+PROPOSALS = st.builds(
+    Proposal,
+    id=st.just("p1"),
+    turn_id=st.just("q1"),
+    question=st.just("alpha"),
+    asker=st.just("ada"),
+    query=WORDS,
+    reason=st.just(""),
+    tried=st.lists(WORDS, max_size=2).map(tuple),
+    wordings=st.lists(WORDS, max_size=3).map(tuple),
+    attempt=st.integers(1, 5),
+)
+WORKS = st.builds(
+    Work,
+    question=WORDS,
+    plan=st.none() | PLANS,
+    passages=PASSAGES,
+    confidence=st.floats(0, 1),
+    grades=GRADES,
+    sufficient=st.lists(st.booleans(), max_size=3).map(tuple),
+    missing=WORDS,
+    rewrites=st.integers(0, 5),
+    drafts=st.integers(0, 5),
+    failing=st.lists(WORDS, max_size=3).map(tuple),
+    proposal=st.none() | PROPOSALS,
+    tried=st.lists(WORDS, max_size=3).map(tuple),
+)
+POLICIES = st.sampled_from(list(PRESETS.values())) | st.builds(
+    Policy,
+    name=st.just("any"),
+    routes=st.booleans(),
+    veto_at=st.floats(0, 1.1),
+    web_when=st.sampled_from(get_args(WebWhen)),
+    rewrites=st.integers(0, 3),
+    hops=st.integers(0, 3),
+    web_attempts=st.integers(0, 4),
+    web_query=st.sampled_from(get_args(WebQuery)),
+    when_useless=st.sampled_from(get_args(WhenUseless)),
+    redrafts=st.integers(0, 2),
+    weights=st.none() | st.just(EvidenceWeights()),
+)
+
+
+@thorough
+@given(WORKS, POLICIES)
+def test_something_always_follows_from_looking(work, policy):
+    follows = decisions.after_looking(work, policy)
+
+    assert follows in set(get_args(Next)) - {"answer"}
+    if follows == "generate":
+        assert work.passages
+    if follows == "regrade":
+        assert decisions.further_queries(work)
+
+
+@thorough
+@given(
+    WORKS, POLICIES, st.lists(st.floats(0, 1), max_size=3), st.lists(st.booleans(), max_size=3), st.booleans()
+)
+def test_something_always_follows_from_checking(work, policy, unsupported, useful, is_empty):
+    follows = decisions.after_checking(
+        work, policy, unsupported=unsupported, useful=useful, is_empty=is_empty
+    )
+
+    assert follows in get_args(Next)
+    if follows == "answer":
+        assert not is_empty
+    if follows == "generate":
+        assert work.failing
+        assert work.drafts <= policy.redrafts
+
+
+@thorough
+@given(WORKS, POLICIES)
+def test_documents_are_asked_again_only_in_other_words_and_within_bounds(work, policy):
+    if decisions.can_rewrite(work, policy):
+        assert work.rewrites < max(policy.rewrites, policy.hops)
+        assert work.proposal is None
+        assert decisions.further_queries(work)
+
+
+@thorough
+@given(WORKS)
+def test_further_queries_were_not_looked_for_and_say_something(work):
+    queries = decisions.further_queries(work)
+
+    folded = [" ".join(query.casefold().split()).rstrip(" ?.!") for query in queries]
+    assert all(folded)
+    assert len(set(folded)) == len(folded)
+    assert not {*folded} & {query.casefold().rstrip(" ?.!") for query in (work.question, *work.tried)}
+
+
+@thorough
+@given(WORKS, POLICIES)
+def test_every_query_for_the_web_is_one_distinct_line(work, policy):
+    hidden = replace(work, question=f"{work.question}\n\x00\u202e{'long ' * 200}")
+
+    for each in (work, hidden):
+        wordings = decisions.web_wordings(each, policy)
+        assert len({wording.casefold() for wording in wordings}) == len(wordings)
+        assert all(0 < len(wording) <= QUERY_LIMIT for wording in wordings)
+        assert not any(re.search(r"[\x00-\x1f\u202e]", wording) for wording in wordings)
+
+
+@thorough
+@given(WORKS, POLICIES)
+def test_web_searches_about_one_question_come_to_an_end(work, policy):
+    if work.proposal and work.proposal.attempt >= policy.web_attempts:
+        assert decisions.web_wordings(work, policy) == ()
+
+
+@thorough
+@given(WORKS, POLICIES, st.data())
+def test_a_turn_ends_whatever_is_found_and_judged(work, policy, data):
+    """The graph's loops, with any verdict at each step."""
+    work = replace(work, rewrites=0, drafts=0, proposal=None, tried=(work.question,))
+    follows, steps = decisions.after_looking(work, policy), 0
+
+    while follows in ("regrade", "generate"):
+        steps += 1
+        missing, failing = data.draw(WORDS), tuple(data.draw(st.lists(WORDS, max_size=2)))
+        grades, votes = data.draw(GRADES), tuple(data.draw(st.lists(st.booleans(), max_size=2)))
+        if follows == "regrade":
+            work = replace(
+                work,
+                rewrites=work.rewrites + 1,
+                tried=(*work.tried, *decisions.further_queries(work)),
+                missing=missing,
+                grades=grades,
+                sufficient=votes,
+                draft=None,
+            )
+            follows = decisions.after_looking(work, policy)
+        else:
+            work = replace(
+                work, drafts=work.drafts + 1, draft=Draft(text="x", composed=True), failing=failing
+            )
+            follows = decisions.after_checking(
+                work, policy, unsupported=(), useful=votes, is_empty=data.draw(st.booleans())
+            )
+
+    assert follows in ("answer", "propose", "give_up")
+    assert steps <= 2 * (max(policy.rewrites, policy.hops) + policy.redrafts + 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "tried", "missing", "planned", "queries"),
+    [
+        ("alpha", ("alpha",), "", ("beta",), ("beta",)),
+        ("alpha", ("alpha",), "gamma", ("beta",), ("gamma", "beta")),
+        ("alpha", ("alpha", "beta"), "Beta?", ("beta.",), ()),
+        ("alpha", ("alpha",), "Alpha?", ("ALPHA", "beta", "Beta"), ("beta",)),
+    ],
+)
+def test_what_is_looked_for_next(asked, tried, missing, planned, queries):
+    plan = Plan(route="documents", standalone=asked, queries=planned)
+    work = Work(question=asked, tried=tried, missing=missing, plan=plan)
+
+    assert decisions.further_queries(work) == queries
+
+
+def test_queries_for_the_web_are_those_the_policy_wants():
+    plan = Plan(route="documents", standalone="how tall is the tower in Paris?", web_query="tower height")
+    work = Work(question="And how tall is it?", plan=plan, missing="height of the tower")
+
+    assert decisions.web_wordings(work, Policy(name="x", web_query="original")) == ("And how tall is it?",)
+    assert decisions.web_wordings(work, Policy(name="x", web_query="rewritten")) == (
+        "tower height",
+        "height of the tower",
+        "how tall is the tower in Paris?",
+        "tall tower Paris",
+    )
+    assert decisions.web_wordings(work, Policy(name="x", web_query="original_first"))[:2] == (
+        "And how tall is it?",
+        "tower height",
+    )
+
+
+def test_one_poor_verdict_does_not_outweigh_the_rest():
+    policy, passages = PRESETS["footnote"], (hit("Text.", id="a"),)
+    good = {"a": Grade(relevance="correct")}
+    sure = Work(question="q", passages=passages, grades=good, sufficient=(True,), confidence=0.5)
+
+    assert decisions.after_looking(replace(sure, sufficient=(True, False)), policy) == "generate"
+    assert (
+        decisions.after_checking(sure, policy, unsupported=(0.2,), useful=(False,), is_empty=False)
+        == "answer"
+    )
+    assert (
+        decisions.after_checking(sure, policy, unsupported=(1.0,), useful=(False,), is_empty=False)
+        == "propose"
+    )
+
+
+@pytest.mark.parametrize(
+    ("route", "confidence", "has_web", "goes"),
+    [
+        ("documents", 0.1, True, "documents"),
+        ("multi_hop", 0.1, True, "documents"),
+        ("web", 0.1, True, "web"),
+        ("web", 0.1, False, "documents"),
+        ("web", 0.9, True, "documents"),
+        ("clarify", 0.1, True, "clarify"),
+        ("clarify", 0.9, True, "documents"),
+        ("none", 0.1, True, "none"),
+        ("none", 0.9, True, "documents"),
+    ],
+)
+def test_documents_that_look_right_overrule_the_route(route, confidence, has_web, goes):
+    plan = Plan(route=route, standalone="q", reply="Which one?")
+    work = Work(question="q", plan=plan, confidence=confidence)
+
+    assert decisions.route_of(work, PRESETS["footnote"], has_web=has_web) == goes
+
+
+def test_thanks_are_answered_though_a_document_speaks_of_thanks():
+    work = Work(
+        question="Thanks!", plan=Plan(route="none", standalone="", reply="You are welcome."), confidence=0.9
+    )
+
+    assert decisions.route_of(work, PRESETS["footnote"], has_web=True) == "none"
+
+
+@thorough
+@given(WORKS, POLICIES, st.booleans())
+def test_a_route_that_speaks_has_words_and_one_to_the_web_has_a_web(work, policy, has_web):
+    route = decisions.route_of(work, policy, has_web=has_web)
+
+    assert route in ("none", "documents", "web", "clarify")
+    assert route != "web" or has_web
+    assert route not in ("none", "clarify") or work.plan.reply
+
+
+@pytest.mark.parametrize(
+    ("approval", "author", "groups", "allowed"),
+    [
+        ("asker", "ada", (), True),
+        ("asker", "bob", (), False),
+        ("asker", "eve", (), True),
+        ("asker", "bob", ("admins",), True),
+        ("approvers", "ada", (), False),
+        ("approvers", "eve", (), True),
+        ("approvers", "bob", ("admins", "staff"), True),
+        ("approvers", "bob", ("staff",), False),
+        ("anyone", "bob", (), True),
+        ("never_ask", "bob", (), True),
+    ],
+)
+def test_who_may_decide_about_a_search(approval, author, groups, allowed):
+    press = decision("p1", author=author, groups=groups)
+
+    assert may_decide(_proposal(), press, approval=approval, approvers=("eve", "admins")) == allowed
+
+
+def test_who_may_not_decide_is_told_who_may():
+    assert refusal(_proposal(), approval="asker") == "Only ada or an approver can decide this search."
+    assert refusal(_proposal(), approval="approvers") == "Only an approver can decide this search."
+
+
+@pytest.mark.parametrize(("verdict", "verb"), [("approve", "allowed"), ("deny", "said no to")])
+def test_a_late_press_is_told_who_decided_and_when(verdict, verb):
+    settled = replace(_proposal(), verdict=verdict, decided_by="eve", decided_at=0.0)
+
+    assert re.fullmatch(rf"eve already {verb} this search at \d\d:\d\d\.", already_decided(settled))
+
+
+def _proposal() -> Proposal:
+    return Proposal(id="p1", turn_id="q1", question="q", asker="ada", query="words", reason="", tried=())
