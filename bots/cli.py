@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_chat, _ask, _decide, _ingest, _sources, _forget, _run, _graph):
+    for add in (_chat, _ask, _decide, _ingest, _sources, _forget, _run, _manifest, _graph):
         add(commands)
     return parser
 
@@ -184,6 +184,11 @@ def _sources(commands: Any) -> None:
 def _forget(commands: Any) -> None:
     forget = commands.add_parser("forget", help="remove a document, folder or page from the index")
     forget.add_argument("source", metavar="SOURCE", help="as `footnote sources` names it, or its path or URL")
+
+
+def _manifest(commands: Any) -> None:
+    manifest = commands.add_parser("manifest", help="print the app's manifest, to paste")
+    manifest.add_argument("platform", choices=PLATFORMS)
 
 
 def _run(commands: Any) -> None:

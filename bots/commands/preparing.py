@@ -5,7 +5,7 @@ from __future__ import annotations
 from bots.indexing import Targets, Watch, bring_in_step, embedder_of, in_thread, require_documents
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, make_fetcher
-from core.errors import ModelTrouble
+from core.errors import IndexMismatch, ModelTrouble, SettingsError
 from core.library.embedding import Embedder
 from core.library.library import Library, SyncReport
 from core.settings import Settings
@@ -48,5 +48,7 @@ async def embed(library: Library, screen: Screen) -> None:
     try:
         with screen.indexing() as watch:
             await in_thread(lambda watched: library.embed_pending(notify=watched), watch)
-    except ModelTrouble as trouble:
+    except IndexMismatch:
+        raise
+    except (ModelTrouble, SettingsError) as trouble:  # a damaged vector index is no reason not to answer
         screen.note(f"Searching by words alone: {trouble}")

@@ -141,7 +141,7 @@ async def test_a_bad_embedding_model_is_told_before_the_conversation_begins(mach
     code, sentence = await told(machine, "chat", "docs")
 
     assert code == 2
-    assert sentence.startswith("EMBEDDING_MODEL=nonsense is neither")
+    assert sentence.startswith("EMBEDDING_MODEL must be auto, none, minilm")
 
 
 async def test_help_and_version_are_for_everybody(machine):

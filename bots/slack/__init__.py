@@ -1,0 +1,1 @@
+"""Footnote in Slack: ``read`` (payload -> turn), ``write`` (outcome -> messages), ``serve``."""

@@ -1,0 +1,125 @@
+"""The few blocks that messages are built of. What people and documents wrote comes in as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bots.messages import clipped
+from bots.slack import limits, safe
+from bots.slack.safe import escaped
+
+Block = dict[str, Any]
+Part = str | Block  #: Markdown that may share a block with its neighbours, or a block
+
+
+def mrkdwn(markup: str) -> dict[str, Any]:
+    """Markup of ours; ``verbatim`` keeps words that look like addresses from becoming links."""
+    return {"type": "mrkdwn", "text": markup, "verbatim": True}
+
+
+def plain(words: str) -> dict[str, Any]:
+    return {"type": "plain_text", "text": words, "emoji": False}
+
+
+def section(markup: str) -> Block:
+    return {"type": "section", "text": mrkdwn(markup)}
+
+
+def context(markup: str) -> Block:
+    """A small line."""
+    return {"type": "context", "elements": [mrkdwn(markup)]}
+
+
+def actions(*elements: Block) -> Block:
+    return {"type": "actions", "elements": list(elements)}
+
+
+def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Block:
+    """``action`` up to a colon is what :mod:`bots.slack.read` knows it by."""
+    made = {
+        "type": "button",
+        "text": plain(clipped(label, limits.BUTTON_LABEL)),
+        "action_id": action,
+        "value": value[: limits.BUTTON_VALUE],
+    }
+    return made | {"style": "primary"} if is_primary else made
+
+
+def feedback(turn_id: str) -> Block:
+    """The two native buttons under an answer."""
+    return {
+        "type": "context_actions",
+        "elements": [
+            {
+                "type": "feedback_buttons",
+                "action_id": "feedback",
+                "positive_button": {"text": plain("Helpful"), "value": f"good {turn_id}"},
+                "negative_button": {"text": plain("Not helpful"), "value": f"bad {turn_id}"},
+            }
+        ],
+    }
+
+
+def preformatted(words: str) -> Block:
+    """Exactly these characters: the text of rich text is never read as markup."""
+    element = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": words}]}
+    return {"type": "rich_text", "elements": [element]}
+
+
+LINE = limits.SECTION_TEXT // 5 - 1  # characters; escaping makes five of one at most
+DIVIDER: Mapping[str, str] = {"type": "divider"}
+
+
+def packed(parts: Iterable[Part]) -> Iterator[list[Block]]:
+    """The blocks of as few messages as hold the parts in order."""
+    message: list[Block] = []
+    for part in parts:
+        grown = _with(message, part)
+        if message and not fits(grown):
+            yield message
+            grown = _with([], part)
+        message = grown
+    if message:
+        yield message
+
+
+def _with(message: list[Block], part: Part) -> list[Block]:
+    if not isinstance(part, str):
+        return [*message, part]
+    last = message[-1] if message else None
+    if last is not None and last["type"] == "markdown":
+        return [*message[:-1], {"type": "markdown", "text": f"{last['text']}\n\n{part}"}]
+    return [*message, {"type": "markdown", "text": part}]
+
+
+def fits(blocks: Sequence[Block]) -> bool:
+    markdown = sum(len(block["text"]) for block in blocks if block["type"] == "markdown")
+    size = sum(_size(block) + limits.BLOCK_OVERHEAD for block in blocks)
+    return (
+        len(blocks) <= limits.MESSAGE_BLOCKS
+        and markdown <= limits.MARKDOWN_SIZE
+        and size <= limits.MESSAGE_SIZE
+    )
+
+
+def _size(value: Any) -> int:
+    """Characters of everything that is text."""
+    if isinstance(value, Mapping):
+        return sum(
+            len(inner) if key == "text" and isinstance(inner, str) else _size(inner)
+            for key, inner in value.items()
+        )
+    return sum(_size(inner) for inner in value) if isinstance(value, list) else 0
+
+
+def lines(words: Iterable[str]) -> Iterator[Block]:
+    """Sections of escaped lines, as many as it takes; empty lines are left out."""
+    together = ""
+    for line in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in words)):
+        if together and len(together) + 1 + len(line) > limits.SECTION_TEXT:
+            yield section(together)
+            together = ""
+        together += f"\n{line}" if together else line
+    if together:
+        yield section(together)

@@ -1,0 +1,18 @@
+"""What Slack takes: each limit beside its source, a page of docs.slack.dev or an issue, with its unit."""
+
+from __future__ import annotations
+
+MESSAGE_BLOCKS = 50  # blocks of a message, "Blocks"
+MESSAGE_SIZE = (
+    13_000  # characters in the blocks of a message; 13,200 is about where it is refused, bolt-js#2509
+)
+BLOCK_OVERHEAD = 50  # characters that a block counts beside its text, bolt-js#2867
+MARKDOWN_SIZE = 12_000  # characters of all Markdown blocks of one message, "Markdown block"
+SECTION_TEXT = 3_000  # characters, "Section block"
+BUTTON_LABEL = 75  # characters, "Button element"
+BUTTON_VALUE = 2_000  # characters, "Button element"
+ACTIONS = 25  # elements of one block, "Actions block"
+MODAL_TITLE = 24  # characters, "Modal views"
+PRIVATE_METADATA = 3_000  # characters, "Modal views"
+FALLBACK_TEXT = 4_000  # characters of `text` that every client shows, "chat.postMessage"
+TABLE_ROWS = 100  # rows, "Table block"

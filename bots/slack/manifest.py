@@ -1,0 +1,75 @@
+"""The app as Slack is told of it, to paste under "Create New App › From a manifest".
+
+Scopes and events are what the adapter uses and nothing else; each says what for. Source of the
+fields: "App manifest reference".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: What the bot's token may do -> what for.
+SCOPES: Mapping[str, str] = {
+    "app_mentions:read": "be asked in a channel",
+    "assistant:write": "be an agent: status, Stop, suggested prompts",
+    "channels:history": "follow-ups and what was said before, in public channels",
+    "channels:read": "whether a channel is public, and whether the bot is in it",
+    "chat:write": "answer",
+    "files:read": "learn from files attached to a message",
+    "groups:history": "follow-ups in private channels",
+    "groups:read": "whether a channel is private",
+    "im:history": "direct messages",
+    "mpim:history": "direct messages of several people",
+    "usergroups:read": "user groups among WEB_APPROVERS and LEARNERS",
+    "users:read": "the names of who asked and who decided",
+}
+
+#: What Slack tells the bot of -> what for.
+EVENTS: Mapping[str, str] = {
+    "agent_session_stopped": "the client's own Stop",
+    "app_home_opened": "suggested prompts in a new direct message",
+    "app_mention": "a question in a channel",
+    "message.channels": "follow-ups without a mention",
+    "message.groups": "the same in private channels",
+    "message.im": "direct messages",
+    "message.mpim": "direct messages of several people",
+}
+
+#: Suggested prompts: what the button says -> what is asked by pressing it.
+PROMPTS: Mapping[str, str] = {
+    "What can you do?": "help",
+    "What do you read?": "sources",
+}
+
+_DESCRIPTION = "Answers questions from your team's documents, with footnotes you can check."  # 140 characters
+
+
+def manifest() -> dict[str, Any]:
+    """The manifest for Socket Mode; over HTTP, the request URLs are added in the app's settings."""
+    return {
+        "_metadata": {"major_version": 2, "minor_version": 1},
+        "display_information": {"name": "Footnote", "description": _DESCRIPTION},
+        "features": {
+            "app_home": {
+                "home_tab_enabled": False,
+                "messages_tab_enabled": True,
+                "messages_tab_read_only_enabled": False,
+            },
+            "bot_user": {"display_name": "footnote", "always_online": True},
+            "agent_view": {
+                "agent_description": _DESCRIPTION,
+                "suggested_prompts": [
+                    {"title": title, "message": message} for title, message in PROMPTS.items()
+                ],
+            },
+        },
+        "oauth_config": {"scopes": {"bot": list(SCOPES)}},
+        "settings": {
+            "event_subscriptions": {"bot_events": list(EVENTS)},
+            "interactivity": {"is_enabled": True},
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": True,
+            "token_rotation_enabled": False,
+        },
+    }

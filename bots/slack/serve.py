@@ -1,0 +1,172 @@
+"""Slack, served: every event is stored before it is acknowledged, so that none is lost.
+
+One function stands before Bolt's own acknowledgement. What it raises leaves the event
+unacknowledged, and Slack brings it again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bots.messages import ENGINE_NAMES
+from bots.slack.calls import SlackCalls, SlackRefused, is_reached_directly, open_calls, quiet_logger
+from bots.slack.intake import Intake
+from bots.slack.people import People
+from bots.slack.posts import Posts
+from bots.slack.read import Me
+from bots.slack.rooms import Rooms
+from bots.slack.settings import SlackSettings
+from bots.slack.voice import SlackVoice
+from bots.slack.words import Words
+from core.bootstrap import Footnote
+from core.errors import SettingsError
+from core.turns import Turns, Unreachable
+
+if TYPE_CHECKING:
+    from slack_bolt.app.async_app import AsyncApp
+    from slack_bolt.response import BoltResponse
+
+logger = logging.getLogger(__name__)
+
+SOCKETS = 2  # connections: one goes on while Slack has the other one renewed
+PING = 5.0  # seconds between signs of life on a socket; four without an answer and it is opened anew
+
+#: What "apps.connections.open" says of a token that will never do.
+_BAD_APP_TOKEN = frozenset(
+    {
+        "invalid_auth",
+        "not_authed",
+        "account_inactive",
+        "token_revoked",
+        "not_allowed_token_type",
+        "missing_scope",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackServer:
+    """One installation, known to Slack and ready to serve."""
+
+    settings: SlackSettings
+    footnote: Footnote
+    rooms: Rooms
+    calls: SlackCalls
+    me: Me
+    voice: SlackVoice
+
+    @asynccontextmanager
+    async def serving(self, turns: Turns, port: int | None) -> AsyncIterator[None]:
+        """Take what Slack brings until the end, over sockets or on a port; then finish what is under way."""
+        intake = self._intake(turns)
+        try:
+            async with _connected(intake, self.settings, port):
+                logger.info("serving Slack", extra={"team": self.me.team_id})
+                yield
+        finally:
+            await intake.drain()
+
+    def _intake(self, turns: Turns) -> Intake:
+        posts, people = self.voice.posts, self.voice.people
+        words = Words(
+            settings=self.settings, footnote=self.footnote, rooms=self.rooms, calls=self.calls,
+            posts=posts, people=people, turns=turns,
+        )  # fmt: skip
+        return Intake(
+            settings=self.footnote.settings, assistant=self.footnote.assistant, rooms=self.rooms,
+            calls=self.calls, me=self.me, posts=posts, people=people, voice=self.voice, turns=turns, words=words,
+        )  # fmt: skip
+
+
+@asynccontextmanager
+async def open_slack(settings: SlackSettings, footnote: Footnote, rooms: Rooms) -> AsyncIterator[SlackServer]:
+    """Find out who the bot is. Raises SettingsError when Slack does not know the token."""
+    async with open_calls(settings) as calls:
+        try:
+            known = await calls.call("auth.test")
+        except SlackRefused as refused:
+            raise SettingsError(f"Slack refused SLACK_BOT_TOKEN: {refused.code}.") from refused
+        except Unreachable as lost:
+            raise SettingsError("Slack cannot be reached; check the network and SLACK_API_URL.") from lost
+        voice = SlackVoice(
+            posts=Posts(calls=calls),
+            calls=calls,
+            people=People(calls=calls),
+            proposals=footnote.assistant.proposals,
+            engine=ENGINE_NAMES[footnote.settings.web_search],
+            approval=footnote.settings.web_approval,
+        )
+        me = Me(user_id=known["user_id"], bot_id=known.get("bot_id", ""), team_id=known["team_id"])
+        yield SlackServer(settings=settings, footnote=footnote, rooms=rooms, calls=calls, me=me, voice=voice)
+
+
+@asynccontextmanager
+async def _connected(intake: Intake, settings: SlackSettings, port: int | None) -> AsyncIterator[None]:
+    from bots.slack.http import listening
+
+    app = _bolt(intake)
+    async with AsyncExitStack() as connections:
+        if port is None:
+            await _check_app_token(intake.calls, settings.app_token)
+            for _ in range(SOCKETS):
+                await connections.enter_async_context(_socket(app, settings))
+        else:
+            await connections.enter_async_context(listening(app, settings.signing_secret, port))
+        yield
+
+
+async def _check_app_token(calls: SlackCalls, token: str) -> None:
+    """SettingsError for a token that opens no socket: the SDK would go on trying for ever."""
+    from aiohttp import ClientError
+    from slack_sdk.errors import SlackApiError
+
+    try:
+        await calls.client.apps_connections_open(app_token=token)
+    except SlackApiError as refused:
+        data: Any = refused.response.data
+        code = data.get("error") if isinstance(data, dict) else None
+        if code in _BAD_APP_TOKEN:
+            raise SettingsError(f"Slack refused SLACK_APP_TOKEN: {code}.") from refused
+    except (ClientError, TimeoutError):
+        logger.warning("Slack did not answer; the sockets try again")
+
+
+def _bolt(intake: Intake) -> AsyncApp:
+    """Bolt with one function before everything that answers: it acknowledges what that one stored."""
+    from slack_bolt.app.async_app import AsyncApp
+    from slack_bolt.request.async_request import AsyncBoltRequest
+    from slack_bolt.response import BoltResponse
+
+    async def store(req: AsyncBoltRequest, next: Any) -> BoltResponse:  # noqa: A002 - Bolt calls it so
+        if req.body.get("type") == "url_verification":
+            passed: BoltResponse = await next()
+            return passed
+        return BoltResponse(status=200, body=await intake.take(req.body) or "")
+
+    return AsyncApp(
+        name="footnote",
+        client=intake.calls.client,
+        logger=quiet_logger("bolt", logging.ERROR),  # it warns of variables that it finds and we read
+        before_authorize=store,
+        request_verification_enabled=False,  # ours is stricter, and over a socket there is none
+    )
+
+
+@asynccontextmanager
+async def _socket(app: AsyncApp, settings: SlackSettings) -> AsyncIterator[None]:
+    from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+
+    handler = AsyncSocketModeHandler(
+        app, settings.app_token, logger=quiet_logger("socket"), ping_interval=PING
+    )
+    if is_reached_directly(settings.api_url):
+        handler.client.proxy = None
+    try:
+        await handler.connect_async()  # type: ignore[no-untyped-call] # Bolt's own
+        yield
+    finally:
+        await handler.close_async()  # type: ignore[no-untyped-call] # Bolt's own

@@ -1,0 +1,148 @@
+"""DBOS as this program runs it: one queue, JSON rows, a pinned version, closed in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from core.errors import SettingsError
+
+if TYPE_CHECKING:
+    from dbos import DBOSConfig
+
+logger = logging.getLogger(__name__)
+
+APPLICATION_VERSION = "1"  # pinned: a deploy with changed code must find the turns of the one before
+EXECUTOR = "footnote"  # stable: DBOS resumes what the executor of this name left
+POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
+CONCURRENCY = 32  # turns that run side by side
+LET_GO = 60  # seconds after which the database is closed even if a turn does not end
+RETENTION = timedelta(days=14)  # that a finished turn is remembered, against late redeliveries
+SWEEP_EVERY = 3600.0  # seconds
+SWEEP_BATCH = 1_000  # finished turns that are deleted at a time
+
+
+@asynccontextmanager
+async def launched(
+    database_url: str, queue: str, *, close: Callable[[], Awaitable[None]]
+) -> AsyncIterator[None]:
+    """DBOS in the running loop; at the end ``close`` ends what runs, before the database goes."""
+    from dbos import DBOS
+
+    import core.turn_workflow  # noqa: F401 - registers the workflow
+
+    refuse_pickles()
+    _launch(database_url)
+    _log_as_all_others_do()
+    sweeping = asyncio.create_task(_keep_sweeping())
+    try:
+        await DBOS.register_queue_async(
+            queue, worker_concurrency=CONCURRENCY, partition_concurrency=1, polling_interval_sec=POLLING
+        )
+        yield
+    finally:
+        sweeping.cancel()
+        await asyncio.wait([sweeping])
+        await _close(close)
+
+
+def _launch(database_url: str) -> None:
+    from dbos import DBOS
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        _let_readers_pass(database_url)
+        DBOS(config=_config(database_url))
+        DBOS.launch()
+    except (sqlite3.Error, SQLAlchemyError) as fault:
+        logger.info("the database of the turns could not be opened", exc_info=True)
+        raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
+
+
+def _config(database_url: str) -> DBOSConfig:
+    from dbos._serialization import DBOSPortableJSON
+
+    return {
+        "name": "footnote",
+        "system_database_url": database_url,
+        "application_version": APPLICATION_VERSION,
+        "executor_id": EXECUTOR,
+        "serializer": DBOSPortableJSON,
+        "log_level": "ERROR",
+    }
+
+
+def _let_readers_pass(database_url: str) -> None:
+    """SQLite's write-ahead log: one flush to the disk for each turn that is stored, and readers do not wait."""
+    file = database_url.removeprefix("sqlite:///")
+    if file != database_url:
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+
+
+async def _close(close: Callable[[], Awaitable[None]]) -> None:
+    """No turn begins any more, those that run end, then the database is let go."""
+    from dbos import DBOS
+
+    # DBOS makes its own threads the loop's and ends them with itself; what closes after it needs others.
+    threads = ThreadPoolExecutor(thread_name_prefix="footnote")
+    loop = asyncio.get_running_loop()
+    destroyed = loop.run_in_executor(threads, lambda: DBOS.destroy(workflow_completion_timeout_sec=LET_GO))
+    await close()
+    await destroyed
+    loop.set_default_executor(threads)
+
+
+def _log_as_all_others_do() -> None:
+    log = logging.getLogger("dbos")
+    log.handlers.clear()
+    log.propagate = True
+
+
+def refuse_pickles() -> None:
+    """Never unpickle a row. DBOS does so for any row that is marked as a pickle, whatever serializer it
+    was given, so that whoever can write to the database could run code here.
+    """
+    from dbos._serialization import DefaultSerializer
+
+    DefaultSerializer.deserialize = _refuse  # type: ignore[method-assign, assignment]
+
+
+def _refuse(_self: object, _row: str) -> NoReturn:
+    raise ValueError("pickled rows are not read")
+
+
+async def sweep(older_than: timedelta = RETENTION) -> int:
+    """Forget turns that finished longer ago; how many."""
+    from dbos import DBOS
+
+    before = (datetime.now(UTC) - older_than).isoformat()
+    total = 0
+    while True:
+        finished: list[Any] = await DBOS.list_workflows_async(
+            status=["SUCCESS", "ERROR", "CANCELLED"],
+            completed_before=before,
+            limit=SWEEP_BATCH,
+            load_input=False,
+            load_output=False,
+        )
+        await DBOS.delete_workflows_async([workflow.workflow_id for workflow in finished])
+        total += len(finished)
+        if len(finished) < SWEEP_BATCH:
+            return total
+
+
+async def _keep_sweeping() -> None:
+    while True:
+        await asyncio.sleep(SWEEP_EVERY)
+        try:
+            logger.info("forgot finished turns", extra={"count": await sweep()})
+        except Exception:
+            # Housekeeping that fails is tried again in an hour; no turn waits for it.
+            logger.exception("could not forget finished turns")

@@ -1,0 +1,55 @@
+"""Messengers that keep the real contract: each thing is said once, however often it is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from core.conversation import Outcome, Progress, Turn
+from core.turns import Address
+
+
+@dataclass
+class RecordingMessenger:
+    """Writes down what was shown, and lets a test wait for it."""
+
+    shown: list[tuple[str, str]] = field(default_factory=list)  #: ("begin" or an outcome's kind, turn)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)  #: by turn
+    notes: list[Progress] = field(default_factory=list)
+    faults: list[Exception] = field(default_factory=list)  #: raised first, one for each call
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
+        self._meet_fault()
+        self._show("begin", turn)
+        return f"handle of {turn.id}"
+
+    def reporter(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], None]:
+        return self.notes.append
+
+    async def deliver(
+        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+    ) -> None:
+        self._meet_fault()
+        self.outcomes[turn.id] = outcome
+        self._show(outcome.kind, turn)
+
+    async def until_delivered(self, *turns: str, within: float = 20.0) -> None:
+        async with asyncio.timeout(within):
+            while not set(turns) <= set(self.outcomes):
+                self.changed.clear()
+                await self.changed.wait()
+
+    @property
+    def delivered(self) -> list[str]:
+        """The turns that ended, in that order, as often as they did."""
+        return [turn for kind, turn in self.shown if kind != "begin"]
+
+    def _show(self, kind: str, turn: Turn) -> None:
+        self.shown.append((kind, turn.id))
+        self.changed.set()
+
+    def _meet_fault(self) -> None:
+        if self.faults:
+            raise self.faults.pop(0)

@@ -1,0 +1,140 @@
+"""A process that takes turns, and is killed: run with a folder, and the point at which it kills itself.
+
+``inbox`` holds one turn id a line, as a platform would bring them again until they are in
+``acknowledged``. What is shown goes to ``sink``, one file for each turn: the platform's side,
+idempotent by the handle as an edited message is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
+from test_graph import TOWER, assistant_over
+
+from core.conversation import Outcome, Progress, Turn
+from core.turns import Address, open_turns
+
+CONVERSATIONS = 4
+LOOK_EVERY = 0.05  # seconds
+
+
+@dataclass
+class Fate:
+    """Kills this process the first time it comes to the point, in one run of all."""
+
+    folder: Path
+    point: str
+
+    def reach(self, point: str) -> None:
+        spent = self.folder / "spent"
+        if point == self.point and not spent.exists():
+            spent.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass
+class Sink:
+    """A platform: a first sign is looked for before it is made, an outcome replaces it."""
+
+    folder: Path
+    fate: Fate
+
+    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
+        self.fate.reach("before begin")
+        file = self.folder / f"{turn.id}.txt"
+        if not file.exists():
+            file.write_text("…\n")
+        self.fate.reach("after begin")
+        return str(file)
+
+    def reporter(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], None]:
+        return lambda _progress: None
+
+    async def deliver(
+        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+    ) -> None:
+        self.fate.reach("before deliver")
+        content = {
+            "turn": outcome.turn_id,
+            "kind": outcome.kind,
+            "text": outcome.answer and outcome.answer.text,
+        }
+        _add_line(Path(handle), json.dumps(content))
+        self.fate.reach("after deliver")
+
+
+def _add_line(file: Path, line: str) -> None:
+    with file.open("a") as written:
+        written.write(f"{line}\n")
+
+
+@dataclass
+class MortalReasoner(ScriptedReasoner):
+    """Reaches a point at each step of the graph."""
+
+    fate: Fate | None = None
+
+    async def plan(self, ask):
+        self._reach("plan")
+        return await super().plan(ask)
+
+    async def grade(self, ask, passages):
+        self._reach("grade")
+        return await super().grade(ask, passages)
+
+    async def write(self, ask, strips, failing=()):
+        self._reach("write")
+        return await super().write(ask, strips, failing)
+
+    async def check_grounding(self, sentences, strips):
+        self._reach("verify")
+        return await super().check_grounding(sentences, strips)
+
+    def _reach(self, point: str) -> None:
+        assert self.fate is not None
+        self.fate.reach(point)
+
+
+def turn_named(id: str) -> Turn:
+    number = int(id.removeprefix("q"))
+    asked = replace(question(f"How tall is tower {number}?", id=id), asked_at=1000.0 + number)
+    return replace(asked, conversation=replace(asked.conversation, thread=f"t{number % CONVERSATIONS}"))
+
+
+async def main(folder: Path, point: str) -> None:
+    fate = Fate(folder, point)
+    reasoner = MortalReasoner(fate=fate)
+    url = f"sqlite:///{folder}/turns.sqlite"
+    async with (
+        assistant_over(folder, reasoner, ScriptedDocuments(default=(TOWER,))) as assistant,
+        open_turns(assistant, {"test": Sink(folder / "sink", fate)}, database_url=url) as turns,
+    ):
+        print("ready", flush=True)
+        brought = (folder / "inbox").read_text().split()
+        acknowledged = set((folder / "acknowledged").read_text().split())
+        for turn in brought:
+            if turn not in acknowledged:
+                fate.reach("before store")
+                await turns.accept(turn_named(turn), {})
+                fate.reach("after store")
+                _add_line(folder / "acknowledged", turn)
+        while not all(has_ended(folder, turn) for turn in brought):  # noqa: ASYNC110 - what ends is in files
+            await asyncio.sleep(LOOK_EVERY)
+        os._exit(0)  # how a process closes in order is another story
+
+
+def has_ended(folder: Path, id: str) -> bool:
+    file = folder / "sink" / f"{id}.txt"
+    return file.exists() and "{" in file.read_text()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))

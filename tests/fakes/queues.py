@@ -1,0 +1,24 @@
+"""A queue's file with all its tables: making them takes longer than most stories do."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from core.turn_queue import launched
+from core.turns import QUEUE
+
+
+def make_empty_queue(folder: Path) -> Path:
+    file = folder / "turns.sqlite"
+
+    async def open_once() -> None:
+        async with launched(f"sqlite:///{file}", QUEUE, close=_nothing_runs):
+            pass
+
+    asyncio.run(open_once())
+    return file
+
+
+async def _nothing_runs() -> None:
+    return None

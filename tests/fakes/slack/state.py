@@ -1,0 +1,302 @@
+"""What the workspaces hold: people, conversations, messages, files, views. It outlives every client."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from fakes.slack.rendering import Entity, Names, entities_of, visible_text
+
+Kind = Literal["channel", "group", "im", "mpim"]
+Action = Literal["post", "update", "delete", "ephemeral", "status", "title", "prompts", "view"]
+Blocks = list[dict[str, Any]]
+
+STREAM_LIFETIME = 300.0  # seconds until an open stream dies, slackapi/python-slack-sdk#1859
+STATUS_LIFETIME = 120.0  # seconds a status stays without a post, "assistant.threads.setStatus"
+
+
+class Clock:
+    """Wall time plus what a test adds to it, so that nothing has to be waited for."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0  #: seconds
+        self._last = 0
+
+    def now(self) -> float:
+        return time.time() + self.ahead
+
+    def ts(self) -> str:
+        """A message's timestamp and name: unique, and later than every one before."""
+        self._last = max(self._last + 1, int(self.now() * 1_000_000))
+        return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
+
+
+@dataclass(kw_only=True)
+class User:
+    id: str
+    team: str
+    name: str
+    is_bot: bool = False
+    bot_id: str = ""
+    app_id: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        profile = {"display_name": self.name, "real_name": self.name, "bot_id": self.bot_id}
+        return {
+            "id": self.id, "team_id": self.team, "name": self.name, "real_name": self.name,
+            "is_bot": self.is_bot, "deleted": False, "is_app_user": False, "tz": "Etc/UTC", "profile": profile,
+        }  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class File:
+    id: str
+    team: str
+    user: str
+    name: str
+    mimetype: str
+    content: bytes
+    url: str  #: `url_private`: answers only to a token that may read files
+    channels: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id, "name": self.name, "title": self.name, "mimetype": self.mimetype,
+            "filetype": self.name.rpartition(".")[2], "user": self.user, "user_team": self.team,
+            "size": len(self.content), "mode": "hosted", "is_external": False, "url_private": self.url,
+            "url_private_download": f"{self.url}?download=1", "channels": self.channels,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """One thing that the app put before people's eyes, at the moment it did."""
+
+    at: float  #: seconds of the server's clock
+    action: Action
+    channel: str = ""
+    ts: str = ""
+    thread_ts: str = ""
+    user: str = ""  #: the only one who sees it, where it is not for everybody
+    text: str = ""
+    blocks: Blocks = field(default_factory=list)
+    metadata: dict[str, Any] | None = None
+    link_names: bool = False
+    names: Names = str
+
+    @cached_property
+    def visible(self) -> str:
+        return visible_text(self.text, self.blocks, self.names)
+
+    @cached_property
+    def entities(self) -> list[Entity]:
+        """Mentions, links and images that a client makes of it, of the blocks and of the fallback text."""
+        return entities_of(self.text, self.blocks, self.names, link_names=self.link_names)
+
+
+@dataclass(kw_only=True)
+class Message:
+    ts: str
+    channel: str
+    team: str
+    user: str = ""
+    bot_id: str = ""
+    app_id: str = ""
+    text: str = ""
+    blocks: Blocks = field(default_factory=list)
+    thread_ts: str = ""  #: empty for a message that is no reply
+    subtype: str = ""
+    parent_user_id: str = ""
+    client_msg_id: str = ""
+    metadata: dict[str, Any] | None = None
+    files: list[File] = field(default_factory=list)
+    reactions: dict[str, list[str]] = field(default_factory=dict)
+    edited: dict[str, str] | None = None
+    unfurl_links: bool = True
+    unfurl_media: bool = True
+    link_names: bool = False
+    ephemeral_for: str = ""
+    is_deleted: bool = False
+    stream_until: float = 0.0  #: the clock's second at which an open stream dies; 0 when none is open
+    is_stopped: bool = False  #: a person stopped the stream
+    revisions: list[Shown] = field(default_factory=list)  #: every state it was ever seen in, oldest first
+
+    @property
+    def root(self) -> str:
+        """The timestamp of the thread it belongs to or could begin."""
+        return self.thread_ts or self.ts
+
+    @property
+    def visible(self) -> str:
+        return self.revisions[-1].visible
+
+    @property
+    def entities(self) -> list[Entity]:
+        return self.revisions[-1].entities
+
+    def as_json(self, *, with_metadata: bool = False) -> dict[str, Any]:
+        """The message object of the Web API and of events; absent fields are absent, as they are there."""
+        data = {
+            "type": "message", "ts": self.ts, "team": self.team, "user": self.user, "text": self.text,
+            "blocks": self.blocks, "subtype": self.subtype, "thread_ts": self.thread_ts,
+            "parent_user_id": self.parent_user_id, "bot_id": self.bot_id, "app_id": self.app_id,
+            "client_msg_id": self.client_msg_id, "edited": self.edited,
+            "files": [file.as_json() for file in self.files],
+            "metadata": self.metadata if with_metadata else None,
+            "reactions": [
+                {"name": name, "users": users, "count": len(users)} for name, users in self.reactions.items()
+            ],
+        }  # fmt: skip
+        return {name: value for name, value in data.items() if value or name in ("text", "ts")}
+
+
+@dataclass(kw_only=True)
+class Conversation:
+    id: str
+    team: str
+    name: str
+    kind: Kind
+    members: list[str] = field(default_factory=list)
+    is_archived: bool = False
+    messages: dict[str, Message] = field(default_factory=dict)
+    threads: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))  #: by first message
+
+    @property
+    def is_private(self) -> bool:
+        return self.kind != "channel"
+
+    def thread(self, root: str) -> list[Message]:
+        return [message for message in self.threads.get(root, []) if not message.is_deleted]
+
+    def as_json(self, viewer: str) -> dict[str, Any]:
+        data: dict[str, Any] = {
+            "id": self.id, "name": self.name, "context_team_id": self.team, "is_private": self.is_private,
+            "is_channel": self.kind == "channel", "is_group": self.kind == "group",
+            "is_im": self.kind == "im", "is_mpim": self.kind == "mpim",
+            "is_member": viewer in self.members, "is_archived": self.is_archived,
+        }  # fmt: skip
+        if self.kind == "im":
+            data["user"] = next((member for member in self.members if member != viewer), viewer)
+        return data
+
+
+@dataclass(kw_only=True)
+class UserGroup:
+    id: str
+    team: str
+    handle: str
+    users: list[str]
+
+
+@dataclass(kw_only=True)
+class View:
+    id: str
+    team: str
+    user: str
+    payload: dict[str, Any]  #: as the app sent it, block ids filled in
+    hash: str
+    root: str = ""
+    previous: str = ""
+    is_open: bool = True
+
+    def as_json(self, values: dict[str, Any] | None = None) -> dict[str, Any]:
+        defaults = {"private_metadata": "", "callback_id": "", "external_id": "", "clear_on_close": False}
+        return defaults | self.payload | {
+            "id": self.id, "team_id": self.team, "hash": self.hash, "state": {"values": values or {}},
+            "root_view_id": self.root or self.id, "previous_view_id": self.previous or None,
+            "app_installed_team_id": self.team,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """The app in one workspace: what its bot token stands for."""
+
+    token: str
+    team: str
+    bot: User
+    scopes: frozenset[str]
+
+
+class State:
+    """All workspaces, one namespace of ids."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.clock = Clock()
+        self.changed = changed
+        self.teams: dict[str, str] = {}  #: id -> name
+        self.users: dict[str, User] = {}
+        self.conversations: dict[str, Conversation] = {}
+        self.files: dict[str, File] = {}
+        self.usergroups: dict[str, UserGroup] = {}
+        self.views: dict[str, View] = {}
+        self.installations: dict[str, Installation] = {}  #: by token
+        self.shown: list[Shown] = []
+        self.ephemerals: list[Message] = []
+        self._numbers = itertools.count(1)
+
+    def id(self, prefix: str) -> str:
+        return f"{prefix}{next(self._numbers):08X}"
+
+    def name_of(self, id: str) -> str:
+        """What a client shows for an id: a person's name, a channel's, a group's handle."""
+        if id in self.users:
+            return self.users[id].name
+        if id in self.conversations:
+            return self.conversations[id].name
+        return self.usergroups[id].handle if id in self.usergroups else id
+
+    def bot(self, team: str) -> User:
+        return next(one.bot for one in self.installations.values() if one.team == team)
+
+    def direct(self, team: str, users: Sequence[str]) -> Conversation:
+        """The direct conversation of exactly these users, opened when there is none yet."""
+        members = sorted(set(users))
+        for one in self.conversations.values():
+            if one.kind in ("im", "mpim") and sorted(one.members) == members:
+                return one
+        kind: Kind = "im" if len(members) <= 2 else "mpim"
+        new = Conversation(
+            id=self.id("D" if kind == "im" else "G"), team=team, name="", kind=kind, members=members
+        )
+        self.conversations[new.id] = new
+        return new
+
+    def add(self, message: Message) -> Message:
+        conversation = self.conversations[message.channel]
+        if message.thread_ts:
+            message.parent_user_id = conversation.messages[message.thread_ts].user
+        conversation.messages[message.ts] = message
+        conversation.threads[message.root].append(message)
+        self.show(message, "post")
+        return message
+
+    def whisper(self, message: Message) -> Message:
+        """Adds what one person sees and nobody keeps: it is no message of the conversation."""
+        self.ephemerals.append(message)
+        self.show(message, "ephemeral")
+        return message
+
+    def show(self, message: Message, action: Action) -> None:
+        """Takes down the state a message is in now, for whoever saw it."""
+        shown = Shown(
+            at=self.clock.now(), action=action, channel=message.channel, ts=message.ts, text=message.text,
+            thread_ts=message.thread_ts, user=message.ephemeral_for, blocks=message.blocks,
+            metadata=message.metadata, link_names=message.link_names, names=self.name_of,
+        )  # fmt: skip
+        message.revisions.append(shown)
+        if message.app_id:
+            self.note(shown)
+
+    def note(self, shown: Shown) -> None:
+        self.shown.append(shown)
+        self.changed()
+
+    def messages(self) -> Iterator[Message]:
+        for conversation in self.conversations.values():
+            yield from conversation.messages.values()

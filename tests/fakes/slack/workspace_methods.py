@@ -1,0 +1,259 @@
+"""What the app reads of a workspace: conversations, people, groups, files; and reactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from fakes.slack.state import Conversation, Installation, Message, User
+from fakes.slack.web_api import (
+    KINDS,
+    Call,
+    Method,
+    Refused,
+    conversation_of,
+    message_of,
+    page,
+    require,
+)
+
+if TYPE_CHECKING:
+    from fakes.slack.server import FakeSlack
+
+PAGE = 1000  # messages of a thread, "conversations.replies"
+HISTORY_PAGE = 100  # messages, "conversations.history"
+LIST_PAGE = 100  # conversations or members, "conversations.list"
+_KIND_OF_TYPE = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
+
+
+async def auth_test(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    bot = installation.bot
+    return {
+        "url": f"{slack.url}/", "team": slack.state.teams[installation.team], "user": bot.name,
+        "team_id": installation.team, "user_id": bot.id, "bot_id": bot.bot_id, "is_enterprise_install": False,
+    }  # fmt: skip
+
+
+async def connections_open(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    return {"url": slack.sockets.ticket()}
+
+
+async def replies(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    """A thread, its first message first on every page that begins it."""
+    conversation = conversation_of(slack, call["channel"], installation, "history")
+    _require_member(conversation, installation)
+    named = conversation.messages.get(call["ts"])
+    if named is None:
+        raise Refused("thread_not_found")
+    thread = [
+        one for one in conversation.thread(named.root) if _is_between(one, call) or one.ts == named.root
+    ]
+    shown, more = page(thread, call, PAGE)
+    with_metadata = call.is_true("include_all_metadata")
+    messages = [one.as_json(with_metadata=with_metadata) for one in shown]
+    for message in messages:
+        if message["ts"] == named.root and len(thread) > 1:
+            replied = [one.user for one in thread[1:]]
+            message |= {
+                "thread_ts": named.root, "reply_count": len(replied), "latest_reply": thread[-1].ts,
+                "reply_users": list(dict.fromkeys(replied)), "reply_users_count": len(set(replied)),
+            }  # fmt: skip
+    return {"messages": messages, **more}
+
+
+async def history(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    """What stands in the channel itself, the newest first."""
+    conversation = conversation_of(slack, call["channel"], installation, "history")
+    _require_member(conversation, installation)
+    standing = [
+        one
+        for one in reversed(conversation.messages.values())
+        if not one.is_deleted and _is_between(one, call)
+        if not one.thread_ts or one.subtype == "thread_broadcast"
+    ]
+    shown, more = page(standing, call, HISTORY_PAGE)
+    with_metadata = call.is_true("include_all_metadata")
+    return {"messages": [one.as_json(with_metadata=with_metadata) for one in shown], **more}
+
+
+async def conversation_info(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    conversation = conversation_of(slack, call["channel"], installation, "read")
+    data = conversation.as_json(installation.bot.id)
+    if call.is_true("include_num_members"):
+        data["num_members"] = len(conversation.members)
+    return {"channel": data}
+
+
+async def members(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    conversation = conversation_of(slack, call["channel"], installation, "read")
+    shown, more = page(conversation.members, call, LIST_PAGE)
+    return {"members": shown, "response_metadata": more["response_metadata"]}
+
+
+async def conversation_open(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    if call.get("channel"):
+        return {"channel": {"id": conversation_of(slack, call["channel"], installation).id}}
+    users = str(call["users"]).split(",")
+    require(installation, "im:write" if len(users) == 1 else "mpim:write")
+    if any(slack.state.users[user].team != installation.team for user in users if user in slack.state.users):
+        raise Refused("user_not_found")
+    if not all(user in slack.state.users for user in users):
+        raise Refused("user_not_found")
+    return {"channel": {"id": slack.state.direct(installation.team, [*users, installation.bot.id]).id}}
+
+
+async def conversation_list(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    """Public ones, and of the others those that the app is in."""
+    bot, kinds = installation.bot.id, _kinds(call, installation)
+    seen = [one for one in _of_team(slack, installation) if one.kind in kinds]
+    return _listed([one for one in seen if not one.is_private or bot in one.members], call, bot)
+
+
+async def user_conversations(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    """Those that somebody (the app itself, when nobody is named) and the app are in."""
+    bot, kinds, user = installation.bot.id, _kinds(call, installation), call.get("user", installation.bot.id)
+    seen = [one for one in _of_team(slack, installation) if one.kind in kinds and user in one.members]
+    return _listed([one for one in seen if not one.is_private or bot in one.members], call, bot)
+
+
+async def user_info(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    return {"user": _user(slack, call["user"], installation).as_json()}
+
+
+async def bot_info(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    found = next((user for user in slack.state.users.values() if user.bot_id == call.get("bot")), None)
+    if found is None:
+        raise Refused("bot_not_found")
+    bot = {
+        "id": found.bot_id,
+        "user_id": found.id,
+        "name": found.name,
+        "app_id": found.app_id,
+        "deleted": False,
+    }
+    return {"bot": bot}
+
+
+async def team_info(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    name = slack.state.teams[installation.team]
+    return {"team": {"id": installation.team, "name": name, "domain": name}}
+
+
+async def usergroup_users(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    group = slack.state.usergroups.get(call["usergroup"])
+    if group is None or group.team != installation.team:
+        raise Refused("no_such_subteam")
+    return {"users": group.users}
+
+
+async def usergroup_list(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    groups = [one for one in slack.state.usergroups.values() if one.team == installation.team]
+    return {
+        "usergroups": [
+            {"id": one.id, "team_id": one.team, "handle": one.handle, "name": one.handle} for one in groups
+        ]
+    }
+
+
+async def react(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    message = message_of(conversation_of(slack, call["channel"], installation), call["timestamp"])
+    users = message.reactions.setdefault(call["name"], [])
+    if installation.bot.id in users:
+        raise Refused("already_reacted")
+    users.append(installation.bot.id)
+    return {}
+
+
+async def unreact(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    message = message_of(conversation_of(slack, call["channel"], installation), call["timestamp"])
+    users = message.reactions.get(call["name"], [])
+    if installation.bot.id not in users:
+        raise Refused("no_reaction")
+    users.remove(installation.bot.id)
+    return {}
+
+
+async def file_info(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
+    file = slack.state.files.get(call["file"])
+    if file is None or not _may_read(slack, file.channels, installation):
+        raise Refused("file_not_found")
+    return {"file": file.as_json()}
+
+
+async def download(slack: FakeSlack, request: web.Request) -> web.Response:
+    """`url_private`. Without the right token Slack answers 200 with its sign-in page, not an error."""
+    file = slack.state.files[request.match_info["id"]]
+    token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    installation = slack.state.installations.get(token)
+    slack.downloads.append(file.id)
+    is_allowed = installation is not None and "files:read" in installation.scopes
+    if installation is None or not is_allowed or not _may_read(slack, file.channels, installation):
+        return web.Response(text="<!DOCTYPE html><title>Sign in to Slack</title>", content_type="text/html")
+    return web.Response(body=file.content, content_type=file.mimetype)
+
+
+def _may_read(slack: FakeSlack, channels: list[str], installation: Installation) -> bool:
+    shared = [slack.state.conversations[channel] for channel in channels]
+    return any(one.team == installation.team and installation.bot.id in one.members for one in shared)
+
+
+def _is_between(message: Message, call: Call) -> bool:
+    oldest, latest = call.get("oldest", "0"), call.get("latest", "9" * 10)
+    if message.ts in (oldest, latest):
+        return call.is_true("inclusive")
+    return float(oldest) < float(message.ts) < float(latest)
+
+
+def _require_member(conversation: Conversation, installation: Installation) -> None:
+    if installation.bot.id not in conversation.members:
+        raise Refused("not_in_channel")
+
+
+def _user(slack: FakeSlack, id: str, installation: Installation) -> User:
+    user = slack.state.users.get(id)
+    if user is None or user.team != installation.team:
+        raise Refused("user_not_found")
+    return user
+
+
+def _of_team(slack: FakeSlack, installation: Installation) -> list[Conversation]:
+    return [one for one in slack.state.conversations.values() if one.team == installation.team]
+
+
+def _kinds(call: Call, installation: Installation) -> set[str]:
+    names = str(call.get("types", "public_channel")).split(",")
+    if not set(names) <= set(_KIND_OF_TYPE):
+        raise Refused("invalid_types")
+    kinds = {_KIND_OF_TYPE[name] for name in names}
+    for kind in sorted(kinds):
+        require(installation, f"{KINDS[kind]}:read")
+    return kinds
+
+
+def _listed(conversations: list[Conversation], call: Call, viewer: str) -> dict[str, Any]:
+    shown, more = page(conversations, call, LIST_PAGE)
+    return {
+        "channels": [one.as_json(viewer) for one in shown],
+        "response_metadata": more["response_metadata"],
+    }
+
+
+METHODS = {
+    "auth.test": Method(auth_test),
+    "apps.connections.open": Method(connections_open, ("connections:write",)),
+    "conversations.replies": Method(replies),
+    "conversations.history": Method(history),
+    "conversations.info": Method(conversation_info),
+    "conversations.members": Method(members),
+    "conversations.open": Method(conversation_open),
+    "conversations.list": Method(conversation_list),
+    "users.conversations": Method(user_conversations),
+    "users.info": Method(user_info, ("users:read",)),
+    "bots.info": Method(bot_info, ("users:read",)),
+    "team.info": Method(team_info, ("team:read",)),
+    "usergroups.users.list": Method(usergroup_users, ("usergroups:read",)),
+    "usergroups.list": Method(usergroup_list, ("usergroups:read",)),
+    "reactions.add": Method(react, ("reactions:write",)),
+    "reactions.remove": Method(unreact, ("reactions:write",)),
+    "files.info": Method(file_info, ("files:read",)),
+}

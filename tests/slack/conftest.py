@@ -1,0 +1,44 @@
+"""A local Slack with one person in one channel, and the real clients for it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from fakes.slack import FakeSlack
+from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    """The SDK takes a proxy from the environment without a look at NO_PROXY."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+async def slack():
+    async with FakeSlack() as server:
+        yield server
+
+
+@pytest.fixture
+def ann(slack):
+    return slack.add_user("ann")
+
+
+@pytest.fixture
+def general(slack, ann):
+    return slack.add_channel("general", ann)
+
+
+@pytest.fixture
+def client(slack):
+    return AsyncWebClient(slack.bot_token, base_url=slack.api_url)
+
+
+@pytest.fixture
+def app(slack, client):
+    logger = logging.getLogger("bolt")
+    return AsyncApp(client=client, signing_secret=slack.signing_secret, logger=logger)

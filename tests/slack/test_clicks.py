@@ -1,0 +1,111 @@
+"""Buttons pressed by anybody, at any time, more than once, and after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from fakes.web_servers import FakeSearXNG
+from office import CUP, FRANCE, Office, make_data_dir
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return make_data_dir(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+async def office(template, tmp_path, slack):
+    office = Office.copied(template, tmp_path, slack)
+    async with FakeSearXNG([FRANCE]) as engine:
+        office.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        office.engine = engine
+        yield office
+        if office.process is not None:
+            await office.kill()
+
+
+async def propose(office, slack, user, channel, count):
+    """So many questions, and the card each of them got."""
+    asked = [await slack.mention(user, channel, f"{CUP} ({number})") for number in range(count)]
+    cards = [(await office.until_answered(each, within=120))[0] for each in asked]
+    return asked, cards
+
+
+async def test_approve_and_deny_together_come_to_one_decision(office, slack, ann, general):
+    await office.open()
+    (asked,), (card,) = await propose(office, slack, ann, general, 1)
+
+    await asyncio.gather(*(slack.press(card, action, ann) for action in ("approve", "deny") * 3))
+    await office.until_answered(asked, 2)
+    await slack.until(lambda: not slack.deliveries.unacknowledged)
+    await slack.until(lambda: len(slack.whispers(ann)) == 5)
+
+    assert len(slack.replies(general, asked.ts)) == 2
+    assert len(office.engine.requests) <= 1
+    assert all("already" in one.visible for one in slack.whispers(ann))
+    assert slack.rejected == []
+
+
+async def restart_and_approve_all(office, slack, ann, general, count):
+    await office.open()
+    asked, cards = await propose(office, slack, ann, general, count)
+    assert await office.stop() == 0
+    await office.open()
+    for card in cards:
+        await slack.press(card, "approve", ann)
+    return [await office.until_answered(each, 2, within=120) for each in asked]
+
+
+async def test_open_proposals_can_be_decided_after_a_restart(office, slack, ann, general):
+    threads = await restart_and_approve_all(office, slack, ann, general, 5)
+
+    assert ["France" in answer.visible for _, answer in threads] == [True] * 5
+    assert len(office.engine.requests) == 5
+
+
+@pytest.mark.long
+async def test_a_hundred_open_proposals_can_be_decided_after_a_restart(office, slack, ann, general):
+    threads = await restart_and_approve_all(office, slack, ann, general, 100)
+
+    assert ["France" in answer.visible for _, answer in threads] == [True] * 100
+    assert len(office.engine.requests) == 100
+
+
+async def click_at_random(office, slack, people, *, proposals, clicks, seed):
+    """Presses by the asker and by a stranger, on cards as they are and as they were."""
+    chance = random.Random(seed)
+    ann, stranger, general = people
+    await office.open()
+    asked, cards = await propose(office, slack, ann, general, proposals)
+    first_seen = [card.revisions[-1] for card in cards]
+    decided = set()
+    for _ in range(clicks):
+        number = chance.randrange(proposals)
+        user, action = chance.choice((ann, stranger)), chance.choice(("approve", "deny"))
+        decided |= {number} if user == ann else set()
+        await slack.press(cards[number], action, user, as_seen=first_seen[number])
+    await slack.until(lambda: not slack.deliveries.unacknowledged, within=60)
+    await slack.until(lambda: len(slack.state.ephemerals) == clicks - len(decided), within=60)
+    for number in decided:
+        await office.until_answered(asked[number], 2, within=60)
+    return [len(slack.replies(general, each.ts)) - 1 for each in asked], decided
+
+
+@pytest.fixture
+def people(slack, ann, general):
+    stranger = slack.add_user("stranger")
+    slack.state.conversations[general].members.append(stranger)
+    return ann, stranger, general
+
+
+@pytest.mark.parametrize(("proposals", "clicks"), [(4, 30), pytest.param(50, 1000, marks=pytest.mark.long)])
+async def test_no_click_counts_that_should_not(office, slack, people, proposals, clicks):
+    endings, decided = await click_at_random(
+        office, slack, people, proposals=proposals, clicks=clicks, seed=1
+    )
+
+    assert endings == [int(number in decided) for number in range(proposals)]
+    assert len(office.engine.requests) <= len(decided)
+    assert slack.rejected == []

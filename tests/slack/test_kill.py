@@ -1,0 +1,117 @@
+"""The process is killed while it serves: counted at the Slack, nothing is lost and nothing doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from fakes.slack import Hang, Message
+from fakes.web_servers import FakeSearXNG
+from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, Office, make_data_dir
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return make_data_dir(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+async def office(template, tmp_path, slack):
+    office = Office.copied(template, tmp_path, slack)
+    yield office
+    if office.process is not None:
+        await office.kill()
+
+
+async def restart(office, slack):
+    """Slack then brings again what was not acknowledged."""
+    await office.kill()
+    await slack.until(lambda: not slack.sockets.live)
+    await office.open()
+    await slack.redeliver()
+
+
+#: The call of the app that the process does not survive, and whether Slack had carried it out by then.
+MOMENTS = {
+    "before the placeholder": ("chat.postMessage", False),
+    "after the placeholder": ("chat.postMessage", True),
+    "before the answer": ("chat.update", False),
+    "after the answer": ("chat.update", True),
+}
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("before the placeholder", marks=pytest.mark.long),
+        "after the placeholder",
+        "before the answer",
+        pytest.param("after the answer", marks=pytest.mark.long),
+    ],
+)
+async def test_a_kill_around_what_is_said_leaves_one_answer(office, slack, ann, general, moment):
+    method, is_done = MOMENTS[moment]
+    await office.open()
+    slack.faults.queue(method, Hang(after_effect=is_done))
+    asked = await slack.mention(ann, general, FERRY)
+    await slack.until(lambda: any(method == name for name, _ in slack.faults.injected), within=PATIENCE)
+    await slack.until(lambda: not is_done or slack.replies(general, asked.ts))
+
+    await restart(office, slack)
+    (answer,) = await office.until_answered(asked)
+
+    assert FERRY_ANSWER in answer.visible
+    assert len(slack.replies(general, asked.ts)) == 1
+
+
+async def test_a_kill_after_a_decision_sends_one_search_and_gives_one_answer(office, slack, ann, general):
+    async with FakeSearXNG([FRANCE]) as engine:
+        office.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        await office.open()
+        asked = await slack.mention(ann, general, CUP)
+        (card,) = await office.until_answered(asked)
+        slack.faults.queue("chat.postMessage", Hang())
+        await slack.press(card, "approve", ann)
+        await slack.until(lambda: slack.faults.injected, within=PATIENCE)
+
+        await restart(office, slack)
+        _, answer = await office.until_answered(asked, 2)
+
+        assert "France" in answer.visible
+        assert "ann allowed this search" in card.visible
+        assert len(engine.requests) == 1
+        assert len(slack.replies(general, asked.ts)) == 2
+
+
+async def kill_at_random(office, slack, ann, general, *, questions, kills, seed):
+    """Questions come in all the while; each question's thread is returned."""
+    chance = random.Random(seed)
+    asked: list[Message] = []
+    await office.open()
+    for _ in range(kills):
+        asked += [await slack.mention(ann, general, FERRY) for _ in range(questions // kills)]
+        await asyncio.sleep(chance.uniform(0.0, 1.5))
+        await restart(office, slack)
+    return asked
+
+
+def endings(office, slack, asked):
+    return [len(slack.replies(each.channel, each.ts)) for each in asked]
+
+
+async def test_random_kills_under_load_lose_and_double_nothing(office, slack, ann, general):
+    asked = await kill_at_random(office, slack, ann, general, questions=30, kills=3, seed=1)
+
+    for each in asked:
+        await office.until_answered(each, within=60)
+    assert endings(office, slack, asked) == [1] * 30
+
+
+@pytest.mark.long
+async def test_two_hundred_random_kills_under_load_lose_and_double_nothing(office, slack, ann, general):
+    asked = await kill_at_random(office, slack, ann, general, questions=1000, kills=200, seed=2)
+
+    for each in asked:
+        await office.until_answered(each, within=300)
+    assert endings(office, slack, asked) == [1] * 1000

@@ -1,0 +1,284 @@
+"""Footnote as people in Slack meet it: the real command beside a Slack of ours."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fakes.slack import DUPLICATES
+from fakes.web_servers import FakeSearXNG
+from office import (
+    CUP,
+    CUP_URL,
+    FERRY,
+    FERRY_ANSWER,
+    FRANCE,
+    PONTOON,
+    PONTOON_ANSWER,
+    Office,
+    make_data_dir,
+)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return make_data_dir(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+async def office(template, tmp_path, slack):
+    office = Office.copied(template, tmp_path, slack)
+    yield office
+    if office.process is not None:
+        await office.kill()
+
+
+@pytest.fixture
+async def searxng(office):
+    async with FakeSearXNG([FRANCE]) as engine:
+        office.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        yield engine
+
+
+@pytest.fixture
+def people(slack, ann, general):
+    """Two of them, and the channel they are in."""
+    bob = slack.add_user("bob")
+    slack.state.conversations[general].members.append(bob)
+    return ann, bob, general
+
+
+async def test_a_mention_is_answered_in_its_thread_and_followed_up_without_one(office, slack, ann, general):
+    await office.open()
+
+    asked = await slack.mention(ann, general, FERRY)
+    first_sign = await slack.until(lambda: slack.replies(general, asked.ts))
+    (answer,) = await office.until_answered(asked)
+    follow_up = await slack.say(ann, general, "And does it take cars?", asked.ts)
+    _, second = await office.until_answered(follow_up, 2)
+    overheard = await slack.say(ann, general, "Lunch, anyone?")
+    code = await office.stop()
+
+    assert first_sign[0].ts == answer.ts
+    assert answer.revisions[0].visible.endswith("…")
+    assert FERRY_ANSWER in answer.visible
+    assert "handbook.md" in answer.visible
+    assert not answer.unfurl_links
+    assert "no cars" in second.visible
+    assert slack.replies(general, overheard.ts) == []
+    assert (slack.rejected, office.faults, code) == ([], [], 0)
+    assert FERRY not in office.log
+    assert "xoxb" not in office.log
+
+
+async def test_a_search_is_proposed_refused_to_a_stranger_edited_approved_and_answered(
+    office, slack, searxng, people
+):
+    ann, bob, general = people
+    await office.open()
+    asked = await slack.mention(ann, general, CUP)
+    (card,) = await office.until_answered(asked)
+
+    await slack.press(card, "approve", bob)
+    (refusal,) = await slack.until(lambda: slack.whispers(bob))
+    assert searxng.requests == []
+    await slack.press(card, "edit", ann)
+    modal = await slack.until(lambda: slack.modal(ann))
+    await slack.submit(modal, {"query": "football world cup 1998 winner"})
+    _, answer = await office.until_answered(asked, 2)
+    await slack.press(card, "approve", ann, as_seen=card.revisions[-2])
+    (late,) = await slack.until(lambda: slack.whispers(ann))
+    await slack.feedback(answer, bob)
+    await slack.until(lambda: not slack.deliveries.unacknowledged)
+
+    assert "Only" in refusal.visible
+    assert "ann" in refusal.visible
+    assert [request.query["q"] for request in searxng.requests] == ["football world cup 1998 winner"]
+    assert "France" in answer.visible
+    assert CUP_URL in [entity.target for entity in answer.entities if entity.kind == "link"]
+    assert "ann allowed this search" in card.visible
+    assert "already allowed" in late.visible
+    assert (slack.rejected, office.faults) == ([], [])
+
+
+async def test_words_decide_too_and_an_open_proposal_outlives_a_restart(office, slack, searxng, ann, general):
+    await office.open()
+    first = await slack.mention(ann, general, CUP)
+    second = await slack.mention(ann, general, CUP)
+    (card,) = await office.until_answered(first)
+    await office.until_answered(second)
+    assert await office.stop() == 0
+    await office.open()
+
+    await slack.press(card, "approve", ann)
+    word = await slack.say(ann, general, "deny", second.ts)
+    _, answer = await office.until_answered(first, 2)
+    denied, _ = await office.until_answered(word, 2)
+
+    assert "France" in answer.visible
+    assert "said no" in denied.visible
+    assert len(searxng.requests) == 1
+    assert (slack.rejected, office.faults) == ([], [])
+
+
+async def ask_in_four_ways(office, slack, ann, general, count):
+    """Each question is brought again in every way there is, at once and after its answer."""
+    asked = [await slack.mention(ann, general, FERRY) for _ in range(count)]
+    for again in range(2):
+        for number, each in enumerate(asked):
+            await slack.duplicate(each, DUPLICATES[(number + again) % len(DUPLICATES)])
+            await office.until_answered(each, within=60)
+    marker = await slack.mention(ann, general, PONTOON)
+    await office.until_answered(marker)
+    return [len(slack.replies(general, each.ts)) for each in asked]
+
+
+@pytest.mark.parametrize("count", [4, pytest.param(500, marks=pytest.mark.long)])
+async def test_a_question_that_is_brought_in_four_ways_is_answered_once(office, slack, ann, general, count):
+    await office.open()
+
+    answers = await ask_in_four_ways(office, slack, ann, general, count)
+
+    assert answers == [1] * count
+
+
+async def test_ten_messages_at_once_in_one_thread_are_answered_in_order(office, slack, ann, general):
+    await office.open()
+    root = await slack.mention(ann, general, FERRY)
+    await office.until_answered(root)
+
+    asked = [await slack.say(ann, general, (FERRY, PONTOON)[number % 2], root.ts) for number in range(10)]
+    answers = await office.until_answered(root, 11)
+
+    expected = [(FERRY_ANSWER, PONTOON_ANSWER)[number % 2] for number in range(10)]
+    assert len(asked) == 10
+    assert [
+        words for words, one in zip(expected, answers[1:], strict=True) if words in one.visible
+    ] == expected
+
+
+async def test_words_to_the_bot_are_answered(office, slack, ann, general):
+    await office.open()
+    asked = await slack.mention(ann, general, FERRY)
+    await office.until_answered(asked)
+
+    said = {
+        words: await slack.mention(ann, general, words)
+        for words in ("help", "", "sources", "stop", "follow mention", "use nothing")
+    }
+    replies = {
+        words: (await office.until_answered(message))[0].visible
+        for words, message in said.items()
+        if words != "stop"
+    }
+    forget = await slack.mention(ann, general, "forget", asked.ts)
+    await office.until_answered(forget, 2)
+    unheard = await slack.say(ann, general, PONTOON, asked.ts)
+    await slack.until_acked(unheard)
+
+    assert "1 document" in replies["help"] == replies[""]
+    assert "handbook.md" in replies["sources"]
+    assert "only when I am mentioned" in replies["follow mention"]
+    assert "no collection" in replies["use nothing"]
+    assert slack.whispers(ann)[0].visible.startswith("Nothing is running")
+    assert len(slack.replies(general, asked.ts)) == 2
+    assert (slack.rejected, office.faults) == ([], [])
+
+
+async def test_what_a_private_channel_learned_is_read_there_alone(office, slack, ann, general):
+    secret = slack.add_channel("secret", ann, is_private=True)
+    await office.open()
+    learn = await slack.mention(
+        ann,
+        secret,
+        "learn",
+        files=[("vault.md", b"# Vault\n\nThe vault's door opens with the number 4711.\n")],
+    )
+    (learned,) = await office.until_answered(learn)
+
+    inside = await slack.mention(ann, secret, "With which number does the vault's door open?")
+    outside = await slack.mention(ann, general, "With which number does the vault's door open?")
+    (found,) = await office.until_answered(inside)
+    (hidden,) = await office.until_answered(outside)
+    use = await slack.mention(ann, general, f"use channel-slack-{slack.team}-{secret}")
+    (refused,) = await office.until_answered(use)
+
+    assert "1 document added" in learned.visible
+    assert "4711" in found.visible
+    assert "4711" not in hidden.visible
+    assert "no collection" in refused.visible
+    assert (slack.rejected, office.faults) == ([], [])
+
+
+async def test_who_may_decide_and_who_may_teach_can_be_a_user_group(office, slack, searxng, people):
+    ann, bob, general = people
+    group = slack.add_usergroup("librarians", bob)
+    office.settings |= {"WEB_APPROVAL": "approvers", "WEB_APPROVERS": group, "LEARNERS": group}
+    await office.open()
+    asked = await slack.mention(ann, general, CUP)
+    (card,) = await office.until_answered(asked)
+
+    await slack.press(card, "approve", ann)
+    (refusal,) = await slack.until(lambda: slack.whispers(ann))
+    untaught = await slack.mention(ann, general, "learn", files=[("a.md", b"# A")])
+    (not_learned,) = await office.until_answered(untaught)
+    await slack.press(card, "approve", bob)
+    _, answer = await office.until_answered(asked, 2)
+
+    assert "an approver" in refusal.visible
+    assert "LEARNERS" in not_learned.visible
+    assert "France" in answer.visible
+    assert "bob allowed this search" in card.visible
+    assert (slack.rejected, office.faults) == ([], [])
+
+
+async def test_oauth_variables_in_the_environment_do_not_take_the_bot_tokens_place(
+    office, slack, ann, general
+):
+    office.settings |= {"SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "s3cret"}
+    await office.open()
+
+    asked = await slack.mention(ann, general, FERRY)
+    (answer,) = await office.until_answered(asked)
+
+    assert FERRY_ANSWER in answer.visible
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, "Slack refused SLACK_BOT_TOKEN: invalid_auth."),
+        ({"SLACK_APP_TOKEN": "xapp-wrong"}, "Slack refused SLACK_APP_TOKEN: invalid_auth."),
+        ({"SLACK_BOT_TOKEN": ""}, "There is nothing to serve"),
+    ],
+)
+async def test_tokens_that_will_never_do_end_the_command_with_a_sentence(office, settings, sentence):
+    office.settings |= settings
+
+    await office.open(is_connected=False)
+    code = await asyncio.wait_for(office.process.wait(), 30)
+
+    assert code == 2
+    assert sentence in office.log
+    assert "Traceback" not in office.log
+
+
+async def test_a_direct_message_needs_no_mention(office, slack, ann):
+    await office.open()
+
+    asked = await slack.dm(ann, PONTOON)
+    (answer,) = await office.until_answered(asked)
+
+    assert PONTOON_ANSWER in answer.visible
+    assert slack.rejected == []
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(100, marks=pytest.mark.long)])
+async def test_many_threads_at_once_are_all_answered(office, slack, ann, general, count):
+    await office.open()
+
+    asked = [await slack.mention(ann, general, FERRY) for _ in range(count)]
+    answers = await asyncio.gather(*(office.until_answered(each, within=60) for each in asked))
+
+    assert sum(FERRY_ANSWER in answer.visible for (answer,) in answers) == count
+    assert slack.rejected == []

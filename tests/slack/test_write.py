@@ -1,0 +1,514 @@
+"""What is shown in Slack: whole, within every limit, and harmless whoever wrote it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fakes.hostile import HOSTILE
+from fakes.slack.blocks import is_too_long, message_faults, view_faults
+from fakes.slack.rendering import entities_of, visible_text
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bots.messages import NO_FOOTNOTES, NOTHING_SENT
+from bots.slack.cards import decided_card, edit_modal, proposal_card, refused, settled
+from bots.slack.limits import FALLBACK_TEXT
+from bots.slack.pieces import pieces
+from bots.slack.read import metadata_of
+from bots.slack.safe import names_another_host, web_link
+from bots.slack.write import (
+    Setting,
+    all_footnotes,
+    answer,
+    failed,
+    help_text,
+    messages,
+    note,
+    progress,
+    sources_text,
+)
+from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Progress, Proposal
+from core.library.catalogue import Entry
+
+GOOD = "https://good.example/page"
+SETTING = Setting(engine="DuckDuckGo", names={"U1": "Ann", "U2": "Bob"})
+
+
+def citation(number=1, **more):
+    given = {
+        "title": "Background Tasks",
+        "location": "Using BackgroundTasks",
+        "source": "tutorial/background-tasks.md",
+        "quote": "Declare a parameter with a type of BackgroundTasks.",
+        "start": 0,
+        "end": 51,
+    }
+    return Citation(number=number, **(given | more))
+
+
+def answered(text, *citations, composed=True, grounding="documents", reason=None):
+    made = Answer(text=text, citations=citations, grounding=grounding, composed=composed)
+    return Outcome(kind="answered", turn_id="t1", answer=made, reason=reason, timing_ms={"total": 2_100.0})
+
+
+def proposal(**more):
+    given = {
+        "id": "p1",
+        "turn_id": "t1",
+        "question": "Which browsers send preflights?",
+        "asker": "U1",
+        "query": "browsers that send CORS preflight requests",
+        "reason": "Your documents don't answer this.",
+        "tried": ("preflight browsers",),
+        "closest": (citation(title="CORS"),),
+    }
+    return Proposal(**(given | more))
+
+
+def name_of(one):
+    return {"U1": "Ann"}.get(one, one)
+
+
+def seen(message):
+    return visible_text(message.text, list(message.blocks), name_of)
+
+
+def entities(message):
+    return entities_of(message.text, list(message.blocks), name_of)
+
+
+def assert_sendable(message):
+    blocks = list(message.blocks)
+    assert message_faults(blocks) == []
+    assert not is_too_long(blocks)
+    assert 0 < len(message.text) <= FALLBACK_TEXT
+
+
+def assert_harmless(message, links=()):
+    for entity in entities(message):
+        assert entity.kind == "link", entity
+        assert entity.target in links, entity
+        assert not names_another_host(entity.label, entity.target), entity
+
+
+def elements(message, kind):
+    return [
+        element
+        for block in message.blocks
+        for element in block.get("elements", [])
+        if element["type"] == kind
+    ]
+
+
+def test_an_answer_shows_its_words_then_where_they_stand():
+    outcome = answered("Use `BackgroundTasks`. [1]", citation())
+
+    (message,) = messages(outcome, SETTING)
+
+    assert message.blocks[0] == {"type": "markdown", "text": "Use `BackgroundTasks`. [1]"}
+    assert seen(message) == (
+        "Use BackgroundTasks. [1]\n───\n"
+        "1 Background Tasks › Using BackgroundTasks · tutorial/background-tasks.md\n"
+        "“Declare a parameter with a type of BackgroundTasks.”\n"
+        "Answered in 2.1 s from 1 passage\nHelpful Not helpful"
+    )
+    assert_sendable(message)
+
+
+def test_a_title_is_a_link_where_the_source_has_a_web_address():
+    (linked,) = messages(answered("Yes. [1]", citation(url=GOOD)), SETTING)
+    (local,) = messages(answered("Yes. [1]", citation(url="file:///etc/passwd")), SETTING)
+
+    assert [(one.target, one.label) for one in entities(linked)] == [
+        (GOOD, "Background Tasks › Using BackgroundTasks")
+    ]
+    assert entities(local) == []
+
+
+def test_a_title_that_names_another_host_is_not_what_is_clicked():
+    web = citation(title="bank.com sign-in", url=GOOD, origin="web", location="good.example")
+
+    (message,) = messages(answered("Yes. [1]", web, grounding="web"), SETTING)
+
+    assert [(one.target, one.label) for one in entities(message)] == [(GOOD, "good.example")]
+    assert "bank.com sign-in" in seen(message)
+    assert "From the web, not from your documents." in seen(message)
+
+
+def test_only_addresses_of_cited_sources_become_links():
+    text = f"See {GOOD} and [this]({GOOD}), not https://evil.com/a or [that](https://evil.com/b)."
+
+    (message,) = messages(answered(text, citation(url=GOOD)), SETTING)
+
+    assert {one.target for one in entities(message)} == {GOOD}
+    assert "not https://evil.com/a or that (https://evil.com/b)." in seen(message)
+
+
+def test_quotes_of_an_uncomposed_answer_are_not_repeated():
+    quoted = "Declare a parameter with a type of BackgroundTasks."
+
+    (message,) = messages(answered(f"{quoted} [1]", citation(), composed=False), SETTING)
+
+    assert seen(message).count(quoted) == 1
+    assert seen(message).startswith("Quoted from your documents, not composed.")
+
+
+def test_an_answer_without_footnotes_says_so():
+    (message,) = messages(answered("Hello.", grounding="none"), SETTING)
+
+    assert seen(message).startswith(NO_FOOTNOTES)
+
+
+def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
+    outcome = answered("Yes. [1]", *(citation(n, quote=f"quote {n}") for n in range(1, 9)))
+
+    (message,) = messages(outcome, SETTING)
+    shown = all_footnotes(outcome)
+
+    (button,) = elements(message, "button")
+    assert (button["text"]["text"], button["value"]) == ("3 more: show all footnotes", "t1")
+    assert "quote 5" in seen(message)
+    assert "quote 6" not in seen(message)
+    assert all(f"quote {n}" in seen(shown[0]) for n in range(1, 9))
+
+
+def test_all_footnotes_hold_every_quote_whole():
+    long = " ".join(f"word{n}" for n in range(4_000))
+    outcome = answered("Yes. [1]", citation(quote=long))
+
+    shown = all_footnotes(outcome)
+
+    assert long.replace(" ", "") in re.sub(r"\s", "", "".join(map(seen, shown)))
+    for message in shown:
+        assert_sendable(message)
+
+
+def test_feedback_buttons_carry_the_turn():
+    (message,) = messages(answered("Yes. [1]", citation()), SETTING)
+
+    (pair,) = elements(message, "feedback_buttons")
+    assert pair["positive_button"]["value"] == "good t1"
+    assert pair["negative_button"]["value"] == "bad t1"
+
+
+def test_an_answer_in_spite_of_trouble_says_what_was_missing():
+    (message,) = messages(answered("Yes. [1]", citation(), reason="The model was busy."), SETTING)
+
+    assert "The model was busy." in seen(message)
+
+
+def test_the_fallback_text_is_the_words_of_the_answer():
+    message = answer(answered("Use **this**. See https://evil.com.", citation()), SETTING)
+
+    assert message.text == "Use **this**. See `https://evil.com`."
+
+
+def test_no_answer_shows_the_closest_passages_and_what_to_do():
+    outcome = Outcome(
+        kind="no_answer",
+        turn_id="t1",
+        reason="I did not find this in your documents.",
+        closest=(citation(),),
+    )
+
+    (message,) = messages(outcome, SETTING)
+
+    assert "I did not find this in your documents." in seen(message)
+    assert "“Declare a parameter" in seen(message)
+    assert "You can rephrase" in seen(message)
+    assert_sendable(message)
+
+
+def test_readings_to_choose_from_are_buttons():
+    outcome = Outcome(kind="clarify", turn_id="t1", reason="Which cookies?", options=("response", "request"))
+
+    (message,) = messages(outcome, SETTING)
+
+    assert [(one["action_id"], one["value"]) for one in elements(message, "button")] == [
+        ("choose:1", "response"),
+        ("choose:2", "request"),
+    ]
+    assert_sendable(message)
+
+
+def test_a_failure_is_its_reason():
+    outcome = Outcome(kind="failed", turn_id="t1", reason="The model did not answer within 60 s.")
+
+    assert [seen(one) for one in messages(outcome, SETTING)] == ["The model did not answer within 60 s."]
+    assert seen(failed("The search is rate-limited.")) == "The search is rate-limited."
+
+
+def test_the_card_shows_what_was_tried_and_exactly_what_would_be_sent():
+    query = "a_b *c* `d` <e> & https://evil.com"
+
+    card = proposal_card(proposal(query=query), SETTING)
+
+    assert "Looked for: “preflight browsers”" in seen(card)
+    assert "CORS › Using BackgroundTasks" in seen(card)
+    assert f"I would search DuckDuckGo for:\n{query}\n" in seen(card)
+    assert seen(card).endswith(f"Waiting for Ann or an approver. {NOTHING_SENT}")
+    assert [(one["action_id"], one["value"]) for one in elements(card, "button")] == [
+        ("approve", "p1"),
+        ("edit", "p1"),
+        ("deny", "p1"),
+    ]
+    assert_sendable(card)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says"), [("approve", "Bob allowed this search at"), ("deny", "Bob said no at")]
+)
+def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
+    conversation = Conversation(platform="slack", space="T1", channel="C1", thread="1.0")
+    decision = Decision(
+        id="d1", conversation=conversation, author="U2", proposal_id="p1", verdict=verdict, decided_at=1.7e9
+    )
+
+    card = decided_card(proposal().settled(decision), SETTING)
+
+    assert says in seen(card)
+    assert elements(card, "button") == []
+    assert NOTHING_SENT not in seen(card)
+    assert_sendable(card)
+
+
+def test_who_may_not_decide_is_told_who_may():
+    assert seen(refused(proposal(), SETTING)) == "Only Ann or an approver can decide this search."
+
+
+def test_a_late_press_is_told_who_decided():
+    late = proposal(verdict="deny", decided_by="U2", decided_at=1.7e9)
+
+    assert seen(settled(late, SETTING)).startswith("Bob already said no to this search at ")
+
+
+def test_the_modal_opens_with_the_query():
+    address = {
+        "team": "T1", "channel": "C1", "thread": "1.0", "message": "2.0", "user": "U1",
+        "is_private": False, "is_direct": False,
+    }  # fmt: skip
+
+    view = edit_modal(proposal(), metadata_of("p1", address))
+
+    assert view_faults(view) == []
+    assert view["blocks"][0]["element"]["initial_value"] == proposal().query
+
+
+def test_help_is_three_lines():
+    message = help_text(collections=("docs",), documents=12, synced="at 14:05")
+
+    assert len(seen(message).split("\n")) == 3
+    assert "12 documents in docs, last brought up to date at 14:05" in seen(message)
+    assert_sendable(message)
+
+
+def test_progress_ends_in_an_ellipsis():
+    assert progress(Progress(stage="reading", count=1_024)) == "Reading 1,024 passages…"
+
+
+def entry(number, **more):
+    given = {
+        "id": number, "collection": "docs", "address": "", "root": "", "source": f"a/{number}.md",
+        "title": f"Title {number}", "url": None, "hash": "", "size": 1, "modified": 0, "passages": 3,
+    }  # fmt: skip
+    return Entry(**(given | more))
+
+
+def test_sources_are_listed_by_collection():
+    shown = sources_text([entry(n) for n in range(50)])
+
+    assert "docs: 50 documents, 150 passages" in seen(shown[0])
+    assert "a/0.md · Title 0 · 3 passages" in seen(shown[0])
+    assert "and 10 more" in seen(shown[-1])
+    assert "no documents" in seen(sources_text([])[0])
+
+
+# What others wrote.
+
+
+def test_there_are_hostile_strings_enough():
+    assert len(set(HOSTILE)) >= 200
+
+
+def everywhere(text):
+    """Every message that can carry the text, with the text in every place at once."""
+    cited = [
+        citation(1, title=text, location=text, source=text, quote=text, url=GOOD),
+        citation(2, title=text, location=text, origin="web", published=text, quote=text, url=text),
+    ]
+    sly = proposal(
+        question=text, asker="U9", query=text, reason=text, tried=(text, text), closest=tuple(cited)
+    )
+    setting = Setting(engine=text, names={"U9": text})
+    decided = proposal(asker="U9", query=text, verdict="deny", decided_by="U9", decided_at=1.0)
+    yield from messages(answered(text, *cited, reason=text), setting)
+    yield from (proposal_card(sly, setting), decided_card(decided, setting), note(text))
+    if len(text) > 1_000:  # what the other kinds would only cut or show alike
+        return
+    yield from messages(answered(text, *cited, composed=False, grounding="both"), setting)
+    yield from messages(Outcome(kind="no_answer", turn_id="t", reason=text, closest=tuple(cited)), setting)
+    yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), setting)
+    yield from messages(Outcome(kind="failed", turn_id="t", reason=text), setting)
+    yield from all_footnotes(answered(text, *cited))
+    yield from (refused(sly, setting), settled(decided, setting))
+    yield from sources_text([entry(1, collection=text, source=text, title=text)])
+    yield help_text(collections=(text,), documents=1, synced=text)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text)[:40])
+def test_nothing_that_others_wrote_does_anything(text):
+    own = {GOOD} | {one for one in (web_link(text),) if one}
+
+    for message in everywhere(text):
+        assert_sendable(message)
+        assert_harmless(message, own | {f"{one}/" for one in own})
+
+
+NASTY = st.sampled_from(
+    [*"<>@#!|`~*_[]()\\&;:/.-+= \n\t\"'0aUC", "http", "https://", "evil.com", "<!here>", "<@U1>", "&lt;", "&#60;",
+     "```", "~~~", "](", "[1]:", "\n\n", "    ", "- ", "1. ", "> ", "# ", "|---|", "\n|", "www.", "mailto:", "\u200b"]
+)  # fmt: skip
+
+
+@given(st.lists(NASTY, max_size=60).map("".join))
+@example("[a](b)`[`https://evil.com")
+@settings(max_examples=150, deadline=None)
+def test_no_mixture_of_signs_does_anything(text):
+    made = pieces(text, limit=300)
+
+    for piece in made:
+        assert len(piece) <= 300
+        found = entities_of("", [{"type": "markdown", "text": piece}], str)
+        assert found == []
+    for message in messages(answered(text, citation()), SETTING):
+        assert_harmless(message)
+
+
+# Long answers.
+
+WORDS = st.integers(1, 60)
+
+
+@st.composite
+def documents(draw):
+    """Markdown in which every word is another one, so that none can be lost or move unseen."""
+    count = iter(range(10**6))
+
+    def words(number):
+        return " ".join(f"w{next(count)}" for _ in range(number))
+
+    def paragraph():
+        emphasis = draw(st.sampled_from(["", "**", "*", "~~", "`"]))
+        return f"{words(draw(WORDS))} {emphasis}{words(draw(WORDS))}{emphasis} {words(2)}"
+
+    def fence():
+        return "```py\n" + "\n".join(words(draw(st.integers(1, 6))) for _ in range(draw(WORDS))) + "\n```"
+
+    def bullets(marker):
+        items = []
+        for number in range(draw(st.integers(1, 12))):
+            mark = marker or f"{number + 1}."
+            items.append(f"{mark} {words(draw(WORDS))}\n{' ' * (len(mark) + 1)}- {words(3)}")
+        return "\n".join(items)
+
+    def quotation():
+        return "\n".join(f"> {words(draw(st.integers(1, 20)))}" for _ in range(draw(st.integers(1, 12))))
+
+    def table():
+        body = "\n".join(f"| {words(2)} | {words(draw(st.integers(1, 5)))} |" for _ in range(draw(WORDS)))
+        return f"| {words(1)} | {words(1)} |\n|---|---|\n{body}"
+
+    kinds = [paragraph, fence, lambda: bullets("-"), lambda: bullets(""), quotation, table]
+    return "\n\n".join(draw(st.sampled_from(kinds))() for _ in range(draw(st.integers(1, 8))))
+
+
+def order(text):
+    return list(dict.fromkeys(re.findall(r"w\d+", text)))
+
+
+def shown_of(markdown):
+    return visible_text("", [{"type": "markdown", "text": markdown}], str)
+
+
+def is_balanced(markdown):
+    """Every fence that opens at the left margin closes."""
+    fences = re.findall(r"(?m)^[>\s-]*(?:\d+\. )?(`{3,})", markdown)
+    return len(fences) % 2 == 0
+
+
+@given(documents(), st.integers(200, 900))
+@settings(max_examples=50, deadline=None)
+def test_pieces_hold_every_word_in_order_and_stand_alone(text, limit):
+    made = pieces(text, limit=limit)
+
+    assert order(" ".join(map(shown_of, made))) == order(shown_of(text)) == order(text)
+    for piece in made:
+        assert len(piece) <= limit
+        assert is_balanced(piece)
+        assert "```" not in shown_of(piece)
+
+
+def unnumbered(text):
+    """Without white space, and without the numbers that a list counts anew."""
+    return "".join(re.sub(r"(?m)^\d+\. ", "", text).split())
+
+
+@given(documents())
+@settings(max_examples=30, deadline=None)
+def test_a_text_that_fits_looks_as_it_did(text):
+    made = pieces(text, limit=10**6)
+
+    assert unnumbered("\n".join(map(shown_of, made))) == unnumbered(shown_of(text))
+
+
+@given(st.lists(documents(), min_size=1, max_size=6).map("\n\n".join), st.integers(0, 9))
+@settings(max_examples=12, deadline=None)
+def test_a_long_answer_is_several_messages_that_slack_takes(text, notes):
+    cited = [citation(n, quote="q" * 300, url=GOOD) for n in range(1, notes + 1)]
+
+    made = messages(answered("\n\n".join([text] * 3), *cited), SETTING)
+
+    assert order(" ".join(map(seen, made))) == order(text)
+    for message in made:
+        assert_sendable(message)
+
+
+def test_a_table_repeats_its_heading_in_every_piece():
+    text = "| name | use |\n|---|---|\n" + "\n".join(f"| n{n} | u{n} |" for n in range(100))
+
+    made = pieces(text, limit=400)
+
+    assert len(made) > 1
+    assert all(piece.startswith("| name | use |\n|---|---|\n") for piece in made)
+
+
+def test_a_numbered_list_goes_on_counting():
+    text = "\n".join(f"{n}. {'word ' * 20}" for n in range(1, 21))
+
+    made = pieces(text, limit=500)
+
+    assert re.findall(r"(?m)^(\d+)\.", "\n".join(made)) == [str(n) for n in range(1, 21)]
+
+
+def test_code_keeps_its_language_and_its_lines():
+    text = "```python\n" + "".join(f"line {n}\n" for n in range(200)) + "```"
+
+    made = pieces(text, limit=500)
+
+    assert all(piece.startswith("```python\n") and piece.endswith("\n```") for piece in made)
+    assert "".join(piece[10:-3] for piece in made) == text[10:-3]
+
+
+def test_more_cells_than_columns_are_shown_rather_than_dropped():
+    (piece,) = pieces("| a |\n|---|\n| b | c |", limit=500)
+
+    assert "c" in shown_of(piece)
+
+
+def test_code_in_angle_brackets_is_shown_as_it_is():
+    text = "`Vec<T>` and `std::vector<std::string>`\n\n```html\n<!-- c --><!DOCTYPE html><p>x</p>\n```"
+
+    made = pieces(text, limit=500)
+
+    assert "\n\n".join(made) == text

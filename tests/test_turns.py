@@ -1,0 +1,253 @@
+"""Turns through the real queue, told as stories: what a platform brings, and what it gets."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import pickle
+import shutil
+import sqlite3
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from fakes.messengers import RecordingMessenger
+from fakes.queues import make_empty_queue
+from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, question
+from test_graph import TOWER, assistant_over
+
+from core.errors import SettingsError
+from core.reasoner import Plan
+from core.turn_queue import sweep
+from core.turns import STOPPED, TurnsClosed, Unreachable, open_turns, order_of
+
+THERE = replace(HERE, thread="elsewhere")
+TO_HERE = {"channel": "C1"}
+
+
+@asynccontextmanager
+async def turns_over(folder, messenger, reasoner=None, *, drain=0.1, database=None):
+    documents = ScriptedDocuments(default=(TOWER,))
+    url = f"sqlite:///{database or folder / 'turns.sqlite'}"
+    async with (
+        assistant_over(folder, reasoner or ScriptedReasoner(), documents) as assistant,
+        open_turns(assistant, {"test": messenger}, database_url=url, drain=drain) as turns,
+    ):
+        yield turns
+
+
+@pytest.fixture(scope="module")
+def empty_queue(tmp_path_factory):
+    return make_empty_queue(tmp_path_factory.mktemp("queue"))
+
+
+@pytest.fixture
+def folder(tmp_path, empty_queue):
+    shutil.copy(empty_queue, tmp_path)
+    return tmp_path
+
+
+class HangingReasoner(ScriptedReasoner):
+    """Begins to plan, and never ends."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def plan(self, ask) -> Plan:
+        self.asked.set()
+        return await asyncio.get_running_loop().create_future()
+
+
+async def test_a_turn_that_is_brought_four_times_ends_once(folder):
+    messenger, reasoner = RecordingMessenger(), ScriptedReasoner()
+
+    async with turns_over(folder, messenger, reasoner) as turns:
+        await asyncio.gather(*(turns.accept(question(), TO_HERE) for _ in range(3)))
+        await messenger.until_delivered("q1")
+        await turns.accept(question(), TO_HERE)
+        await turns.accept(question(id="q2"), TO_HERE)
+        await messenger.until_delivered("q2")
+
+    assert messenger.shown == [("begin", "q1"), ("answered", "q1"), ("begin", "q2"), ("answered", "q2")]
+
+
+async def test_turns_of_one_conversation_end_in_the_order_in_which_they_were_said(folder):
+    messenger = RecordingMessenger()
+    said = [replace(question(id=f"q{number}"), asked_at=1000.0 + number) for number in range(10)]
+
+    async with turns_over(folder, messenger) as turns:
+        for turn in said:
+            await turns.accept(turn, TO_HERE)
+        await messenger.until_delivered(*(turn.id for turn in said))
+
+    assert messenger.delivered == [turn.id for turn in said]
+
+
+async def test_a_conversation_that_hangs_holds_up_no_other(folder):
+    messenger, reasoner = RecordingMessenger(), HangingReasoner()
+
+    async with turns_over(folder, messenger, reasoner) as turns:
+        await turns.accept(question(id="slow"), TO_HERE)
+        await reasoner.asked.wait()
+        reasoner.asked.clear()
+        await turns.accept(replace(question(id="other"), conversation=THERE), TO_HERE)
+        await asyncio.wait_for(reasoner.asked.wait(), 20)
+        assert turns.stop(THERE)
+        await messenger.until_delivered("other")
+        assert turns.stop(HERE)
+        await messenger.until_delivered("slow")
+
+    assert messenger.delivered == ["other", "slow"]
+
+
+async def test_a_turn_that_a_person_stops_says_so(folder):
+    messenger, reasoner = RecordingMessenger(), HangingReasoner()
+
+    async with turns_over(folder, messenger, reasoner) as turns:
+        await turns.accept(question(), TO_HERE)
+        await reasoner.asked.wait()
+        was_running = turns.stop(HERE)
+        await messenger.until_delivered("q1")
+
+    assert was_running
+    assert not turns.stop(HERE)
+    assert (messenger.outcomes["q1"].kind, messenger.outcomes["q1"].reason) == ("failed", STOPPED)
+
+
+async def test_a_fault_of_our_own_ends_in_a_sentence_without_the_exceptions_text(folder):
+    def break_down(_ask):
+        raise RuntimeError("secret detail")
+
+    messenger = RecordingMessenger()
+
+    async with turns_over(folder, messenger, ScriptedReasoner(plans=break_down)) as turns:
+        await turns.accept(question(), TO_HERE)
+        await messenger.until_delivered("q1")
+
+    assert messenger.outcomes["q1"].kind == "failed"
+    assert "secret" not in messenger.outcomes["q1"].reason
+
+
+async def test_a_platform_that_is_out_of_reach_is_tried_again(folder):
+    messenger = RecordingMessenger(faults=[Unreachable()])
+
+    async with turns_over(folder, messenger) as turns:
+        await turns.accept(question(), TO_HERE)
+        await messenger.until_delivered("q1")
+
+    assert messenger.shown == [("begin", "q1"), ("answered", "q1")]
+
+
+async def test_what_a_platform_refuses_does_not_hold_up_the_turn_behind_it(folder):
+    messenger = RecordingMessenger(faults=[ValueError("bad"), ValueError("bad")])
+
+    async with turns_over(folder, messenger) as turns:
+        await turns.accept(question(), TO_HERE)
+        await turns.accept(question(id="q2"), TO_HERE)
+        await messenger.until_delivered("q2")
+
+    assert messenger.delivered == ["q2"]
+
+
+async def test_a_stop_leaves_what_runs_to_the_next_start(folder):
+    messenger, reasoner = RecordingMessenger(), HangingReasoner()
+    async with turns_over(folder, messenger, reasoner) as turns:
+        await turns.accept(question(), TO_HERE)
+        await reasoner.asked.wait()
+        await turns.accept(question(id="q2"), TO_HERE)
+
+    async with turns_over(folder, messenger):
+        await messenger.until_delivered("q1", "q2")
+
+    assert messenger.shown == [("begin", "q1"), ("answered", "q1"), ("begin", "q2"), ("answered", "q2")]
+
+
+async def test_a_turn_that_was_cut_off_three_times_ends_in_one_apology(folder):
+    messenger = RecordingMessenger()
+    for start in range(3):
+        reasoner = HangingReasoner()
+        async with turns_over(folder, messenger, reasoner) as turns:
+            if start == 0:
+                await turns.accept(question(), TO_HERE)
+            await asyncio.wait_for(reasoner.asked.wait(), 20)
+
+    async with turns_over(folder, messenger) as turns:
+        await messenger.until_delivered("q1")
+        await turns.accept(question(), TO_HERE)
+        await turns.accept(question(id="q2"), TO_HERE)
+        await messenger.until_delivered("q2")
+
+    assert messenger.delivered == ["q1", "q2"]
+    assert messenger.outcomes["q1"].reason == "I was cut off 3 times while working on this."
+
+
+async def test_a_database_that_cannot_be_opened_is_told_as_a_setting(tmp_path):
+    with pytest.raises(SettingsError, match="DATABASE_URL"):
+        async with turns_over(tmp_path, RecordingMessenger(), database=tmp_path / "no" / "t.sqlite"):
+            pass
+
+
+async def test_nothing_is_taken_once_the_queue_is_closed(folder):
+    async with turns_over(folder, RecordingMessenger()) as turns:
+        pass
+
+    with pytest.raises(TurnsClosed):
+        await turns.accept(question(), TO_HERE)
+
+
+async def test_finished_turns_are_forgotten_when_they_are_old(folder):
+    messenger = RecordingMessenger()
+
+    async with turns_over(folder, messenger) as turns:
+        for number in (1, 2):
+            await turns.accept(question(id=f"q{number}"), TO_HERE)
+        await turns.accept(question(id="q3"), TO_HERE)
+        await messenger.until_delivered("q1", "q2", "q3")
+        kept = await sweep(timedelta(days=1))
+        forgotten = await sweep(timedelta(seconds=-1))
+
+    assert kept == 0
+    assert forgotten >= 2  # the last one may not have been written down as finished yet
+
+
+class Hostile:
+    """Unpickled, it leaves a trace."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return open, (str(self.trace), "w")
+
+
+async def test_a_pickle_that_somebody_put_into_the_database_is_never_unpickled(folder):
+    trace, messenger = folder / "trace", RecordingMessenger()
+    async with turns_over(folder, messenger) as turns:
+        await turns.accept(question(id="q1"), TO_HERE)
+        await messenger.until_delivered("q1")
+    crafted = base64.b64encode(pickle.dumps({"args": (Hostile(trace),), "kwargs": {}})).decode()
+    with sqlite3.connect(folder / "turns.sqlite") as database:
+        database.execute(
+            "UPDATE workflow_status SET status = 'PENDING', serialization = 'py_pickle', inputs = ? "
+            "WHERE workflow_uuid = 'q1'",
+            (crafted,),
+        )
+        database.execute("UPDATE workflow_input SET inputs = ? WHERE workflow_uuid = 'q1'", (crafted,))
+
+    async with turns_over(folder, messenger) as turns:
+        await turns.accept(question(id="q2"), TO_HERE)
+        await messenger.until_delivered("q2")
+
+    assert not trace.exists()
+    assert messenger.delivered == ["q1", "q2"]
+
+
+def test_the_order_is_that_of_being_said_to_the_millisecond():
+    earlier, later = (
+        order_of(replace(question(), asked_at=1_763_650_000.120)),
+        order_of(replace(question(), asked_at=1_763_650_000.121)),
+    )
+
+    assert 1 <= earlier < later <= 2**31 - 1
