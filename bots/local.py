@@ -61,6 +61,7 @@ async def run_in_order(
     report: Report = _ignore,
     *,
     on_unfinished: Callable[[Turn], None] = _ignore,
+    on_finished: Callable[[Outcome], None] = _ignore,
 ) -> Outcome:
     """The turn's outcome, after that of a turn which a stopped process left in the middle.
 
@@ -71,7 +72,7 @@ async def run_in_order(
         if is_same(left, turn):
             return await assistant.run(left, report)
         on_unfinished(left)
-        await assistant.run(left, report)
+        on_finished(await assistant.run(left, report))
     return await assistant.run(turn, report)
 
 

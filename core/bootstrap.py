@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from core.web.research import WebResearch
 
 if TYPE_CHECKING:
     from core.assistant import Assistant, Report
+    from core.chat_model import ChatModels
     from core.ports import Deps
 
 Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
@@ -64,11 +65,16 @@ async def open_footnote(
         library = open_library(settings, embedder=embedder)
         try:
             library.check_versions()
-            async with open_checkpoints(settings.data_dir / "conversations.sqlite") as checkpoints:
+            async with AsyncExitStack() as open_now:
+                saver = open_checkpoints(settings.data_dir / "conversations.sqlite")
+                checkpoints = await open_now.enter_async_context(saver)
+                models = _models_of(settings)
+                if models is not None:
+                    open_now.push_async_callback(models.aclose)
                 assistant = Assistant(
                     graph=build_graph(checkpoints),
                     checkpoints=checkpoints,
-                    make_deps=_deps_maker(settings, library, reads),
+                    make_deps=_deps_maker(settings, library, reads, models),
                     turn_timeout=settings.turn_timeout,
                 )
                 yield Footnote(settings=settings, library=library, assistant=assistant)
@@ -127,9 +133,11 @@ def make_web(settings: Settings) -> WebResearch | None:
     )
 
 
-def _deps_maker(settings: Settings, library: Library, reads: Reads) -> Callable[[Turn, Report], Deps]:
+def _deps_maker(
+    settings: Settings, library: Library, reads: Reads, models: ChatModels | None
+) -> Callable[[Turn, Report], Deps]:
     web = make_web(settings)
-    make_reasoner = _reasoner_maker(settings, library)
+    make_reasoner = _reasoner_maker(settings, library, models)
 
     def make_deps(turn: Turn, report: Report) -> Deps:
         from core.ports import Deps
@@ -148,19 +156,14 @@ def _deps_maker(settings: Settings, library: Library, reads: Reads) -> Callable[
     return make_deps
 
 
-def _reasoner_maker(settings: Settings, library: Library) -> Callable[[], Reasoner]:
-    def extractive() -> ExtractiveReasoner:
-        return ExtractiveReasoner(_similarity_of(library))  # the embedder may come later than the library
-
+def _models_of(settings: Settings) -> ChatModels | None:
+    """The chat models of the operator's choice; None where quotes are all there is."""
     if not settings.has_chat_model:
-        return extractive
+        return None
     from core.chat_model import ChatModels
-    from core.fallback import FallbackReasoner
     from core.model.providers import Access
 
-    # A model that says nothing until the turn's end must leave time for quotes to take its place.
-    reserve = min(RESERVE, settings.turn_timeout / 5)
-    models = ChatModels.open(
+    return ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,
         access=Access(
@@ -169,6 +172,20 @@ def _reasoner_maker(settings: Settings, library: Library) -> Callable[[], Reason
             timeout=settings.model_timeout,
         ),
     )
+
+
+def _reasoner_maker(
+    settings: Settings, library: Library, models: ChatModels | None
+) -> Callable[[], Reasoner]:
+    def extractive() -> ExtractiveReasoner:
+        return ExtractiveReasoner(_similarity_of(library))  # the embedder may come later than the library
+
+    if models is None:
+        return extractive
+    from core.fallback import FallbackReasoner
+
+    # A model that says nothing until the turn's end must leave time for quotes to take its place.
+    reserve = min(RESERVE, settings.turn_timeout / 5)
     return lambda: FallbackReasoner(
         models.reasoner(turn_timeout=settings.turn_timeout - reserve), extractive()
     )

@@ -6,12 +6,22 @@ would make a long thread grow with its square.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiosqlite
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from core.errors import SettingsError
+
+# What SQLite says, and what a person can do with it.
+_TROUBLES = {
+    "database is locked": "another program holds it; close that one",
+    "attempt to write a readonly database": "it cannot be written",
+    "database or disk is full": "the disk is full",
+}
 
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
@@ -47,5 +57,14 @@ async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
     """The saver over this file; open it inside the loop that will use it."""
     async with aiosqlite.connect(file, timeout=BUSY_TIMEOUT) as connection:
         saver = PrunedSqliteSaver(connection)
-        await saver.setup()
+        try:
+            await saver.setup()
+        except sqlite3.OperationalError as fault:
+            raise SettingsError(
+                f"{file} cannot be opened: {_TROUBLES.get(str(fault), 'the disk refused')}."
+            ) from fault
+        except sqlite3.DatabaseError as fault:
+            raise SettingsError(
+                f"{file} is damaged. Move it away to begin new conversations; your documents are not affected."
+            ) from fault
         yield saver

@@ -17,6 +17,7 @@ from fakes.scripted import (
 )
 from test_graph import OTHER, TOWER, WEB, assistant_over
 
+from core.errors import SettingsError
 from core.model.drafts import to_draft
 from core.policy import PRESETS
 from core.reasoner import Draft, Plan
@@ -298,3 +299,11 @@ async def test_a_hit_without_a_word_is_no_footnote(tmp_path):
         outcome = await assistant.run(decision(proposed.proposal.id))
 
     assert all(citation.quote.strip() for citation in outcome.closest)
+
+
+async def test_a_damaged_store_of_conversations_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "conversations.sqlite").write_bytes(b"this is no database" * 100)
+
+    with pytest.raises(SettingsError, match=r"conversations\.sqlite is damaged\. Move it away"):
+        async with assistant_over(tmp_path, ScriptedReasoner(), ScriptedDocuments()):
+            pass

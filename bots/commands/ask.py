@@ -56,6 +56,7 @@ async def _ask(arguments: Namespace, settings: Settings) -> int:
                 ask(arguments.question, here),
                 report,
                 on_unfinished=lambda left: screen.note(messages.finishing(left)),
+                on_finished=lambda ended: screen.note(messages.text_of(ended)),
             )
         return tell(outcome, conversation, footnote, screen, arguments)
 

@@ -36,6 +36,7 @@ async def _decide(arguments: Namespace, settings: Settings) -> int:
                 turn,
                 report,
                 on_unfinished=lambda left: screen.note(messages.finishing(left)),
+                on_finished=lambda ended: screen.note(messages.text_of(ended)),
             )
         return tell(outcome, conversation, footnote, screen, arguments)
 
