@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from core import nodes
+from core import nodes, web_nodes
 from core.ports import Deps
 from core.state import State
 
@@ -30,10 +30,10 @@ def build_graph(checkpointer: Any = None) -> CompiledStateGraph[State, Deps, Sta
     graph.add_node("clarify", nodes.clarify)
     graph.add_node("generate", nodes.generate)
     graph.add_node("verify", nodes.verify)
-    graph.add_node("propose", nodes.propose)
-    graph.add_node("web_search", nodes.web_search)
-    graph.add_node("decline", nodes.decline)
-    graph.add_node("give_up", nodes.give_up)
+    graph.add_node("propose", web_nodes.propose)
+    graph.add_node("web_search", web_nodes.web_search)
+    graph.add_node("decline", web_nodes.decline)
+    graph.add_node("give_up", web_nodes.give_up)
 
     graph.add_edge(START, "enter")
     graph.add_conditional_edges("enter", nodes.after_enter)
@@ -41,8 +41,8 @@ def build_graph(checkpointer: Any = None) -> CompiledStateGraph[State, Deps, Sta
     graph.add_conditional_edges("regrade", nodes.after_regrade)
     graph.add_edge("generate", "verify")
     graph.add_conditional_edges("verify", nodes.after_verify)
-    graph.add_conditional_edges("propose", nodes.after_propose)
-    graph.add_conditional_edges("web_search", nodes.after_web)
+    graph.add_conditional_edges("propose", web_nodes.after_propose)
+    graph.add_conditional_edges("web_search", web_nodes.after_web)
     for last in ("converse", "clarify", "decline", "give_up"):
         graph.add_edge(last, END)
 

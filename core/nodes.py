@@ -1,6 +1,7 @@
 """The graph's nodes: each does one thing and returns what it changed.
 
-Nodes get their ports through ``Runtime[Deps]``. What follows is decided by the plain
+Here are those that read the documents, write and check; :mod:`core.web_nodes` has those on the
+way to the web. Nodes get their ports through ``Runtime[Deps]``. What follows is decided by the plain
 functions of :mod:`core.decisions`.
 """
 
@@ -9,8 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
-from time import perf_counter, time
+from time import perf_counter
 from typing import Literal
 
 from langgraph.runtime import Runtime
@@ -26,21 +26,15 @@ from core.decisions import (
     further_queries,
     may_quote,
     needs_more_votes,
-    queries_sent,
     route_of,
-    web_wordings,
 )
-from core.errors import SearchTrouble
-from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
-from core.policy import Policy
 from core.ports import Deps
-from core.reasoner import Ask, Draft, Grades, Grounded, Strip
-from core.state import Next, State, Work, history_before, proposal_by_id, with_proposal, with_reopened
-from core.strips import refine
+from core.reasoner import Ask, Draft, Grounded, Strip
+from core.state import State, Work, history_before, proposal_by_id, with_proposal, with_reopened
+from core.steps import ask_of, grade, graded, next_node, step, strips_of
 
 COMPOSED_IN_VAIN = "What the model wrote did not stand up to its check, so these are quotes."
-AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
 
 
 async def enter(state: State, runtime: Runtime[Deps]) -> State:
@@ -116,10 +110,10 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
         retrieve_ms=elapsed,
         tried=(work.question,),
     )
-    ask = _ask(state, work)
-    plan, grades = await asyncio.gather(deps.reasoner.plan(ask), _grade(deps, ask, passages))
-    work = _graded(replace(work, plan=plan), grades)
-    return _step("open", replace(work, next=after_looking(work, deps.policy)))
+    ask = ask_of(state, work)
+    plan, grades = await asyncio.gather(deps.reasoner.plan(ask), grade(deps, ask, passages))
+    work = graded(replace(work, plan=plan), grades)
+    return step("open", replace(work, next=after_looking(work, deps.policy)))
 
 
 def after_open(
@@ -131,7 +125,7 @@ def after_open(
         return "converse"
     if route == "clarify":
         return "clarify"
-    return "propose" if route == "web" else _next(work)
+    return "propose" if route == "web" else next_node(work)
 
 
 async def regrade(state: State, runtime: Runtime[Deps]) -> State:
@@ -149,17 +143,17 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     }
     new = tuple(sorted(unseen.values(), key=lambda hit: -hit.score)[: deps.policy.passages])
     deps.report(Progress(stage="checking", count=len(new)))
-    grades = await _grade(deps, _ask(state, work), new)
+    grades = await grade(deps, ask_of(state, work), new)
     merged = sorted((*work.passages, *new), key=lambda hit: -hit.score)
     work = replace(
         work, passages=tuple(merged), rewrites=work.rewrites + 1, tried=(*work.tried, *queries), draft=None
     )
-    work = _graded(work, grades)
-    return _step("regrade", replace(work, next=after_looking(work, deps.policy)))
+    work = graded(work, grades)
+    return step("regrade", replace(work, next=after_looking(work, deps.policy)))
 
 
 def after_regrade(state: State) -> Literal["generate", "regrade", "propose", "give_up"]:
-    return _next(state["work"])
+    return next_node(state["work"])
 
 
 async def generate(state: State, runtime: Runtime[Deps]) -> State:
@@ -167,8 +161,8 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     deps.report(Progress(stage="writing"))
     strips = strips_of(work, deps.policy)
-    draft = await deps.reasoner.write(_ask(state, work), strips, work.failing)
-    return _step("generate", replace(work, draft=draft, drafts=work.drafts + 1))
+    draft = await deps.reasoner.write(ask_of(state, work), strips, work.failing)
+    return step("generate", replace(work, draft=draft, drafts=work.drafts + 1))
 
 
 async def verify(state: State, runtime: Runtime[Deps]) -> State:
@@ -178,12 +172,12 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     if not draft.composed:
         if draft.answers and may_quote(work, deps.policy):
             return _answered(state, work, draft, strips)
-        return _step("verify", replace(work, next="propose"))
+        return step("verify", replace(work, next="propose"))
     deps.report(Progress(stage="verifying"))
     claims = claims_of(draft.text)
     judged, useful = await _checked(
         deps,
-        ask=_ask(state, work),
+        ask=ask_of(state, work),
         work=work,
         draft=draft,
         claims=tuple(c.text for c in claims),
@@ -205,119 +199,13 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
         return _answered(state, work, kept, strips)
     may_quote_instead = deps.policy.weights is not None and may_quote(work, deps.policy)
     if follows == "propose" and is_empty and draft.answers and may_quote_instead:
-        quotes = await deps.reasoner.quote(_ask(state, work), strips)
+        quotes = await deps.reasoner.quote(ask_of(state, work), strips)
         return _answered(state, work, quotes, strips, reason=COMPOSED_IN_VAIN)
-    return _step("verify", work)
+    return step("verify", work)
 
 
 def after_verify(state: State) -> Literal["generate", "regrade", "propose", "give_up", "__end__"]:
-    return "__end__" if state.get("outcome") else _next(state["work"])
-
-
-async def propose(state: State, runtime: Runtime[Deps]) -> State:
-    """Ask a person whether this exact query may go to the web; or say that there is nothing left to try."""
-    deps, work = runtime.context, state["work"]
-    if deps.approval == "never_ask":  # what a grader makes of private passages does not go out unseen
-        work = replace(work, missing="")
-    wordings = web_wordings(work, deps.policy) if deps.web else ()
-    closest = endings.closest_of(work, deps.policy)
-    work = replace(work, steps=(*work.steps, "propose"), next=None)
-    if not wordings:
-        return endings.no_answer(
-            state, work, closest, endings.nothing_left(work, has_web=deps.web is not None)
-        )
-    proposal = Proposal(
-        id=_proposal_id(state["turn"].id, wordings[0]),
-        turn_id=state["turn"].id,
-        question=work.question,
-        asker=work.asker,
-        query=wordings[0],
-        wordings=wordings[1:],
-        reason=endings.why_not_enough(work, closest),
-        tried=_tried_with(work),
-        closest=closest,
-        attempt=(work.proposal.attempt if work.proposal else 0) + 1,
-        sent=queries_sent(work.proposal) if work.proposal else (),
-        standalone=_standalone(work),
-        sources=work.sources,
-    )
-    known = proposal_by_id(state, proposal.id)
-    if known is not None and not known.is_open:  # an old turn came once more: what was decided stays decided
-        return endings.no_answer(state, work, closest, already_decided(known))
-    if deps.approval == "never_ask":
-        allowed = replace(
-            proposal, verdict="approve", allowed=proposal.query, decided_by="the operator", decided_at=time()
-        )
-        work = replace(work, proposal=allowed, next=None)
-        return {"work": work, "proposals": with_proposal(state.get("proposals", ()), allowed)}
-    return endings.approval_needed(state, work, proposal)
-
-
-def after_propose(state: State) -> Literal["web_search", "__end__"]:
-    return "__end__" if state.get("outcome") else "web_search"
-
-
-async def web_search(state: State, runtime: Runtime[Deps]) -> State:
-    """Search for exactly the query that was allowed, and grade what came back."""
-    deps, work = runtime.context, state["work"]
-    proposal = work.proposal
-    if proposal is None or deps.web is None:
-        return endings.unfinished(state, work, "Web search is switched off.")
-    deps.report(Progress(stage="searching"))
-    wanted = proposal.standalone or work.question
-    try:
-        hits, found = await asyncio.gather(
-            deps.web.find(proposal.allowed or proposal.query, wanted, deps.report),
-            deps.documents.retrieve(
-                work.question,
-                limit=deps.policy.passages,
-                history=history_before(state.get("history", ()), work),
-                within=work.sources,
-            ),
-        )
-    except SearchTrouble as trouble:
-        work = replace(work, steps=(*work.steps, "web_search"))
-        if deps.approval == "never_ask":
-            return endings.no_answer(state, work, proposal.closest, str(trouble))
-        return endings.unfinished(state, work, str(trouble))
-    kept = found.passages[: deps.policy.passages // 2] if deps.policy.web_joins else ()
-    deps.report(Progress(stage="checking", count=len(hits)))
-    work = replace(
-        work,
-        passages=(*hits, *kept),
-        weights=dict(found.weights),
-        confidence=found.confidence,
-        web_coverage=coverage_of(wanted, hits),
-        draft=None,
-        drafts=0,
-        failing=(),
-    )
-    grades = await _grade(deps, _ask(state, work), work.passages if deps.policy.grades_web else kept)
-    work = _graded(replace(work, grades={}, sufficient=()), grades)
-    follows: Next = "propose"
-    if hits:
-        follows = after_looking(work, deps.policy) if deps.policy.grades_web else "generate"
-    return _step("web_search", replace(work, next=follows))
-
-
-def after_web(state: State) -> Literal["generate", "propose", "__end__"]:
-    if state.get("outcome"):
-        return "__end__"
-    return "generate" if state["work"].next == "generate" else "propose"
-
-
-async def decline(state: State) -> State:
-    """A person said no: the closest passages, and nothing was sent."""
-    work = replace(state["work"], steps=(*state["work"].steps, "decline"))
-    closest = work.proposal.closest if work.proposal else ()
-    return endings.no_answer(state, work, closest, "Nothing was sent to the web.")
-
-
-async def give_up(state: State, runtime: Runtime[Deps]) -> State:
-    """The policy goes no further: the closest passages."""
-    work = replace(state["work"], steps=(*state["work"].steps, "give_up"))
-    closest = endings.closest_of(work, runtime.context.policy)
-    return endings.no_answer(state, work, closest, endings.nothing_left(work, has_web=True))
+    return "__end__" if state.get("outcome") else next_node(state["work"])
 
 
 async def converse(state: State) -> State:
@@ -328,33 +216,6 @@ async def converse(state: State) -> State:
 async def clarify(state: State) -> State:
     """Ask back which reading is meant."""
     return endings.clarify(state, replace(state["work"], steps=(*state["work"].steps, "clarify")))
-
-
-def strips_of(work: Work, policy: Policy) -> tuple[Strip, ...]:
-    """What the writer reads. Deterministic, so that it need not be kept in the checkpoint."""
-    around = AROUND if work.sufficient else 0
-    return refine(
-        work.passages, work.grades, around=around, whole=not policy.refines and bool(work.sufficient)
-    )
-
-
-def _ask(state: State, work: Work) -> Ask:
-    history = history_before(state.get("history", ()), work)
-    return Ask(question=work.question, history=history, confidence=work.confidence, weights=work.weights)
-
-
-async def _grade(deps: Deps, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
-    return await deps.reasoner.grade(ask, passages) if passages else Grades()
-
-
-def _graded(work: Work, grades: Grades) -> Work:
-    votes = () if grades.sufficient is None else (grades.sufficient,)
-    return replace(
-        work,
-        grades={**work.grades, **grades.of},
-        sufficient=votes or work.sufficient,
-        missing=grades.missing,
-    )
 
 
 async def _checked(
@@ -395,14 +256,6 @@ def _answered(
     return endings.answered(state, work, to_answer(draft, strips), reason)
 
 
-def _step(name: str, work: Work) -> State:
-    return {"work": replace(work, steps=(*work.steps, name))}
-
-
-def _next(work: Work) -> Literal["generate", "regrade", "propose", "give_up"]:
-    return work.next if work.next in ("generate", "regrade", "give_up") else "propose"
-
-
 def _ranked(hit: Retrieved) -> Ranked:
     passage = hit.passage
     return Ranked(
@@ -412,19 +265,3 @@ def _ranked(hit: Retrieved) -> Ranked:
         start=passage.start,
         end=passage.end,
     )
-
-
-def _tried_with(work: Work) -> tuple[str, ...]:
-    sent = queries_sent(work.proposal) if work.proposal else ()
-    return tuple(dict.fromkeys((*work.tried, *sent)))
-
-
-def _standalone(work: Work) -> str:
-    if work.proposal is not None:
-        return work.proposal.standalone
-    return work.plan.standalone if work.plan else work.question
-
-
-def _proposal_id(turn_id: str, query: str) -> str:
-    """Short enough to type, the same when a killed turn runs again."""
-    return "p" + sha256(f"{turn_id}\n{query}".encode()).hexdigest()[:10]

@@ -1,0 +1,50 @@
+"""What the nodes share: the question as it is put to the reasoner, grades, and the step to the next node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from core.library.documents import Retrieved
+from core.policy import Policy
+from core.ports import Deps
+from core.reasoner import Ask, Grades, Strip
+from core.state import State, Work, history_before
+from core.strips import refine
+
+AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
+
+
+def strips_of(work: Work, policy: Policy) -> tuple[Strip, ...]:
+    """What the writer reads. Deterministic, so that it need not be kept in the checkpoint."""
+    around = AROUND if work.sufficient else 0
+    return refine(
+        work.passages, work.grades, around=around, whole=not policy.refines and bool(work.sufficient)
+    )
+
+
+def ask_of(state: State, work: Work) -> Ask:
+    history = history_before(state.get("history", ()), work)
+    return Ask(question=work.question, history=history, confidence=work.confidence, weights=work.weights)
+
+
+async def grade(deps: Deps, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
+    return await deps.reasoner.grade(ask, passages) if passages else Grades()
+
+
+def graded(work: Work, grades: Grades) -> Work:
+    votes = () if grades.sufficient is None else (grades.sufficient,)
+    return replace(
+        work,
+        grades={**work.grades, **grades.of},
+        sufficient=votes or work.sufficient,
+        missing=grades.missing,
+    )
+
+
+def step(name: str, work: Work) -> State:
+    return {"work": replace(work, steps=(*work.steps, name))}
+
+
+def next_node(work: Work) -> Literal["generate", "regrade", "propose", "give_up"]:
+    return work.next if work.next in ("generate", "regrade", "give_up") else "propose"

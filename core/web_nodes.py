@@ -1,0 +1,143 @@
+"""The nodes on the way to the web: asking a person, and what the decision leads to."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from hashlib import sha256
+from time import time
+from typing import Literal
+
+from langgraph.runtime import Runtime
+
+from core import endings
+from core.consent import already_decided
+from core.conversation import Progress, Proposal
+from core.decisions import after_looking, queries_sent, web_wordings
+from core.errors import SearchTrouble
+from core.library.confidence import coverage_of
+from core.ports import Deps
+from core.state import Next, State, Work, history_before, proposal_by_id, with_proposal
+from core.steps import ask_of, grade, graded, step
+
+
+async def propose(state: State, runtime: Runtime[Deps]) -> State:
+    """Ask a person whether this exact query may go to the web; or say that there is nothing left to try."""
+    deps, work = runtime.context, state["work"]
+    if deps.approval == "never_ask":  # what a grader makes of private passages does not go out unseen
+        work = replace(work, missing="")
+    wordings = web_wordings(work, deps.policy) if deps.web else ()
+    closest = endings.closest_of(work, deps.policy)
+    work = replace(work, steps=(*work.steps, "propose"), next=None)
+    if not wordings:
+        return endings.no_answer(
+            state, work, closest, endings.nothing_left(work, has_web=deps.web is not None)
+        )
+    proposal = Proposal(
+        id=_proposal_id(state["turn"].id, wordings[0]),
+        turn_id=state["turn"].id,
+        question=work.question,
+        asker=work.asker,
+        query=wordings[0],
+        wordings=wordings[1:],
+        reason=endings.why_not_enough(work, closest),
+        tried=_tried_with(work),
+        closest=closest,
+        attempt=(work.proposal.attempt if work.proposal else 0) + 1,
+        sent=queries_sent(work.proposal) if work.proposal else (),
+        standalone=_standalone(work),
+        sources=work.sources,
+    )
+    known = proposal_by_id(state, proposal.id)
+    if known is not None and not known.is_open:  # an old turn came once more: what was decided stays decided
+        return endings.no_answer(state, work, closest, already_decided(known))
+    if deps.approval == "never_ask":
+        allowed = replace(
+            proposal, verdict="approve", allowed=proposal.query, decided_by="the operator", decided_at=time()
+        )
+        work = replace(work, proposal=allowed, next=None)
+        return {"work": work, "proposals": with_proposal(state.get("proposals", ()), allowed)}
+    return endings.approval_needed(state, work, proposal)
+
+
+def after_propose(state: State) -> Literal["web_search", "__end__"]:
+    return "__end__" if state.get("outcome") else "web_search"
+
+
+async def web_search(state: State, runtime: Runtime[Deps]) -> State:
+    """Search for exactly the query that was allowed, and grade what came back."""
+    deps, work = runtime.context, state["work"]
+    proposal = work.proposal
+    if proposal is None or deps.web is None:
+        return endings.unfinished(state, work, "Web search is switched off.")
+    deps.report(Progress(stage="searching"))
+    wanted = proposal.standalone or work.question
+    try:
+        hits, found = await asyncio.gather(
+            deps.web.find(proposal.allowed or proposal.query, wanted, deps.report),
+            deps.documents.retrieve(
+                work.question,
+                limit=deps.policy.passages,
+                history=history_before(state.get("history", ()), work),
+                within=work.sources,
+            ),
+        )
+    except SearchTrouble as trouble:
+        work = replace(work, steps=(*work.steps, "web_search"))
+        if deps.approval == "never_ask":
+            return endings.no_answer(state, work, proposal.closest, str(trouble))
+        return endings.unfinished(state, work, str(trouble))
+    kept = found.passages[: deps.policy.passages // 2] if deps.policy.web_joins else ()
+    deps.report(Progress(stage="checking", count=len(hits)))
+    work = replace(
+        work,
+        passages=(*hits, *kept),
+        weights=dict(found.weights),
+        confidence=found.confidence,
+        web_coverage=coverage_of(wanted, hits),
+        draft=None,
+        drafts=0,
+        failing=(),
+    )
+    grades = await grade(deps, ask_of(state, work), work.passages if deps.policy.grades_web else kept)
+    work = graded(replace(work, grades={}, sufficient=()), grades)
+    follows: Next = "propose"
+    if hits:
+        follows = after_looking(work, deps.policy) if deps.policy.grades_web else "generate"
+    return step("web_search", replace(work, next=follows))
+
+
+def after_web(state: State) -> Literal["generate", "propose", "__end__"]:
+    if state.get("outcome"):
+        return "__end__"
+    return "generate" if state["work"].next == "generate" else "propose"
+
+
+async def decline(state: State) -> State:
+    """A person said no: the closest passages, and nothing was sent."""
+    work = replace(state["work"], steps=(*state["work"].steps, "decline"))
+    closest = work.proposal.closest if work.proposal else ()
+    return endings.no_answer(state, work, closest, "Nothing was sent to the web.")
+
+
+async def give_up(state: State, runtime: Runtime[Deps]) -> State:
+    """The policy goes no further: the closest passages."""
+    work = replace(state["work"], steps=(*state["work"].steps, "give_up"))
+    closest = endings.closest_of(work, runtime.context.policy)
+    return endings.no_answer(state, work, closest, endings.nothing_left(work, has_web=True))
+
+
+def _tried_with(work: Work) -> tuple[str, ...]:
+    sent = queries_sent(work.proposal) if work.proposal else ()
+    return tuple(dict.fromkeys((*work.tried, *sent)))
+
+
+def _standalone(work: Work) -> str:
+    if work.proposal is not None:
+        return work.proposal.standalone
+    return work.plan.standalone if work.plan else work.question
+
+
+def _proposal_id(turn_id: str, query: str) -> str:
+    """Short enough to type, the same when a killed turn runs again."""
+    return "p" + sha256(f"{turn_id}\n{query}".encode()).hexdigest()[:10]
