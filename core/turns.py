@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from core.assistant import Assistant, Report
 from core.conversation import Conversation, Outcome, Question, Turn
@@ -75,6 +76,7 @@ class Turns:
     drain: float = DRAIN  #: seconds
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
+    _storing: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _stored: dict[str, None] = field(default_factory=dict)  #: the newest ids, which need no second look
     _is_closed: bool = False
 
@@ -91,9 +93,11 @@ class Turns:
             raise TurnsClosed
         if turn.id in self._stored:
             return
-        place = SetEnqueueOptions(queue_partition_key=turn.conversation.id, priority=order_of(turn))
-        with SetWorkflowID(turn.id), place:
-            await DBOS.enqueue_workflow_async(QUEUE, run_turn, plain(turn), dict(address))
+        # DBOS stores from a pool of threads: without the lock a later turn may be stored, and begin, first.
+        async with self._storing.setdefault(turn.conversation.id, asyncio.Lock()):
+            place = SetEnqueueOptions(queue_partition_key=turn.conversation.id, priority=order_of(turn))
+            with SetWorkflowID(turn.id), place:
+                await DBOS.enqueue_workflow_async(QUEUE, run_turn, plain(turn), dict(address))
         self._stored[turn.id] = None
         if len(self._stored) > REMEMBERED:
             del self._stored[next(iter(self._stored))]
