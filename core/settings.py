@@ -63,7 +63,7 @@ class Settings:
 
 def read_settings(environment: Mapping[str, str], env_file: Path | None = Path(".env")) -> Settings:
     """Settings from ``.env`` and the environment, which wins; SettingsError names every fault."""
-    values = {**_read_env_file(env_file), **environment}
+    values = {**read_env_file(env_file), **environment}
     chosen: dict[str, Any] = {}
     faults: list[str] = []
     for name in (f.name for f in fields(Settings)):
@@ -81,7 +81,8 @@ def read_settings(environment: Mapping[str, str], env_file: Path | None = Path("
     return settings
 
 
-def _read_env_file(env_file: Path | None) -> dict[str, str]:
+def read_env_file(env_file: Path | None) -> dict[str, str]:
+    """What the file sets; nothing when there is none. SettingsError when it cannot be read."""
     if env_file is None or not env_file.is_file():
         return {}
     from dotenv import dotenv_values

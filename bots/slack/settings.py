@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from core.errors import SettingsError
+from core.settings import read_env_file
 
 API_URL = "https://slack.com/api/"  # where the Web API is, "Using the Slack Web API"
 
@@ -30,7 +31,7 @@ def read_slack_settings(
     environment: Mapping[str, str], env_file: Path | None = Path(".env")
 ) -> SlackSettings | None:
     """None where no bot token is set; SettingsError names every fault, and repeats no token."""
-    given = {**_read(env_file), **environment}
+    given = {**read_env_file(env_file), **environment}
     bot_token, app_token, secret, address, learners = (
         given.get(name, "").strip()
         for name in (
@@ -64,20 +65,6 @@ def read_slack_settings(
         api_url=f"{(address or API_URL).rstrip('/')}/",
         learners=tuple(name for part in learners.split(",") if (name := part.strip())),
     )
-
-
-def _read(env_file: Path | None) -> dict[str, str]:
-    if env_file is None or not env_file.is_file():
-        return {}
-    from dotenv import dotenv_values
-
-    try:
-        values = dotenv_values(env_file, encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise SettingsError(
-            f"{env_file} could not be read: it must be text in UTF-8 that you may read."
-        ) from fault
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _is_address(raw: str) -> bool:
