@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 CONCURRENCY_LIMIT = 64  # questions of one batch at a time
 PASSAGES_LIMIT = 100  # retrieved passages that one answer may list
 
-PLATFORMS = ("slack",)
+PLATFORMS = ("slack", "discord")
 
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
@@ -41,10 +41,11 @@ def main(given: Sequence[str] | None = None) -> int:
 def _carry_out(arguments: argparse.Namespace) -> int:
     from bots.logs import log_to_stderr
     from core.errors import FootnoteError, NotFound, SettingsError
-    from core.settings import read_settings
+    from core.settings import Settings, read_settings
 
     try:
-        settings = read_settings(os.environ)
+        # The doctor reads them itself: what is wrong with them is among what it finds.
+        settings = Settings() if arguments.command == "doctor" else read_settings(os.environ)
         log_to_stderr(settings, quiet=True)
         return int(_command(arguments.command).run(arguments, settings))
     except (SettingsError, NotFound) as wrong:
@@ -124,7 +125,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_chat, _ask, _decide, _ingest, _sources, _forget, _run, _manifest, _graph):
+    for add in (
+        _chat,
+        _ask,
+        _decide,
+        _ingest,
+        _sources,
+        _forget,
+        _run,
+        _doctor,
+        _manifest,
+        _graph,
+        _eval,
+        _bench,
+    ):
         add(commands)
     return parser
 
@@ -148,9 +162,7 @@ def _ask(commands: Any) -> None:
         metavar="N",
         help="batch: at a time (8)",
     )
-    ask.add_argument(
-        "--docs", nargs="+", action="extend", default=[], metavar="PATH", help="read these and nothing else"
-    )
+    _add_docs(ask)
     _add_thread(ask, "ask within this conversation")
     _add_json(ask)
     ask.add_argument(
@@ -187,21 +199,76 @@ def _forget(commands: Any) -> None:
 
 
 def _manifest(commands: Any) -> None:
-    manifest = commands.add_parser("manifest", help="print the app's manifest, to paste")
+    manifest = commands.add_parser("manifest", help="print what a platform is told of the bot")
     manifest.add_argument("platform", choices=PLATFORMS)
+    manifest.add_argument("--sync", action="store_true", help="register Discord's commands")
 
 
 def _run(commands: Any) -> None:
     run = commands.add_parser("run", help="serve the platforms whose tokens are set")
-    run.add_argument("platforms", nargs="*", type=_platform, metavar="PLATFORM", help="slack")
+    run.add_argument("platforms", nargs="*", type=_platform, metavar="PLATFORM", help="slack, discord")
     run.add_argument(
         "--http", type=_port, metavar="PORT", help="take Slack's events over HTTP on this port, not a socket"
     )
 
 
+def _doctor(commands: Any) -> None:
+    doctor = commands.add_parser("doctor", help="check this installation, and say how to mend it")
+    doctor.add_argument(
+        "platforms", nargs="*", type=_platform, metavar="PLATFORM", help="must work too: slack, discord"
+    )
+    _add_json(doctor)
+
+
 def _graph(commands: Any) -> None:
     graph = commands.add_parser("graph", help="draw how a question is answered")
     graph.add_argument("--png", metavar="FILE", help="a picture instead of Mermaid text")
+
+
+def _eval(commands: Any) -> None:
+    evaluate = commands.add_parser("eval", help="ask a file of questions, and judge the answers")
+    evaluate.add_argument(
+        "questions",
+        metavar="QUESTIONS.jsonl",
+        help='one {"id", "question", "thread"?, "source"?, "answerable"?, "answer"?, "kind"?} per line',
+    )
+    _add_docs(evaluate)
+    evaluate.add_argument(
+        "--concurrency",
+        type=_from_1_to(CONCURRENCY_LIMIT),
+        metavar="N",
+        help="at a time (8 with a model, else 1)",
+    )
+    for side in ("in", "out"):
+        evaluate.add_argument(
+            f"--price-{side}", type=_price, metavar="PRICE", help=f"of a million tokens {side}"
+        )
+    _add_out(evaluate, "footnote-eval")
+    _add_json(evaluate)
+
+
+def _bench(commands: Any) -> None:
+    bench = commands.add_parser("bench", help="measure retrieval, trust and speed")
+    bench.add_argument("names", nargs="*", metavar="NAME", help="what to measure; none: everything")
+    bench.add_argument("--data", default="data", metavar="DIR", help="folder of the evaluation sets (data)")
+    bench.add_argument(
+        "--model", default="none", metavar="DIR", help="folder with model.onnx and tokenizer.json (none)"
+    )
+    bench.add_argument("--quick", action="store_true", help="a small part, to see that the measuring works")
+    _add_out(bench, "footnote-bench")
+    _add_json(bench)
+
+
+def _add_docs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--docs", nargs="+", action="extend", default=[], metavar="PATH", help="read these and nothing else"
+    )
+
+
+def _add_out(parser: argparse.ArgumentParser, folder: str) -> None:
+    parser.add_argument(
+        "--out", default=folder, metavar="DIR", help=f"where report.html and report.json go ({folder})"
+    )
 
 
 def _add_thread(parser: argparse.ArgumentParser, does: str) -> None:
@@ -223,6 +290,16 @@ def _port(given: str) -> int:
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{given} is not a port")
     return number
+
+
+def _price(given: str) -> float:
+    try:
+        price = float(given)
+    except ValueError:
+        price = -1.0
+    if not 0 <= price < float("inf"):
+        raise argparse.ArgumentTypeError(f"{given} is not a price")
+    return price
 
 
 def _from_1_to(most: int) -> Any:

@@ -13,6 +13,10 @@ from core.settings import Settings
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
+#: Libraries that write down whole addresses, and with them what is searched for.
+_TALKATIVE = ("httpx", "httpcore", "primp", "ddgs", "urllib3", "aiohttp.access")
+
+
 def log_to_stderr(settings: Settings, *, quiet: bool) -> None:
     """``quiet`` is for a person at a terminal, who is told everything as a sentence anyway:
     the log then speaks only when LOG_LEVEL asks for more than its default."""
@@ -23,6 +27,8 @@ def log_to_stderr(settings: Settings, *, quiet: bool) -> None:
     level = logging.CRITICAL if quiet and is_default else logging.getLevelName(settings.log_level)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.captureWarnings(capture=True)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger(name).getEffectiveLevel()))
 
 
 class JsonLines(logging.Formatter):

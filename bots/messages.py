@@ -28,8 +28,13 @@ FOOTNOTES_SHOWN = 5  # footnotes under an answer; the rest wait behind "3 more"
 CLIPPED = 60  # characters of a question that is named in passing
 
 NO_FOOTNOTES = "No footnotes: nothing here is taken from your documents."
+NOT_FOUND = "I did not find this in your documents."
+WHICH = "Which of these do you mean?"
 WHAT_ELSE = "You can rephrase, name the document, or add one."
 CLOSEST = "The closest passages:"
+UNSAID = "I could not finish this."
+TRY_AGAIN = "Try again"
+LISTED = 40  # documents in one list; more would only scroll away
 NOTHING_SENT = "Nothing is sent until you allow it."
 NOTHING_INDEXED = (
     "Nothing is indexed yet. Run `footnote ingest PATH`, or name a folder: `footnote chat PATH`."
@@ -168,6 +173,33 @@ def synced(report: SyncReport) -> str:
     return f"{counted(number, 'document')} {first}{rest}."
 
 
+#: The mention words, as help lists them.
+WORDS_KNOWN = (
+    "help",
+    "sources",
+    "learn (with a file or a URL)",
+    "use COLLECTION",
+    "follow mention, asker or thread",
+    "approve or deny",
+    "stop",
+    "forget",
+)
+
+
+def help_lines(*, collections: Sequence[str], documents: int) -> tuple[str, ...]:
+    """What it reads here, how to ask, and the words it knows."""
+    where = f" in {', '.join(collections)}" if collections else ""
+    return (
+        f"I answer from {counted(documents, 'document')}{where}, and show where each claim stands.",
+        "Mention me with a question; in the thread, just go on. Before I search the web, I ask.",
+        f"I also know: {', '.join(WORDS_KNOWN)}.",
+    )
+
+
+def nothing_here() -> str:
+    return "I read no documents in this channel yet. Add one: learn with a file attached."
+
+
 def forgotten(source: str, passages: int) -> str:
     return f"Forgot {source} ({counted(passages, 'passage')})."
 
@@ -214,16 +246,16 @@ def _approval_needed(outcome: Outcome, engine: str) -> str:
 
 
 def _no_answer(outcome: Outcome, _engine: str) -> str:
-    return f"{outcome.reason} {WHAT_ELSE}"
+    return f"{outcome.reason or NOT_FOUND} {WHAT_ELSE}"
 
 
 def _clarify(outcome: Outcome, _engine: str) -> str:
     options = "".join(f"\n\n{number}. {option}" for number, option in enumerate(outcome.options, start=1))
-    return f"{outcome.reason}{options}"
+    return f"{outcome.reason or WHICH}{options}"
 
 
 def _failed(outcome: Outcome, _engine: str) -> str:
-    return outcome.reason or "I could not finish this."
+    return outcome.reason or UNSAID
 
 
 _TEXTS: Mapping[OutcomeKind, Callable[[Outcome, str], str]] = {

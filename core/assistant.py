@@ -88,13 +88,16 @@ class Assistant:
         await self.checkpoints.aprune([conversation])
         return outcome
 
-    async def give_up(self, turn: Turn, reason: str) -> Outcome:
-        """End a turn without running it; what it ended with already, if it did."""
+    async def give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
+        """End a turn without running it further; what it ended with already, if it did.
+
+        ``is_final``: a search that it was carrying out may have been sent, and cannot be decided again.
+        """
         async with self._one_at_a_time(turn.conversation.id):
             ended = _outcome_of(await self._state(turn.conversation.id), turn)
             if ended is not None:
                 return ended
-            await self._fail(turn, reason)
+            await self._fail(turn, reason, is_final=is_final)
             return await self._close(turn, None, perf_counter())
 
     async def unfinished(self, conversation: Conversation) -> Turn | None:
@@ -140,13 +143,14 @@ class Assistant:
         values: Any = snapshot.values
         return cast("State", values or {})
 
-    async def _fail(self, turn: Turn, reason: str) -> None:
+    async def _fail(self, turn: Turn, reason: str, *, is_final: bool = False) -> None:
         """End the turn with a reason, in the checkpoint too, so that it stays ended."""
         logger.warning("turn failed", extra={"turn": turn.id, "conversation": turn.conversation.id})
         state = await self._state(turn.conversation.id)
         is_same = _is_same(state.get("turn"), turn)
         work = state.get("work", Work()) if is_same or state.get("outcome") is None else Work()
-        ended = endings.unfinished({**state, "turn": turn}, work, reason)
+        end = endings.failed if is_final else endings.unfinished
+        ended = end({**state, "turn": turn}, work, reason)
         await self.graph.aupdate_state(
             _config(turn.conversation.id), {**ended, "turn": turn}, as_node="give_up"
         )

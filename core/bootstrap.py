@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a c
 RESERVE = 5.0  # seconds of a turn that are not the model's
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file on the disk
 
+Freshen = Callable[[Library], Awaitable[None]]  # brings the index in step before it is read
 Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -53,9 +54,17 @@ class Footnote:
 
 @asynccontextmanager
 async def open_footnote(
-    settings: Settings, *, purpose: str, reads: Reads, embedder: Embedder | None = None
+    settings: Settings,
+    *,
+    purpose: str,
+    reads: Reads,
+    embedder: Embedder | None = None,
+    freshen: Freshen | None = None,
 ) -> AsyncIterator[Footnote]:
-    """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence."""
+    """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence.
+
+    ``freshen`` is for a process that serves for long; a command brings the index in step itself.
+    """
     # LangGraph takes half a second to import: what only lists or removes documents does without it.
     from core.assistant import Assistant
     from core.checkpoints import open_checkpoints
@@ -74,7 +83,7 @@ async def open_footnote(
                 assistant = Assistant(
                     graph=build_graph(checkpoints),
                     checkpoints=checkpoints,
-                    make_deps=_deps_maker(settings, library, reads, models),
+                    make_deps=_deps_maker(settings, library, reads, models, freshen),
                     turn_timeout=settings.turn_timeout,
                 )
                 yield Footnote(settings=settings, library=library, assistant=assistant)
@@ -134,7 +143,11 @@ def make_web(settings: Settings) -> WebResearch | None:
 
 
 def _deps_maker(
-    settings: Settings, library: Library, reads: Reads, models: ChatModels | None
+    settings: Settings,
+    library: Library,
+    reads: Reads,
+    models: ChatModels | None,
+    freshen: Freshen | None,
 ) -> Callable[[Turn, Report], Deps]:
     web = make_web(settings)
     make_reasoner = _reasoner_maker(settings, library, models)
@@ -146,7 +159,7 @@ def _deps_maker(
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(),
-            documents=ScopedDocuments(library=library, scope=scope),
+            documents=ScopedDocuments(library=library, scope=scope, freshen=freshen),
             web=web,
             approval=settings.web_approval,
             approvers=settings.web_approvers,
@@ -207,10 +220,13 @@ class ScopedDocuments:
 
     library: Library
     scope: Scope
+    freshen: Freshen | None = None
 
     async def retrieve(
         self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
     ) -> Retrieval:
+        if self.freshen is not None:
+            await self.freshen(self.library)
         wanted = Query(text=query, scope=replace(self.scope, addresses=within), history=history, limit=limit)
         return await asyncio.to_thread(self.library.retrieve, wanted)
 

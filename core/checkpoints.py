@@ -58,6 +58,7 @@ async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
     async with aiosqlite.connect(file, timeout=BUSY_TIMEOUT) as connection:
         saver = PrunedSqliteSaver(connection)
         try:
+            await connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
             await saver.setup()
         except sqlite3.OperationalError as fault:
             raise SettingsError(

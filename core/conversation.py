@@ -6,8 +6,9 @@ kept in a checkpoint and compared in a test.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from core.values import value
 
@@ -51,6 +52,14 @@ class Conversation:
 
 
 @value
+class Remark:
+    """What somebody said in the thread before the bot was called into it."""
+
+    author: str  #: as people call them
+    text: str
+
+
+@value
 class Question:
     """A turn that asks."""
 
@@ -61,6 +70,7 @@ class Question:
     asked_at: float  #: seconds since the epoch
     sources: tuple[str, ...] = ()  #: absolute paths or URLs to stay within; empty: no further limit
     report_passages: int = 0  #: how many of the best retrieved passages the Outcome lists
+    overheard: tuple[Remark, ...] = ()  #: said in the thread before, oldest first; context, never evidence
 
 
 @value
@@ -78,6 +88,18 @@ class Decision:
 
 
 Turn = Question | Decision
+
+
+@value
+class Errand:
+    """Something else that a person wants of the bot, carried out by the platform's own adapter."""
+
+    id: str
+    conversation: Conversation
+    author: str
+    name: str  #: the word that was said
+    details: Mapping[str, Any] = field(default_factory=dict)  #: JSON types only
+    said_at: float  #: seconds since the epoch
 
 
 @value

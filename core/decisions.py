@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from core.conversation import QUERY_LIMIT, Proposal
-from core.evidence import Evidence, is_mixed, probability, relevance_of
+from core.evidence import Evidence, is_mixed, probability
 from core.model.plain import one_line
 from core.policy import Policy, WebQuery
-from core.reasoner import Route
+from core.reasoner import Grade, Route
 from core.state import Next, Work
 from core.text.smalltalk import small_talk
 from core.text.vocabulary import STOP_WORDS
+
+SURVIVING = 2  # best-ranked passages of the documents that stay in where none of them is found correct
+SURVIVING_HITS = 3  # hits of a web search that stay in: those whose pages are read
 
 
 def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
@@ -34,14 +37,37 @@ def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
 
 def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()) -> Evidence:
     """The verdicts of a turn so far."""
-    judged = bool(work.sufficient)
+    graded = [hit.passage.id for hit in work.passages if hit.passage.id in work.grades]
+    looks = work.rewrites + (work.proposal.attempt if work.proposal else 0)
+    is_judged = bool(work.sufficient)
     return Evidence(
         confidence=work.confidence if work.proposal is None else work.web_coverage,
         sufficient=work.sufficient,
-        relevant=relevance_of(list(work.grades.values())) if judged else None,
+        relevances=tuple(work.grades[passage].relevance for passage in graded) if is_judged else (),
+        is_ranked=work.proposal is None,
         unsupported=tuple(unsupported),
         useful=tuple(useful),
+        looks=looks if is_judged else 0,
     )
+
+
+def surviving(work: Work, policy: Policy) -> Mapping[str, Grade]:
+    """The grades by which to write: one verdict does not take away what is likeliest to hold the answer.
+
+    That there is writing at all means that the evidence speaks for an answer. In the documents it seldom
+    stands far from the top; on the web any of the hits whose page was read may have it.
+    """
+    if policy.weights is None or not work.sufficient:
+        return work.grades
+    if work.proposal is None:
+        best = [hit.passage.id for hit in work.passages[:SURVIVING]]
+    else:
+        best = [hit.passage.id for hit in work.passages if hit.passage.origin == "web"][:SURVIVING_HITS]
+    found = {passage: work.grades[passage].relevance for passage in best if passage in work.grades}
+    if work.proposal is None and "correct" in found.values():
+        return work.grades
+    doubted = (passage for passage, relevance in found.items() if relevance == "incorrect")
+    return work.grades | dict.fromkeys(doubted, Grade(relevance="ambiguous"))
 
 
 def after_looking(work: Work, policy: Policy) -> Next:
@@ -67,10 +93,14 @@ def _bar(work: Work, policy: Policy) -> float:
 
 
 def may_quote(work: Work, policy: Policy) -> bool:
-    """Whether quotes that nothing checks may be shown: the evidence before them must reach the bar alone."""
+    """Whether quotes that nothing checks may be shown: the evidence before them must reach the bar alone.
+
+    Where a model judges, a draft that nothing supported speaks against them too.
+    """
     if policy.weights is None:
         return bool(work.passages)
-    return probability(evidence_of(work), policy.weights) >= _bar(work, policy)
+    unsupported = (1.0,) if work.failing and work.sufficient else ()
+    return probability(evidence_of(work, unsupported=unsupported), policy.weights) >= _bar(work, policy)
 
 
 def after_checking(
@@ -90,8 +120,10 @@ def after_checking(
 
 
 def needs_more_votes(work: Work, policy: Policy) -> bool:
-    """Whether one verdict may not decide: more are then cast side by side."""
-    return policy.weights is not None and policy.votes > 1 and is_mixed(evidence_of(work), policy.weights)
+    """Whether one verdict may not decide: more are then cast side by side. A second draft is contested already."""
+    if policy.weights is None or policy.votes <= 1:
+        return False
+    return work.drafts > 1 or is_mixed(evidence_of(work), policy.weights)
 
 
 def can_rewrite(work: Work, policy: Policy) -> bool:

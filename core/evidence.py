@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from math import exp, log
 
 from core.policy import EvidenceWeights
-from core.reasoner import Grade
+from core.reasoner import Relevance
+
+#: Where the answering passage stands among those that answer at all: recall at 1, 5 and 10 of plain BM25 over SQuAD 2
+#: is .80, .93 and .96. What a verdict on a passage says counts by that.
+RANKS = (0.80, 0.06, 0.04, 0.02, 0.015)
+BEYOND = 0.01  # at each further rank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +25,11 @@ class Evidence:
 
     confidence: float  #: local, calibrated, 0 to 1; .5 says nothing
     sufficient: tuple[bool, ...] = ()  #: one verdict per vote
-    relevant: bool | None = (
-        None  #: some passage is correct; False: all are incorrect; None: between, or not graded
-    )
+    relevances: tuple[Relevance, ...] = ()  #: of the graded passages, best first
+    is_ranked: bool = True  #: the best passage is the likeliest to answer; on the web any hit may be it
     unsupported: tuple[float, ...] = ()  #: share of the draft's claims found unsupported, one per vote
     useful: tuple[bool, ...] = ()
+    looks: int = 0  #: earlier looks, in other words or on the web, that brought no answer
 
     @property
     def is_judged(self) -> bool:
@@ -39,28 +44,45 @@ def probability(evidence: Evidence, weights: EvidenceWeights) -> float:
 
 def log_odds(evidence: Evidence, weights: EvidenceWeights) -> float:
     """Sum of the weighted verdicts; 0 says nothing either way."""
-    local = min(max(_logit(evidence.confidence), -weights.clamp), weights.clamp)
-    total = weights.local * local
-    total += weights.sufficient * _votes(
-        [1.0 if vote else -1.0 for vote in evidence.sufficient], weights.repeat
+    enough = [1.0 if vote else -1.0 for vote in evidence.sufficient]
+    grounded = [
+        weights.grounded - share * (weights.grounded + weights.ungrounded) for share in evidence.unsupported
+    ]
+    useful = [weights.useful if vote else -weights.useless for vote in evidence.useful]
+    judged = weights.sufficient * _votes(enough, weights.repeat) + _votes(useful, weights.repeat)
+    return (
+        _local(evidence, judged, weights)
+        + judged
+        + _relevance(evidence, weights)
+        + _votes(grounded, weights.repeat)
+        - weights.look * evidence.looks
     )
-    total += weights.useful * _votes([1.0 if vote else -1.0 for vote in evidence.useful], weights.repeat)
-    total += weights.grounded * _votes([1 - 2 * share for share in evidence.unsupported], weights.repeat)
-    if evidence.relevant is not None:
-        total += weights.relevant * (1 if evidence.relevant else -1)
-    return total
 
 
 def is_mixed(evidence: Evidence, weights: EvidenceWeights) -> bool:
     """Whether one more verdict could turn the decision: |log-odds| under one strong verdict."""
-    return abs(log_odds(evidence, weights)) < max(weights.sufficient, weights.useful)
+    return abs(log_odds(evidence, weights)) < max(weights.sufficient, weights.useless)
 
 
-def relevance_of(grades: Sequence[Grade]) -> bool | None:
-    """Corrective RAG's three ways: any correct, all incorrect, or ambiguous between."""
-    if any(grade.relevance == "correct" for grade in grades):
-        return True
-    return False if grades and all(grade.relevance == "incorrect" for grade in grades) else None
+def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float:
+    """The library's log-odds. It cannot tell a near-miss from an answer, so that it says little against a judge.
+
+    Args:
+        judged: log-odds that the model's verdicts on the whole add up to
+    """
+    most = weights.doubted_clamp if evidence.is_judged and judged <= 0 else weights.clamp
+    return weights.local * min(max(_logit(evidence.confidence), -weights.clamp), most)
+
+
+def _relevance(evidence: Evidence, weights: EvidenceWeights) -> float:
+    """Log-odds that one of the passages answers, each verdict counted by how likely its passage is the one."""
+    if not evidence.relevances:
+        return 0.0
+    count = len(evidence.relevances)
+    shares = [*RANKS, *[BEYOND] * count][:count] if evidence.is_ranked else [1.0] * count
+    said = {"correct": weights.relevant, "ambiguous": 0.0, "incorrect": -weights.relevant}
+    odds = sum(share * exp(said[verdict]) for share, verdict in zip(shares, evidence.relevances, strict=True))
+    return log(odds / sum(shares))
 
 
 def _votes(votes: Sequence[float], repeat: float) -> float:

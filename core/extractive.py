@@ -14,7 +14,7 @@ from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Passage, Retrieved
 from core.model.plain import one_line
 from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Relevance, Strip
-from core.text.followup import REMEMBERED_QUESTIONS, needs_history, points_back
+from core.text.followup import REMEMBERED_QUESTIONS, needs_history, points_back, subjects
 from core.text.quoting import is_quotable
 from core.text.selection import Candidate, candidates
 from core.text.sentences import split_units
@@ -116,9 +116,10 @@ class ExtractiveReasoner:
 
 def standalone_question(ask: Ask) -> str:
     """The question with its subject from the thread, where it leans on it."""
-    if not ask.history or not needs_history(ask.question):
+    overheard = [remark.text for remark in subjects(ask.overheard)]
+    earlier = [*overheard, *(exchange.question for exchange in ask.history)][-REMEMBERED_QUESTIONS:]
+    if not earlier or not needs_history(ask.question):
         return ask.question
-    earlier = [exchange.question for exchange in ask.history[-REMEMBERED_QUESTIONS:]]
     subject = next((asked for asked in reversed(earlier) if not points_back(asked)), earlier[-1])
     return f"{subject.rstrip(' ?.!')} – {ask.question}"
 

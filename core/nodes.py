@@ -29,9 +29,11 @@ from core.decisions import (
     route_of,
 )
 from core.library.documents import Retrieved
+from core.policy import Policy
 from core.ports import Deps
 from core.reasoner import Ask, Draft, Grounded, Strip
-from core.state import State, Work, history_before, proposal_by_id, with_proposal, with_reopened
+from core.speculation import strips_ahead, with_draft, writing_ahead
+from core.state import State, Work, proposal_by_id, said_before, with_proposal, with_reopened
 from core.steps import ask_of, grade, graded, next_node, step, strips_of
 
 COMPOSED_IN_VAIN = "What the model wrote did not stand up to its check, so these are quotes."
@@ -47,7 +49,8 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
         work = Work(
             question=turn.text, asker=turn.author, report_passages=turn.report_passages, sources=turn.sources
         )
-        return {"work": work, "outcome": None, "proposals": proposals}
+        begun: State = {"work": work, "outcome": None, "proposals": proposals}
+        return {**begun, "overheard": turn.overheard} if turn.overheard else begun
     proposal = proposal_by_id(state, turn.proposal_id)
     problem = _problem_with(turn, proposal, runtime.context)
     if proposal is None or problem:
@@ -86,7 +89,7 @@ def after_enter(state: State) -> Literal["open", "web_search", "decline", "__end
 
 
 async def open_question(state: State, runtime: Runtime[Deps]) -> State:
-    """Retrieve, and in one round trip plan and grade."""
+    """Retrieve, and in one round trip plan and grade; write as well, where the library is sure of itself."""
     deps, work = runtime.context, state["work"]
     deps.report(Progress(stage="reading"))
     began = perf_counter()
@@ -94,7 +97,7 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     found = await deps.documents.retrieve(
         work.question,
         limit=limit,
-        history=history_before(state.get("history", ()), work),
+        history=said_before(state, work),
         within=work.sources,
     )
     elapsed = (perf_counter() - began) * 1000
@@ -111,21 +114,25 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
         tried=(work.question,),
     )
     ask = ask_of(state, work)
-    plan, grades = await asyncio.gather(deps.reasoner.plan(ask), grade(deps, ask, passages))
-    work = graded(replace(work, plan=plan), grades)
-    return step("open", replace(work, next=after_looking(work, deps.policy)))
+    async with writing_ahead(deps, ask, work) as writing:
+        plan, grades = await asyncio.gather(deps.reasoner.plan(ask), grade(deps, ask, passages))
+        work = graded(replace(work, plan=plan), grades)
+        work = await with_draft(replace(work, next=after_looking(work, deps.policy)), writing)
+    return step("open", work)
 
 
 def after_open(
     state: State, runtime: Runtime[Deps]
-) -> Literal["converse", "clarify", "generate", "regrade", "propose", "give_up"]:
+) -> Literal["converse", "clarify", "generate", "verify", "regrade", "propose", "give_up"]:
     work = state["work"]
     route = route_of(work, runtime.context.policy, has_web=runtime.context.web is not None)
     if route == "none":
         return "converse"
     if route == "clarify":
         return "clarify"
-    return "propose" if route == "web" else next_node(work)
+    if route == "web":
+        return "propose"
+    return "verify" if work.is_ahead else next_node(work)
 
 
 async def regrade(state: State, runtime: Runtime[Deps]) -> State:
@@ -144,9 +151,15 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     new = tuple(sorted(unseen.values(), key=lambda hit: -hit.score)[: deps.policy.passages])
     deps.report(Progress(stage="checking", count=len(new)))
     grades = await grade(deps, ask_of(state, work), new)
-    merged = sorted((*work.passages, *new), key=lambda hit: -hit.score)
+    # Each retrieval's best has the same score: of two that tie, the one found by the later wording goes first.
+    merged = sorted((*new, *work.passages), key=lambda hit: -hit.score)
     work = replace(
-        work, passages=tuple(merged), rewrites=work.rewrites + 1, tried=(*work.tried, *queries), draft=None
+        work,
+        passages=tuple(merged),
+        rewrites=work.rewrites + 1,
+        tried=(*work.tried, *queries),
+        draft=None,
+        is_ahead=False,
     )
     work = graded(work, grades)
     return step("regrade", replace(work, next=after_looking(work, deps.policy)))
@@ -162,13 +175,13 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     deps.report(Progress(stage="writing"))
     strips = strips_of(work, deps.policy)
     draft = await deps.reasoner.write(ask_of(state, work), strips, work.failing)
-    return step("generate", replace(work, draft=draft, drafts=work.drafts + 1))
+    return step("generate", replace(work, draft=draft, drafts=work.drafts + 1, is_ahead=False))
 
 
 async def verify(state: State, runtime: Runtime[Deps]) -> State:
     """Check every claim against its strips, and the draft against the question; drop what fails."""
     deps, work = runtime.context, state["work"]
-    strips, draft = strips_of(work, deps.policy), work.draft or Draft(text="", composed=True, answers=False)
+    strips, draft = _read(work, deps.policy), work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
         if draft.answers and may_quote(work, deps.policy):
             return _answered(state, work, draft, strips)
@@ -199,8 +212,9 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
         return _answered(state, work, kept, strips)
     may_quote_instead = deps.policy.weights is not None and may_quote(work, deps.policy)
     if follows == "propose" and is_empty and draft.answers and may_quote_instead:
-        quotes = await deps.reasoner.quote(ask_of(state, work), strips)
-        return _answered(state, work, quotes, strips, reason=COMPOSED_IN_VAIN)
+        telling = strips_of(work, deps.policy)
+        quotes = await deps.reasoner.quote(ask_of(state, work), telling)
+        return _answered(state, work, quotes, telling, reason=COMPOSED_IN_VAIN)
     return step("verify", work)
 
 
@@ -234,6 +248,11 @@ async def _checked(
     ]
     judged, useful = await asyncio.gather(asyncio.gather(*grounding), asyncio.gather(*usefulness))
     return list(judged), [vote for vote in useful if vote is not None]
+
+
+def _read(work: Work, policy: Policy) -> tuple[Strip, ...]:
+    """What the draft at hand was written from, under the numbers that it cites."""
+    return strips_ahead(work) if work.is_ahead else strips_of(work, policy)
 
 
 def _supported(text: str, bad: Sequence[Claim], strips: Mapping[int, Strip]) -> str:

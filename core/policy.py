@@ -21,12 +21,16 @@ class EvidenceWeights:
     """Log-odds that each verdict adds for answering; half of a judge's error is shared by its repeats."""
 
     local: float = 1.0  #: of the library's own calibrated log-odds
-    sufficient: float = 2.0  #: for "enough to answer", against for "not enough"
-    relevant: float = 0.8  #: for at least one correct passage, against for none but incorrect ones
-    grounded: float = 1.5  #: for a draft without unsupported claims; against, by share, for one with
-    useful: float = 1.6
+    sufficient: float = 1.8  #: for "enough to answer", against for "not enough"
+    relevant: float = 1.8  #: for a passage found correct, against for an incorrect one
+    grounded: float = 0.7  #: for a draft without unsupported claims: one beside the question has none either
+    ungrounded: float = 1.8  #: against, by the share of unsupported claims
+    useful: float = 0.7  #: for a draft that answers the question: an invented one does so too
+    useless: float = 1.8  #: against one that does not
+    look: float = 0.4  #: against, for each look that brought no answer: there may be none
     repeat: float = 0.5  #: what each further verdict of the same judge adds to the first one's weight
     clamp: float = 2.5  #: the local log-odds count no further than this
+    doubted_clamp: float = 1.0  #: nor, where a model's verdicts do not speak for it, further than this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +56,17 @@ class Policy:
     redrafts: int = 1  #: further drafts after an unsupported one
     votes: int = 3  #: verdicts cast side by side where the evidence is mixed
     weights: EvidenceWeights | None = field(default_factory=EvidenceWeights)  #: None: each verdict is a gate
-    answer_at: float = 0.5  #: probability of a right answer from which to answer
+    answer_at: float = 0.6  #: probability of a right answer from which to answer
     quote_at: float = 0.66  #: the same where no model judges: what the library's own confidence must reach
     web_quote_at: float = 0.4  #: the same for what an allowed search brought
     draft_at: float = 0.25  #: from which a draft is worth checking, when a model will judge it
+    speculate_at: float = 0.8  #: local confidence from which a draft is written beside its grades
     closest_at: float = 0.12  #: from which a proposal shows the closest passages
 
 
-_PUBLISHED = Policy(name="published", passages=4, weights=None, refines=False, votes=1, hops=0, veto_at=1.1)
+_PUBLISHED = Policy(
+    name="published", passages=4, weights=None, refines=False, votes=1, hops=0, veto_at=1.1, speculate_at=1.1
+)
 
 
 def _published(name: str, **choices: object) -> Policy:

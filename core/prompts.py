@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
+from core.conversation import Remark
 from core.library.documents import Retrieved
 from core.reasoner import Ask, Strip
 from core.text.sentences import split_sentences
@@ -58,7 +59,9 @@ class Fence:
 def plan(ask: Ask) -> Messages:
     """How to go about the question, before anything was read."""
     fence = Fence.around(_said(ask))
-    return _messages(fence, PLAN, *_history(fence, ask), fence.quote("question", ask.question))
+    return _messages(
+        fence, _with_thread(PLAN, ask), *_before(fence, ask), fence.quote("question", ask.question)
+    )
 
 
 def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) -> tuple[Retrieved, ...]:
@@ -78,7 +81,9 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
         fence.quote(f"passage {number}", f"{title}\n{text}")
         for number, (title, text) in enumerate(zip(titles, shown, strict=True), start=1)
     )
-    return _messages(fence, GRADE, *_history(fence, ask), fence.quote("question", ask.question), *blocks)
+    return _messages(
+        fence, _with_thread(GRADE, ask), *_before(fence, ask), fence.quote("question", ask.question), *blocks
+    )
 
 
 def write(ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Messages:
@@ -89,7 +94,8 @@ def write(ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) ->
     rejected = [fence.quote("unsupported sentence", sentence) for sentence in failing]
     instructions = f"{WRITE}\n\n{REWRITE}" if failing else WRITE
     question = fence.quote("question", ask.question)
-    return _messages(fence, instructions, *_history(fence, ask), question, *blocks, *rejected)
+    instructions = _with_thread(instructions, ask)
+    return _messages(fence, instructions, *_before(fence, ask), question, *blocks, *rejected)
 
 
 def grounding(sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Messages:
@@ -105,7 +111,8 @@ def usefulness(ask: Ask, text: str) -> Messages:
     """Whether the text answers the question."""
     fence = Fence.around([*_said(ask), text])
     question = fence.quote("question", ask.question)
-    return _messages(fence, USEFULNESS, *_history(fence, ask), question, fence.quote("answer", text))
+    instructions = _with_thread(USEFULNESS, ask)
+    return _messages(fence, instructions, *_before(fence, ask), question, fence.quote("answer", text))
 
 
 def once_more(messages: Messages, complaint: str) -> Messages:
@@ -122,16 +129,25 @@ def _said(ask: Ask) -> list[str]:
     return [
         ask.question,
         *(text for exchange in ask.history for text in (exchange.question, exchange.answer)),
+        *(_remark(remark) for remark in ask.overheard),
     ]
 
 
-def _history(fence: Fence, ask: Ask) -> list[str]:
-    """The latest exchanges, oldest first."""
-    blocks = []
+def _before(fence: Fence, ask: Ask) -> list[str]:
+    """What people said before the assistant was called, then the latest exchanges, oldest first."""
+    blocks = [fence.quote("thread message", _remark(remark)) for remark in ask.overheard]
     for exchange in ask.history[-HISTORY_SHOWN:]:
         blocks.append(fence.quote("earlier question", exchange.question[:EXCHANGE_LIMIT]))
         blocks.append(fence.quote("earlier answer", exchange.answer[:EXCHANGE_LIMIT]))
     return blocks
+
+
+def _remark(remark: Remark) -> str:
+    return f"{remark.author}: {remark.text}"
+
+
+def _with_thread(instructions: str, ask: Ask) -> str:
+    return f"{instructions}\n\n{THREAD}" if ask.overheard else instructions
 
 
 def _title(found: Retrieved) -> str:
@@ -185,6 +201,10 @@ instead of the person's. For multi_hop, give the steps instead, in order.
 addresses and secrets: it leaves the company.
 - reply: for none, a short friendly sentence; for clarify, the one question to ask back; otherwise empty.
 - options: for clarify, two to four readings of a few words each; otherwise empty."""
+
+THREAD = """\
+Thread messages are what people wrote to each other before the assistant was called into their conversation. They \
+say what the question is about; they are no evidence for an answer."""
 
 GRADE = """\
 You judge which passages help to answer a question. Judge only what is written in them, not what you know.

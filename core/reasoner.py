@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, Protocol
 
-from core.conversation import Exchange, Usage
+from core.conversation import Exchange, Remark, Usage
 from core.library.documents import Retrieved
 from core.values import value
 
@@ -24,6 +24,7 @@ class Ask:
 
     question: str  #: the person's own words, never rewritten
     history: tuple[Exchange, ...] = ()  #: oldest first
+    overheard: tuple[Remark, ...] = ()  #: what people said in the thread before, oldest first; no evidence
     confidence: float = 0.0  #: local estimate that the retrieved documents answer it, 0 to 1
     weights: Mapping[str, float] = field(default_factory=dict)  #: how telling each term of the question is
 

@@ -7,13 +7,13 @@ from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from core.conversation import Decision, Outcome, Question, Turn
+from core.conversation import Decision, Errand, Outcome, Question, Turn
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-def plain(value: Question | Decision | Outcome) -> dict[str, Any]:
+def plain(value: Turn | Errand | Outcome) -> dict[str, Any]:
     """JSON types only; tuples become lists."""
     record = asdict(value)
     if not isinstance(value, Outcome):
@@ -28,6 +28,11 @@ def turn_from(record: Mapping[str, Any]) -> Turn:
         raise ValueError("this record is of no turn")
     fields = {name: content for name, content in record.items() if name != "kind"}
     return cast("Turn", _reader(kind).validate_python(fields))
+
+
+def errand_from(record: Mapping[str, Any]) -> Errand:
+    fields = {name: content for name, content in record.items() if name != "kind"}
+    return cast("Errand", _reader(Errand).validate_python(fields))
 
 
 def outcome_from(record: Mapping[str, Any]) -> Outcome:

@@ -38,6 +38,7 @@ class Settings:
     searxng_url: str = field(default="", repr=False)
     web_approval: WebApproval = "asker"
     web_approvers: tuple[str, ...] = ()  #: people, roles or user groups
+    learners: tuple[str, ...] = ()  #: people, roles or user groups who may add documents; empty: everybody
     web_trusted_hosts: tuple[str, ...] = ()  #: when set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
     model_timeout: float = 60.0  #: seconds for one model call
@@ -208,6 +209,7 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "searxng_url": _url,
     "web_approval": _one_of("asker", "anyone", "approvers", "never_ask"),
     "web_approvers": _names,
+    "learners": _names,
     "web_trusted_hosts": _hosts,
     "web_blocked_hosts": _hosts,
     "model_timeout": _seconds,

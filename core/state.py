@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal, TypedDict
 
-from core.conversation import Exchange, Outcome, Proposal, Ranked, Turn
+from core.conversation import Exchange, Outcome, Proposal, Ranked, Remark, Turn
 from core.library.documents import Retrieved
 from core.reasoner import Draft, Grade, Plan
+from core.text.followup import subjects
 from core.values import value
 
 HISTORY_LIMIT = 12  # exchanges a conversation remembers
@@ -43,6 +44,7 @@ class Work:
     rewrites: int = 0  #: further document retrievals made
     drafts: int = 0
     draft: Draft | None = None
+    is_ahead: bool = False  #: the draft was written beside its grades, from whole passages
     failing: tuple[str, ...] = ()  #: claims of the last draft that were not supported
     proposal: Proposal | None = None  #: the one that this turn decides
     tried: tuple[str, ...] = ()  #: queries looked for so far
@@ -55,6 +57,7 @@ class Work:
 class State(TypedDict, total=False):
     """One LangGraph thread: a conversation."""
 
+    overheard: tuple[Remark, ...]  #: said before the bot was called in; of its first question
     history: tuple[Exchange, ...]
     proposals: tuple[Proposal, ...]
     turn: Turn
@@ -88,6 +91,13 @@ def history_before(history: tuple[Exchange, ...], work: Work) -> tuple[Exchange,
             return tuple(history[:index])
     has_fallen_out = work.proposal is not None and len(history) >= HISTORY_LIMIT
     return () if has_fallen_out else tuple(history)
+
+
+def said_before(state: State, work: Work) -> tuple[Exchange, ...]:
+    """What a question may lean on: what was overheard, then what was asked of the bot."""
+    overheard = subjects(state.get("overheard", ()))
+    heard = (Exchange(question=remark.text, answer="", author=remark.author) for remark in overheard)
+    return (*heard, *history_before(state.get("history", ()), work))
 
 
 def with_exchange(history: tuple[Exchange, ...], exchange: Exchange) -> tuple[Exchange, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from core.decisions import surviving
 from core.library.documents import Retrieved
 from core.policy import Policy
 from core.ports import Deps
@@ -19,13 +20,22 @@ def strips_of(work: Work, policy: Policy) -> tuple[Strip, ...]:
     """What the writer reads. Deterministic, so that it need not be kept in the checkpoint."""
     around = AROUND if work.sufficient else 0
     return refine(
-        work.passages, work.grades, around=around, whole=not policy.refines and bool(work.sufficient)
+        work.passages,
+        surviving(work, policy),
+        around=around,
+        whole=not policy.refines and bool(work.sufficient),
     )
 
 
 def ask_of(state: State, work: Work) -> Ask:
     history = history_before(state.get("history", ()), work)
-    return Ask(question=work.question, history=history, confidence=work.confidence, weights=work.weights)
+    return Ask(
+        question=work.question,
+        history=history,
+        overheard=state.get("overheard", ()),
+        confidence=work.confidence,
+        weights=work.weights,
+    )
 
 
 async def grade(deps: Deps, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:

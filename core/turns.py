@@ -12,59 +12,58 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from core.assistant import Assistant, Report
-from core.conversation import Conversation, Outcome, Question, Turn
+from core.conversation import Conversation, Decision, Errand, Outcome, Question, Turn
 from core.errors import FootnoteError
-from core.records import outcome_from, plain
+from core.messenger import Address, Messenger, Unreachable
+from core.records import plain
 
 logger = logging.getLogger(__name__)
 
 QUEUE = "turns"
 ATTEMPTS = 3  # runs of one turn before it ends in an apology
+THINKING = 32  # turns that think side by side; the others have given their sign and wait
 DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest resume at the next start
 PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 REMEMBERED = 10_000  # stored turns whose redelivery costs nothing
 LONGEST_ORDER = 2**31 - 1  # DBOS keeps a priority in 31 bits
 
+CUT_OFF = f"I was cut off {ATTEMPTS} times while working on this."
 NOT_FINISHED = "I could not finish this because of a fault of my own; the log says more."
 STOPPED = "Stopped."
 
-Address = Mapping[str, Any]  # where to answer, in the platform's own words; JSON types only
 T = TypeVar("T")
-
-
-class Unreachable(Exception):
-    """The platform cannot be reached now; what was to be said there is tried again."""
 
 
 class TurnsClosed(Exception):
     """No turn is taken any more: the platform has to bring it again."""
 
 
-class Messenger(Protocol):
-    """A platform's voice. Any method may be called again after a crash, and must then do nothing twice."""
+@dataclass(slots=True, weakref_slot=True)
+class Arriving:
+    """The turns of a conversation that are being stored: the earliest first, one at a time."""
 
-    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
-        """Give the first visible sign; the handle by which the outcome takes its place. Raises Unreachable.
+    _orders: list[int] = field(default_factory=list)
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-        ``is_again``: it may have been given before, so it is looked for first.
-        """
-        ...
-
-    def reporter(self, turn: Turn, address: Address, handle: str) -> Report:
-        """What shows progress while the turn runs."""
-        ...
-
-    async def deliver(
-        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
-    ) -> None:
-        """Show how the turn ended; without a handle nothing was shown before. Raises Unreachable."""
-        ...
+    @asynccontextmanager
+    async def in_order(self, order: int, settle: float) -> AsyncIterator[None]:
+        self._orders.append(order)
+        try:
+            if settle:
+                await asyncio.sleep(settle)
+            async with self._changed:
+                await self._changed.wait_for(lambda: min(self._orders) == order)
+                yield
+        finally:
+            self._orders.remove(order)
+            async with self._changed:
+                self._changed.notify_all()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,40 +73,46 @@ class Turns:
     assistant: Assistant
     messengers: Mapping[str, Messenger]  #: by the conversation's platform label
     drain: float = DRAIN  #: seconds
+    _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(THINKING))
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
-    _storing: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _arriving: WeakValueDictionary[str, Arriving] = field(default_factory=WeakValueDictionary)
+    _storing: dict[str, asyncio.Task[None]] = field(default_factory=dict)  #: by turn
     _stored: dict[str, None] = field(default_factory=dict)  #: the newest ids, which need no second look
     _is_closed: bool = False
 
-    async def accept(self, turn: Turn, address: Address) -> None:
-        """Store a turn: once this returns it will end, and stored before it does not run again.
+    async def accept(self, turn: Turn | Errand, address: Address, *, settle: float = 0.0) -> None:
+        """Store a turn or an errand: once this returns it will end, and stored before it does not run again.
+
+        ``settle`` is for how many seconds an earlier turn of the conversation may still come by another way.
 
         Raises TurnsClosed. A turn that nobody stored is brought again by its platform.
         """
-        from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
-
-        from core.turn_workflow import run_turn
-
         if self._is_closed:
             raise TurnsClosed
         if turn.id in self._stored:
             return
-        # DBOS stores from a pool of threads: without the lock a later turn may be stored, and begin, first.
-        async with self._storing.setdefault(turn.conversation.id, asyncio.Lock()):
+        storing = self._storing.get(turn.id)
+        if storing is None:  # else it comes twice at once
+            storing = self._storing[turn.id] = asyncio.create_task(self._store(turn, address, settle))
+            storing.add_done_callback(lambda _: self._storing.pop(turn.id))
+        await asyncio.shield(storing)
+
+    async def _store(self, turn: Turn | Errand, address: Address, settle: float) -> None:
+        from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
+
+        from core.turn_workflow import run_errand, run_turn
+
+        # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
+        arriving = self._arriving.setdefault(turn.conversation.id, Arriving())
+        async with arriving.in_order(order_of(turn), settle):
             place = SetEnqueueOptions(queue_partition_key=turn.conversation.id, priority=order_of(turn))
+            workflow: Any = run_errand if isinstance(turn, Errand) else run_turn
             with SetWorkflowID(turn.id), place:
-                await DBOS.enqueue_workflow_async(QUEUE, run_turn, plain(turn), dict(address))
+                await DBOS.enqueue_workflow_async(QUEUE, workflow, plain(turn), dict(address))
         self._stored[turn.id] = None
         if len(self._stored) > REMEMBERED:
             del self._stored[next(iter(self._stored))]
-
-    async def outcome_of(self, turn_id: str) -> Outcome | None:
-        """How a turn ended, as long as it is remembered; None while it runs."""
-        from dbos import DBOS
-
-        status = await DBOS.get_workflow_status_async(turn_id)
-        return outcome_from(status.output) if status and isinstance(status.output, dict) else None
 
     def stop(self, conversation: Conversation) -> bool:
         """End what runs in a conversation now; whether there was anything."""
@@ -127,10 +132,11 @@ class Turns:
         """How the turn ends; an apology when it was begun too often, a word when a person stopped it."""
         with self._step(turn, "think"):
             if attempt > ATTEMPTS:
-                return await self._give_up(turn, f"I was cut off {ATTEMPTS} times while working on this.")
+                return await self._give_up(turn, CUT_OFF)
             report = self.messengers[turn.conversation.platform].reporter(turn, address, handle)
             try:
-                return await self._run(turn, report)
+                async with self._seats:
+                    return await self._run(await self._with_context(turn, address), report)
             except FootnoteError as trouble:
                 return await self._give_up(turn, str(trouble))
             except Exception:
@@ -149,6 +155,21 @@ class Turns:
                 lambda is_again: messenger.deliver(turn, address, handle, outcome, is_again=is_again),
             )
 
+    async def carry_out(self, errand: Errand, address: Address, attempt: int) -> None:
+        with self._step(errand, "errand"):
+            messenger = self.messengers[errand.conversation.platform]
+            if attempt <= ATTEMPTS:
+                await _insist(
+                    errand, attempt, lambda is_again: messenger.carry_out(errand, address, is_again=is_again)
+                )
+                return
+            ended = Outcome(kind="failed", turn_id=errand.id, reason=CUT_OFF)
+            await _insist(
+                errand,
+                attempt,
+                lambda is_again: messenger.deliver(errand, address, "", ended, is_again=is_again),
+            )
+
     async def close(self) -> None:
         """Take no more turns; give those that run some seconds, then leave them to the next start."""
         self._is_closed = True
@@ -156,6 +177,13 @@ class Turns:
             await asyncio.wait(self._steps, timeout=self.drain)
         for step in self._steps:
             step.cancel()
+
+    async def _with_context(self, turn: Turn, address: Address) -> Turn:
+        """A conversation's first question, with what was said in the thread before it."""
+        if isinstance(turn, Decision) or await self.assistant.knows(turn.conversation):
+            return turn
+        messenger = self.messengers[turn.conversation.platform]
+        return replace(turn, overheard=await messenger.overheard(turn, address))
 
     async def _run(self, turn: Turn, report: Report) -> Outcome:
         task = asyncio.create_task(self.assistant.run(turn, report))
@@ -168,18 +196,18 @@ class Turns:
             raise
         finally:
             del self._thinking[turn.conversation.id]
-        return await self._give_up(turn, STOPPED) if task.cancelled() else task.result()
+        return await self._give_up(turn, STOPPED, is_final=True) if task.cancelled() else task.result()
 
-    async def _give_up(self, turn: Turn, reason: str) -> Outcome:
+    async def _give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
         try:
-            return await self.assistant.give_up(turn, reason)
+            return await self.assistant.give_up(turn, reason, is_final=is_final)
         except Exception:
             # Not even the conversation's memory can be written, but the person can still be told.
             logger.exception("turn could not be given up", extra=_named(turn))
             return Outcome(kind="failed", turn_id=turn.id, reason=reason)
 
     @contextmanager
-    def _step(self, turn: Turn, name: str) -> Iterator[None]:
+    def _step(self, turn: Turn | Errand, name: str) -> Iterator[None]:
         task = asyncio.current_task()
         assert task is not None
         self._steps.add(task)
@@ -190,16 +218,22 @@ class Turns:
             self._steps.discard(task)
 
 
-def order_of(turn: Turn) -> int:
+def order_of(turn: Turn | Errand) -> int:
     """Earlier turns first, in milliseconds: two connections may bring them the other way round.
 
     It begins anew every 24.8 days, which only turns that wait on both sides of that moment would feel.
     """
-    said_at = turn.asked_at if isinstance(turn, Question) else turn.decided_at
+    said_at = _said_at(turn)
     return 1 + int(said_at * 1000) % LONGEST_ORDER
 
 
-async def _insist(turn: Turn, attempt: int, act: Callable[[bool], Awaitable[T]]) -> T | None:
+def _said_at(turn: Turn | Errand) -> float:
+    if isinstance(turn, Question):
+        return turn.asked_at
+    return turn.decided_at if isinstance(turn, Decision) else turn.said_at
+
+
+async def _insist(turn: Turn | Errand, attempt: int, act: Callable[[bool], Awaitable[T]]) -> T | None:
     """What the platform answers, however long it cannot be reached; None when it never will."""
     loop = asyncio.get_running_loop()
     until, pause, is_again = loop.time() + PATIENCE, FIRST_PAUSE, attempt > 1
@@ -218,18 +252,8 @@ async def _insist(turn: Turn, attempt: int, act: Callable[[bool], Awaitable[T]])
         pause, is_again = min(2 * pause, LONGEST_PAUSE), True
 
 
-def _named(turn: Turn) -> dict[str, str]:
+def _named(turn: Turn | Errand) -> dict[str, str]:
     return {"turn": turn.id, "conversation": turn.conversation.id}
-
-
-_opened: list[Turns] = []  # DBOS finds a workflow by its name alone; this is what the workflow then works on
-
-
-def opened() -> Turns:
-    """The turns of this process; RuntimeError before they are opened."""
-    if not _opened:
-        raise RuntimeError("no turns are open")
-    return _opened[-1]
 
 
 @asynccontextmanager
@@ -241,12 +265,13 @@ async def open_turns(
     drain: float = DRAIN,
 ) -> AsyncIterator[Turns]:
     """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
+    from core import turn_workflow
     from core.turn_queue import launched
 
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain)
-    _opened.append(turns)
+    turn_workflow.opened.append(turns)
     try:
         async with launched(database_url, QUEUE, close=turns.close):
             yield turns
     finally:
-        _opened.remove(turns)
+        turn_workflow.opened.remove(turns)

@@ -17,7 +17,7 @@ from core.decisions import after_looking, queries_sent, web_wordings
 from core.errors import SearchTrouble
 from core.library.confidence import coverage_of
 from core.ports import Deps
-from core.state import Next, State, Work, history_before, proposal_by_id, with_proposal
+from core.state import Next, State, Work, proposal_by_id, said_before, with_proposal
 from core.steps import ask_of, grade, graded, step
 
 
@@ -78,7 +78,7 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
             deps.documents.retrieve(
                 work.question,
                 limit=deps.policy.passages,
-                history=history_before(state.get("history", ()), work),
+                history=said_before(state, work),
                 within=work.sources,
             ),
         )

@@ -8,6 +8,12 @@ from pathlib import Path
 
 import certifi
 import pytest
+from hypothesis import settings
+
+#: What hypothesis draws is the same in every run, so that a red run is a change's fault; HYPOTHESIS=random draws anew.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS", "same"))
 
 LOOPBACK = ("127.", "::1", "localhost")
 DEAD_END = "http://127.0.0.1:9"  # the discard port: a client that goes through a proxy ends here

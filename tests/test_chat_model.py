@@ -21,8 +21,8 @@ from fakes.gemini import (
     Hang,
     Joined,
     Status,
-    in_thread,
 )
+from fakes.threads import in_thread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

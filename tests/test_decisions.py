@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 from fakes.passages import thorough
-from fakes.scripted import decision, hit
+from fakes.scripted import decision, hit, web_hit
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -226,6 +226,92 @@ def test_one_poor_verdict_does_not_outweigh_the_rest():
         decisions.after_checking(sure, policy, unsupported=(1.0,), useful=(False,), is_empty=False)
         == "propose"
     )
+
+
+@pytest.mark.parametrize(
+    ("relevances", "kept"),
+    [
+        (("incorrect", "incorrect", "correct"), {"a", "b", "c"}),
+        (("correct", "incorrect", "incorrect"), {"a"}),
+        (("incorrect", "correct", "incorrect"), {"b"}),
+        (("ambiguous", "incorrect", "incorrect"), {"a", "b"}),
+    ],
+)
+def test_what_ranks_best_is_read_though_one_verdict_was_against_it_unless_its_like_was_found(
+    relevances, kept
+):
+    work = _graded(*relevances)
+
+    assert _read(work, PRESETS["footnote"]) == kept
+
+
+def test_on_the_web_any_hit_whose_page_was_read_stays_in_and_no_document_with_it():
+    hits = tuple(web_hit("Text.", id=f"w{n}") for n in range(4))
+    verdicts = ("correct", "incorrect", "incorrect", "incorrect")
+    grades = {h.passage.id: Grade(relevance=v) for h, v in zip(hits, verdicts, strict=True)}
+    documents = _graded("incorrect")
+
+    work = replace(
+        documents,
+        passages=(*hits, *documents.passages),
+        grades={**grades, **documents.grades},
+        proposal=_proposal(),
+    )
+
+    assert _read(work, PRESETS["footnote"]) == {"w0", "w1", "w2"}
+
+
+@pytest.mark.parametrize("policy", [name for name in PRESETS if name != "footnote"])
+def test_the_published_policies_take_each_verdict_at_its_word(policy):
+    assert _read(_graded("incorrect", "correct"), PRESETS[policy]) == {"b"}
+
+
+def test_without_a_model_nothing_is_read_that_the_words_speak_against():
+    work = replace(_graded("incorrect", "incorrect", "correct"), sufficient=())
+
+    assert _read(work, PRESETS["footnote"]) == {"c"}
+
+
+def _graded(*relevances: Relevance) -> Work:
+    passages = tuple(hit("Text.", id=name) for name, _ in zip("abc", relevances, strict=False))
+    grades = {h.passage.id: Grade(relevance=r) for h, r in zip(passages, relevances, strict=True)}
+    return Work(question="q", passages=passages, grades=grades, sufficient=(True,), confidence=0.5)
+
+
+def _read(work: Work, policy: Policy) -> set[str]:
+    """Passages that a draft is written from."""
+    grades = decisions.surviving(work, policy)
+    return {passage for passage, grade in grades.items() if grade.relevance != "incorrect"}
+
+
+def test_a_near_miss_the_library_is_sure_of_is_not_written_about():
+    passages = tuple(hit("Text.", id=name) for name in "abc")
+    grades = {"a": Grade(relevance="incorrect"), "b": Grade(relevance="incorrect")}
+    work = Work(question="q", passages=passages, grades=grades, sufficient=(False,), confidence=0.97)
+
+    assert decisions.after_looking(work, PRESETS["footnote"]) == "propose"
+
+
+def test_earlier_looks_count_only_where_a_model_judges():
+    sought = Work(question="q", confidence=0.7, rewrites=2)
+
+    assert decisions.evidence_of(sought).looks == 0
+    assert decisions.evidence_of(replace(sought, sufficient=(True,))).looks == 2
+
+
+def test_a_second_draft_is_contested_and_gets_more_votes():
+    sure = replace(_graded("correct"), confidence=0.9, drafts=1)
+
+    assert not decisions.needs_more_votes(sure, PRESETS["footnote"])
+    assert decisions.needs_more_votes(replace(sure, drafts=2), PRESETS["footnote"])
+
+
+def test_quotes_need_more_to_speak_for_them_once_a_draft_fell():
+    doubtful = replace(_graded("incorrect", "correct"), confidence=0.6)
+    policy = PRESETS["footnote"]
+
+    assert decisions.may_quote(doubtful, policy)
+    assert not decisions.may_quote(replace(doubtful, failing=("A claim.",)), policy)
 
 
 @pytest.mark.parametrize(

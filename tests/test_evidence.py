@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.evidence import Evidence, is_mixed, log_odds, probability, relevance_of
+from core.evidence import Evidence, is_mixed, log_odds, probability
 from core.policy import EvidenceWeights
-from core.reasoner import Grade
+from core.reasoner import Relevance
 
 WEIGHTS = EvidenceWeights()
 VOTES = st.lists(st.booleans(), max_size=5).map(tuple)
@@ -20,9 +21,11 @@ EVIDENCE = st.builds(
     Evidence,
     confidence=st.floats(0, 1),
     sufficient=VOTES,
-    relevant=st.sampled_from([True, False, None]),
+    relevances=st.lists(st.sampled_from(get_args(Relevance)), max_size=10).map(tuple),
+    is_ranked=st.booleans(),
     unsupported=SHARES,
     useful=VOTES,
+    looks=st.integers(0, 4),
 )
 
 
@@ -82,21 +85,67 @@ def test_fewer_unsupported_claims_never_say_less(evidence, shares, share, data):
 
 
 @thorough
-@given(EVIDENCE)
-def test_relevant_passages_say_more_than_a_doubt_and_a_doubt_more_than_none(evidence):
-    odds = [log_odds(replace(evidence, relevant=relevant), WEIGHTS) for relevant in (False, None, True)]
+@given(EVIDENCE.filter(lambda evidence: evidence.relevances), st.data())
+def test_a_passage_found_better_always_says_more(evidence, data):
+    index = data.draw(st.integers(0, len(evidence.relevances) - 1))
+    before, after = evidence.relevances[:index], evidence.relevances[index + 1 :]
+
+    odds = [
+        log_odds(replace(evidence, relevances=(*before, verdict, *after)), WEIGHTS)
+        for verdict in ("incorrect", "ambiguous", "correct")
+    ]
 
     assert odds == sorted(set(odds))
+
+
+def test_a_correct_passage_says_the_more_the_better_it_ranks_except_on_the_web():
+    first, last = ("correct", "incorrect", "incorrect"), ("incorrect", "incorrect", "correct")
+
+    ranked = [log_odds(Evidence(confidence=0.5, relevances=each), WEIGHTS) for each in (first, last)]
+    unranked = [
+        log_odds(Evidence(confidence=0.5, relevances=each, is_ranked=False), WEIGHTS)
+        for each in (first, last)
+    ]
+
+    assert ranked[0] > 0 > ranked[1]
+    assert unranked[0] == pytest.approx(unranked[1])
+
+
+def test_one_passage_in_eight_found_correct_does_not_outweigh_that_they_are_not_enough():
+    stray = ("incorrect",) * 7 + ("correct",)
+
+    assert log_odds(Evidence(confidence=0.95, sufficient=(False,), relevances=stray), WEIGHTS) < 0
+
+
+def test_once_a_model_judged_the_library_speaks_against_an_answer_louder_than_for_one():
+    sure, unsure = (Evidence(confidence=c, sufficient=(True, False)) for c in (0.99, 0.01))
+
+    assert 0 < log_odds(sure, WEIGHTS) < -log_odds(unsure, WEIGHTS)
+
+
+def test_failing_a_check_says_more_than_passing_it():
+    passed = log_odds(Evidence(confidence=0.5, unsupported=(0.0,), useful=(True,)), WEIGHTS)
+    failed = log_odds(Evidence(confidence=0.5, unsupported=(1.0,), useful=(False,)), WEIGHTS)
+
+    assert 0 < passed < -failed
+
+
+@thorough
+@given(EVIDENCE)
+def test_each_look_that_brought_nothing_speaks_against(evidence):
+    further = replace(evidence, looks=evidence.looks + 1)
+
+    assert log_odds(further, WEIGHTS) < log_odds(evidence, WEIGHTS)
 
 
 @thorough
 @given(EVIDENCE)
 def test_no_verdict_counts_without_bound(evidence):
-    furthest = WEIGHTS.clamp * WEIGHTS.local + WEIGHTS.relevant
+    furthest = WEIGHTS.clamp * WEIGHTS.local + WEIGHTS.relevant + WEIGHTS.look * evidence.looks
     for votes, weight in (
         (evidence.sufficient, WEIGHTS.sufficient),
-        (evidence.useful, WEIGHTS.useful),
-        (evidence.unsupported, WEIGHTS.grounded),
+        (evidence.useful, WEIGHTS.useless),
+        (evidence.unsupported, WEIGHTS.ungrounded),
     ):
         furthest += weight * (1 + WEIGHTS.repeat * max(0, len(votes) - 1))
 
@@ -115,8 +164,8 @@ def test_votes_that_disagree_say_nothing():
     assert log_odds(Evidence(confidence=0.5, sufficient=(True, False)), WEIGHTS) == 0
 
 
-def test_a_draft_that_is_half_supported_says_nothing():
-    assert log_odds(Evidence(confidence=0.5, unsupported=(0.5,)), WEIGHTS) == 0
+def test_a_draft_that_is_half_supported_speaks_against_itself():
+    assert log_odds(Evidence(confidence=0.5, unsupported=(0.5,)), WEIGHTS) < 0
 
 
 @pytest.mark.parametrize(
@@ -125,7 +174,7 @@ def test_a_draft_that_is_half_supported_says_nothing():
         (Evidence(confidence=0.5), True),
         (Evidence(confidence=0.5, sufficient=(True,)), False),
         (Evidence(confidence=0.1, sufficient=(True,)), True),
-        (Evidence(confidence=0.99, sufficient=(True,), relevant=True), False),
+        (Evidence(confidence=0.99, sufficient=(True,), relevances=("correct",)), False),
     ],
 )
 def test_evidence_is_mixed_while_one_verdict_could_turn_it(evidence, mixed):
@@ -142,17 +191,3 @@ def test_evidence_is_mixed_while_one_verdict_could_turn_it(evidence, mixed):
 )
 def test_a_model_has_had_its_say_once_it_gave_a_verdict(evidence, judged):
     assert evidence.is_judged == judged
-
-
-@pytest.mark.parametrize(
-    ("relevances", "verdict"),
-    [
-        ([], None),
-        (["incorrect"], False),
-        (["incorrect", "incorrect"], False),
-        (["incorrect", "ambiguous"], None),
-        (["incorrect", "ambiguous", "correct"], True),
-    ],
-)
-def test_one_correct_passage_is_enough_and_one_ambiguous_leaves_it_open(relevances, verdict):
-    assert relevance_of([Grade(relevance=relevance) for relevance in relevances]) is verdict

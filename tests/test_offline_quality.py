@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from benchmarks.offline_answers import ask, questions_of, score
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+EVERYDAY = ROOT / "tests" / "evaluation" / "fastapi_everyday.jsonl"
 
 
 def test_everyday_questions_are_answered_from_the_right_file_or_held_back(shared_data, tmp_path):
-    docs, questions = shared_data / "fastapi_docs", questions_of("everyday")
+    command = [
+        sys.executable,
+        "-m",
+        "bots",
+        "eval",
+        EVERYDAY,
+        "--docs",
+        shared_data / "fastapi_docs",
+        "--json",
+    ]
 
-    figures = score(docs, questions, ask(docs, questions, "none", tmp_path))
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+    )
 
-    assert figures["right"] >= 0.85
-    assert figures["held back"] >= 0.90
-    assert figures["not verbatim"] == 0
+    figures = json.loads(done.stdout)["sections"][0]["figures"]
+    assert figures["right_file"] >= 0.85
+    assert figures["held_back"] >= 0.90
+    assert figures["verbatim"] == 1

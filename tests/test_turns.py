@@ -17,10 +17,13 @@ from fakes.queues import make_empty_queue
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 
+from core.conversation import Errand, Remark
 from core.errors import SettingsError
+from core.messenger import Unreachable
 from core.reasoner import Plan
+from core.turn_archive import forget_turns, outcome_of, question_of
 from core.turn_queue import sweep
-from core.turns import STOPPED, TurnsClosed, Unreachable, open_turns, order_of
+from core.turns import STOPPED, TurnsClosed, open_turns, order_of
 
 THERE = replace(HERE, thread="elsewhere")
 TO_HERE = {"channel": "C1"}
@@ -83,6 +86,74 @@ async def test_turns_of_one_conversation_end_in_the_order_in_which_they_were_sai
         await messenger.until_delivered(*(turn.id for turn in said))
 
     assert messenger.delivered == [turn.id for turn in said]
+
+
+async def test_a_later_turn_that_comes_first_waits_for_the_earlier_one(folder):
+    messenger = RecordingMessenger()
+    first, second = (replace(question(id=f"q{number}"), asked_at=1000.0 + number) for number in (1, 2))
+
+    async with turns_over(folder, messenger) as turns:
+        await asyncio.gather(*(turns.accept(turn, TO_HERE, settle=0.05) for turn in (second, first)))
+        await messenger.until_delivered("q1", "q2")
+
+    assert messenger.delivered == ["q1", "q2"]
+
+
+async def test_an_errand_is_carried_out_once_and_in_its_order_among_the_turns(folder):
+    messenger, reasoner = RecordingMessenger(), HangingReasoner()
+    errand = Errand(id="e1", conversation=HERE, author="ada", name="forget", said_at=2000.0)
+
+    async with turns_over(folder, messenger, reasoner) as turns:
+        await turns.accept(question(), TO_HERE)
+        await reasoner.asked.wait()
+        await asyncio.gather(*(turns.accept(errand, TO_HERE) for _ in range(3)))
+        turns.stop(HERE)
+        await messenger.until_shown("errand", "e1")
+
+    assert messenger.shown == [("begin", "q1"), ("failed", "q1"), ("errand", "e1")]
+
+
+async def test_the_first_question_of_a_thread_brings_what_was_said_before_and_no_later_one_does(folder):
+    remark = Remark(author="bob", text="How tall is the tower?")
+    messenger, seen = RecordingMessenger(remarks=(remark,)), []
+
+    def plan(ask):
+        seen.append(ask.overheard)
+        messenger.remarks = ()
+        return Plan(route="documents", standalone=ask.question)
+
+    async with turns_over(folder, messenger, ScriptedReasoner(plans=plan)) as turns:
+        for turn in (question(), question(id="q2")):
+            await turns.accept(turn, TO_HERE)
+            await messenger.until_delivered(turn.id)
+
+    assert seen == [(remark,), (remark,)]
+
+
+async def test_what_is_forgotten_leaves_no_word_in_the_queues_file(folder):
+    messenger = RecordingMessenger()
+
+    async with turns_over(folder, messenger) as turns:
+        for turn in (
+            question("What is secret?"),
+            replace(question("And open?", id="q2"), conversation=THERE),
+        ):
+            await turns.accept(turn, TO_HERE)
+            await messenger.until_delivered(turn.id)
+        asked = await question_of("q1")
+        forgotten = await wait_until_finished_and_forget(HERE)
+        left = await question_of("q1"), await outcome_of("q1"), await question_of("q2")
+
+    assert asked.text == "What is secret?"
+    assert forgotten == ("q1",)
+    assert left == (None, None, replace(question("And open?", id="q2"), conversation=THERE))
+
+
+async def wait_until_finished_and_forget(conversation):
+    """A turn is delivered a moment before its workflow is recorded as finished."""
+    while not (forgotten := await forget_turns(conversation)):  # noqa: ASYNC110 - only the database knows
+        await asyncio.sleep(0.01)
+    return forgotten
 
 
 async def test_a_conversation_that_hangs_holds_up_no_other(folder):

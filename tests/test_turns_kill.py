@@ -44,9 +44,9 @@ async def start(folder, point="none"):
     )
 
 
-async def run_to_the_end(folder, point="none"):
+async def run_to_the_end(folder, point="none", patience=PATIENCE):
     process = await start(folder, point)
-    await asyncio.wait_for(process.communicate(), PATIENCE)
+    await asyncio.wait_for(process.communicate(), patience)
     return process.returncode
 
 
@@ -88,7 +88,7 @@ async def test_a_kill_at_any_point_costs_nothing(folder, point):
         assert json.loads(ending)["kind"] == "answered"
 
 
-async def kill_at_random(folder, *, turns, kills, seed):
+async def kill_at_random(folder, *, turns, kills, seed, patience=PATIENCE):
     """So many kills under load, each some moments after a process began to take turns."""
     chance = random.Random(seed)
     ids: list[str] = []
@@ -102,7 +102,7 @@ async def kill_at_random(folder, *, turns, kills, seed):
         except TimeoutError:
             process.kill()
         await process.communicate()
-    assert await run_to_the_end(folder) == 0
+    assert await run_to_the_end(folder, patience=patience) == 0
     return ids
 
 
@@ -115,7 +115,7 @@ async def test_random_kills_lose_and_double_nothing(folder):
 
 @pytest.mark.long
 async def test_two_hundred_random_kills_lose_and_double_nothing(folder):
-    ids = await kill_at_random(folder, turns=2000, kills=200, seed=2)
+    ids = await kill_at_random(folder, turns=2000, kills=200, seed=2, patience=900)
 
     assert len(ids) == 2000
     assert {turn: len(endings(folder, turn)) for turn in ids} == dict.fromkeys(ids, 1)

@@ -1,14 +1,58 @@
-"""``footnote manifest slack``: the app's manifest, to paste. JSON, which is YAML too."""
+"""``footnote manifest``: what a platform is told of the bot. JSON, which is YAML too."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from argparse import Namespace
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from bots import loop
+from bots.discord.address import PLATFORM as DISCORD
+from bots.discord.application import application_of, ask
+from bots.discord.commands import COMMANDS, invite_url
+from bots.discord.settings import DiscordSettings, read_discord_settings
+from bots.slack.address import PLATFORM as SLACK
 from bots.slack.manifest import manifest
+from core.errors import SettingsError
 from core.settings import Settings
 
 
-def run(_arguments: Namespace, _settings: Settings) -> int:
-    print(json.dumps(manifest(), indent=2))  # noqa: T201 - this is the output
+def run(arguments: Namespace, _settings: Settings) -> int:
+    if arguments.sync and arguments.platform != DISCORD:
+        raise SettingsError("--sync is for Discord; Slack's manifest is pasted.")
+    if arguments.sync:
+        return loop.run(_register(_discord()))
+    _print(_MANIFESTS[arguments.platform]())
     return 0
+
+
+def _commands() -> dict[str, Any]:
+    return {"commands": [dict(command) for command in COMMANDS]}
+
+
+_MANIFESTS: Mapping[str, Callable[[], dict[str, Any]]] = {SLACK: manifest, DISCORD: _commands}
+
+
+def _discord() -> DiscordSettings:
+    settings = read_discord_settings(os.environ)
+    if settings is None:
+        raise SettingsError("DISCORD_TOKEN is needed to register the commands.")
+    return settings
+
+
+async def _register(settings: DiscordSettings) -> int:
+    """Put these commands in the place of whatever was registered; Discord shows them within seconds."""
+    application = await application_of(settings)
+    path = f"/applications/{application.id}/commands"
+    registered: list[Any] = await ask(settings, path, method="PUT", json=_commands()["commands"])
+    names = ", ".join(command["name"] for command in registered)
+    sys.stdout.write(f"Registered {len(registered)} commands: {names}.\n")
+    sys.stdout.write(f"Invite the bot: {invite_url(application.id)}\n")
+    return 0
+
+
+def _print(told: dict[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(told, indent=2)}\n")

@@ -6,70 +6,125 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from bots import loop
-from bots.indexing import BackgroundVectors, Watch, in_thread
+from bots.delivery.rooms import Rooms, open_rooms
+from bots.discord.address import PLATFORM as DISCORD
+from bots.discord.serve import open_discord
+from bots.discord.settings import DiscordSettings, read_discord_settings
+from bots.keeping import Keeper
 from bots.logs import log_to_stderr
-from bots.slack.read import PLATFORM as SLACK
-from bots.slack.rooms import Rooms, open_rooms
+from bots.messages import NOTHING_INDEXED, counted
+from bots.slack.address import PLATFORM as SLACK
 from bots.slack.serve import open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
 from core.bootstrap import Footnote, Reads, open_footnote
 from core.conversation import Conversation
 from core.errors import SettingsError
-from core.library.library import Library, SyncReport
+from core.library.library import Library
 from core.library.owner import prepare
 from core.settings import Settings
 from core.turns import open_turns
+from core.values import value
 
 logger = logging.getLogger(__name__)
 
 
+@value
+class Served:
+    """What was set for each platform that is served; None for one that is not."""
+
+    slack: SlackSettings | None
+    discord: DiscordSettings | None
+    port: int | None  #: on which Slack's events come over HTTP; None: over its sockets
+
+    @property
+    def platforms(self) -> frozenset[str]:
+        given = {SLACK: self.slack, DISCORD: self.discord}
+        return frozenset(name for name, settings in given.items() if settings is not None)
+
+
 def run(arguments: Namespace, settings: Settings) -> int:
     log_to_stderr(settings, quiet=False)
-    return loop.run(_run(arguments, settings))
+    return loop.run(_run(_served(arguments), settings))
 
 
-async def _run(arguments: Namespace, settings: Settings) -> int:
-    slack = _slack_settings(arguments)
+async def _run(served: Served, settings: Settings) -> int:
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     prepare(settings.data_dir)
     with open_rooms(settings.data_dir) as rooms:
+        reads, keeper = _reads(rooms, served.platforms), Keeper(settings=settings)
         async with (
-            open_footnote(settings, purpose="footnote run", reads=_reads(rooms)) as footnote,
-            open_slack(slack, footnote, rooms) as server,
-            open_turns(
-                footnote.assistant, {SLACK: server.voice}, database_url=_database_url(settings)
-            ) as turns,
-            server.serving(turns, arguments.http),
-            _indexed(footnote),
+            open_footnote(settings, purpose="footnote run", reads=reads, freshen=keeper.freshen) as footnote,
+            _kept(keeper, footnote),
+            _serving(served, footnote, rooms, stop),
         ):
+            sys.stdout.write(f"{_greeting(served, footnote)}\n")
+            sys.stdout.flush()
             await stop.wait()
             logger.info("stopping")
     return 0
 
 
-def _slack_settings(arguments: Namespace) -> SlackSettings:
+@asynccontextmanager
+async def _serving(
+    served: Served, footnote: Footnote, rooms: Rooms, stop: asyncio.Event
+) -> AsyncIterator[None]:
+    """Left in reverse: nothing more is taken in, what runs ends and is told, then the platforms are left."""
+    async with AsyncExitStack() as open_now:
+        slack = discord = None
+        if served.slack is not None:
+            slack = await open_now.enter_async_context(open_slack(served.slack, footnote, rooms))
+        if served.discord is not None:
+            discord = await open_now.enter_async_context(open_discord(served.discord, footnote, rooms))
+        voices = {name: server.voice for name, server in ((SLACK, slack), (DISCORD, discord)) if server}
+        turns = await open_now.enter_async_context(
+            open_turns(footnote.assistant, voices, database_url=_database_url(footnote.settings))
+        )
+        if slack is not None:
+            await open_now.enter_async_context(slack.serving(turns, served.port))
+        if discord is not None:
+            await open_now.enter_async_context(discord.serving(turns, stop.set))
+        yield
+
+
+def _served(arguments: Namespace) -> Served:
     """SettingsError when what is to be served lacks a token."""
-    slack = read_slack_settings(os.environ)
-    if slack is None:
-        raise SettingsError("There is nothing to serve: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN.")
-    if arguments.http is None and not slack.app_token:
+    named: Collection[str] = arguments.platforms or (SLACK, DISCORD)
+    slack = read_slack_settings(os.environ) if SLACK in named else None
+    discord = read_discord_settings(os.environ) if DISCORD in named else None
+    lacking = [
+        token
+        for name, settings, token in (
+            (SLACK, slack, "SLACK_BOT_TOKEN and SLACK_APP_TOKEN"),
+            (DISCORD, discord, "DISCORD_TOKEN"),
+        )
+        if settings is None and name in named
+    ]
+    if lacking and (arguments.platforms or len(lacking) == 2):
+        raise SettingsError(f"There is nothing to serve: set {', or '.join(lacking)}.")
+    if slack is not None:
+        _check(slack, arguments.http)
+    return Served(slack=slack, discord=discord, port=arguments.http)
+
+
+def _check(slack: SlackSettings, port: int | None) -> None:
+    if port is None and not slack.app_token:
         raise SettingsError("SLACK_APP_TOKEN is needed; without it, serve over HTTP: --http PORT.")
-    if arguments.http is not None and not slack.signing_secret:
+    if port is not None and not slack.signing_secret:
         raise SettingsError("SLACK_SIGNING_SECRET is needed to serve over HTTP.")
-    return slack
 
 
-def _reads(rooms: Rooms) -> Reads:
+def _reads(rooms: Rooms, served: Collection[str]) -> Reads:
     def reads(conversation: Conversation, library: Library) -> frozenset[str]:
         """Nothing, for a conversation of a platform that is not served."""
-        return rooms.reads(conversation, library) if conversation.platform == SLACK else frozenset()
+        return rooms.reads(conversation, library) if conversation.platform in served else frozenset()
 
     return reads
 
@@ -79,23 +134,20 @@ def _database_url(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def _indexed(footnote: Footnote) -> AsyncIterator[None]:
-    """Beside the turns: the index in step with the disk, then vectors for what has none."""
-    vectors = BackgroundVectors(
-        footnote.library, footnote.settings, logger.info, embedder=None, may_begin=True
-    )
-    task = asyncio.create_task(_bring_in_step(footnote, vectors))
+async def _kept(keeper: Keeper, footnote: Footnote) -> AsyncIterator[None]:
+    """Beside the turns: the first look at the disk, which nobody waits for."""
+    first = asyncio.create_task(keeper.freshen(footnote.library))
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait([task])
-        await vectors.stop()
+        first.cancel()
+        await asyncio.wait([first])
+        await keeper.stop()
 
 
-async def _bring_in_step(footnote: Footnote, vectors: BackgroundVectors) -> None:
-    def work(watch: Watch) -> SyncReport:
-        return footnote.library.refresh(notify=watch)
-
-    await in_thread(work, lambda _kind, _done, _total: None)
-    vectors.start()
+def _greeting(served: Served, footnote: Footnote) -> str:
+    titles = {SLACK: "Slack", DISCORD: "Discord"}
+    names = " and ".join(titles[name] for name in sorted(served.platforms, reverse=True))
+    documents = len(footnote.library.entries())
+    reads = counted(documents, "document") if documents else f"no documents yet. {NOTHING_INDEXED}"
+    return f"Serving {names} with {reads.rstrip('.')}. Ctrl-C stops."

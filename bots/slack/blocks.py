@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from bots.delivery.markdown import safe
 from bots.messages import clipped
-from bots.slack import limits, safe
+from bots.slack import limits
 from bots.slack.safe import escaped
 
 Block = dict[str, Any]

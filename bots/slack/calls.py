@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import proxy_bypass
 
+from bots.delivery.platform import Refused
+from bots.delivery.proxies import is_reached_directly
 from bots.slack.settings import SlackSettings
-from core.turns import Unreachable
+from core.messenger import Unreachable
 
 if TYPE_CHECKING:
     from slack_sdk.errors import SlackApiError
@@ -42,12 +42,8 @@ _READING = frozenset(
 Reply = Mapping[str, Any]
 
 
-class SlackRefused(Exception):
+class SlackRefused(Refused):
     """Slack will never do this; ``code`` is its error code."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 class Unsure(Exception):
@@ -144,11 +140,6 @@ async def open_calls(settings: SlackSettings) -> AsyncIterator[SlackCalls]:
         if is_reached_directly(settings.api_url):
             client.proxy = None
         yield SlackCalls(client=client)
-
-
-def is_reached_directly(url: str) -> bool:
-    """Whether NO_PROXY covers the host: the SDK takes a proxy from the environment without asking that."""
-    return bool(proxy_bypass(urlsplit(url).hostname or ""))
 
 
 def quiet_logger(name: str, level: int = logging.WARNING) -> logging.Logger:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from bots.messages import CLOSEST, FOOTNOTES_SHOWN, NOTHING_SENT, clipped, decided, would_search
+from bots.delivery import deciding
+from bots.delivery.markdown.safe import line
+from bots.delivery.setting import Setting
+from bots.messages import CLOSEST, FOOTNOTES_SHOWN, clipped, would_search
 from bots.slack import blocks
+from bots.slack.address import metadata_of
 from bots.slack.blocks import Block
+from bots.slack.footnotes import footnotes
 from bots.slack.limits import SECTION_TEXT
-from bots.slack.safe import escaped, line
-from bots.slack.write import Message, Setting, footnotes, message_of, note
-from core.consent import already_decided, refusal
+from bots.slack.message import Message, message_of, note
+from bots.slack.safe import escaped
 from core.conversation import QUERY_LIMIT, Proposal
+from core.messenger import Address
 
 CALLBACK = "edit_query"  # by which the modal's submission is known
 TRIED_SHOWN = 5  # earlier queries named on the card
@@ -47,14 +51,14 @@ def _card(proposal: Proposal, setting: Setting, shown: int) -> Iterator[Block]:
     yield blocks.section(escaped(would_search(clipped(line(setting.engine)))))
     yield blocks.preformatted(_whole(line(proposal.query)))
     if not proposal.is_open:
-        yield blocks.context(escaped(decided(_named(proposal, setting))))
+        yield blocks.context(escaped(deciding.decision(proposal, setting)))
         return
     yield blocks.actions(
         blocks.button("Search the web", "approve", proposal.id, is_primary=True),
         blocks.button("Edit query", "edit", proposal.id),
         blocks.button("No thanks", "deny", proposal.id),
     )
-    yield blocks.context(escaped(f"{_waiting(proposal, setting)} {NOTHING_SENT}"))
+    yield blocks.context(escaped(deciding.waiting(proposal, setting)))
 
 
 def _whole(query: str) -> str:
@@ -62,39 +66,25 @@ def _whole(query: str) -> str:
     return query if 0 < len(query) <= SECTION_TEXT else f"{query[:SECTION_TEXT]}…"
 
 
-def _waiting(proposal: Proposal, setting: Setting) -> str:
-    asker = setting.name(proposal.asker)
-    who = {"anyone": "anyone here", "approvers": "an approver"}.get(
-        setting.approval, f"{asker} or an approver"
-    )
-    return f"Waiting for {who}."
-
-
-def _named(proposal: Proposal, setting: Setting) -> Proposal:
-    """With the names of people in place of their ids."""
-    decider = setting.name(proposal.decided_by) if proposal.decided_by else None
-    return replace(proposal, asker=setting.name(proposal.asker), decided_by=decider)
-
-
 def refused(proposal: Proposal, setting: Setting) -> Message:
     """What a person is told, privately, who may not decide."""
-    return note(refusal(_named(proposal, setting), approval=setting.approval))
+    return note(deciding.refused(proposal, setting))
 
 
 def settled(proposal: Proposal, setting: Setting) -> Message:
     """What a late press is told, privately."""
-    return note(already_decided(_named(proposal, setting)))
+    return note(deciding.settled(proposal, setting))
 
 
-def edit_modal(proposal: Proposal, private_metadata: str) -> dict[str, Any]:
-    """A view for ``views.open``; ``private_metadata`` is :func:`bots.slack.read.metadata_of`."""
+def editor(proposal: Proposal, address: Address) -> dict[str, Any]:
+    """A view for ``views.open``."""
     return {
         "type": "modal",
         "callback_id": CALLBACK,
         "title": blocks.plain("Edit the query"),
         "submit": blocks.plain("Search the web"),
         "close": blocks.plain("Cancel"),
-        "private_metadata": private_metadata,
+        "private_metadata": metadata_of(proposal.id, address),
         "blocks": [
             {
                 "type": "input",

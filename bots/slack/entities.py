@@ -9,6 +9,7 @@ from core.values import value
 _ENTITY = re.compile(r"<([^<>\n]+)>")
 _LEADING_MENTIONS = re.compile(r"\s*(?:<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>[\s,:]*)+")
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
+_EMOJI = re.compile(r"(?<!\S)(?::[a-z0-9_+'-]+:)+(?!\S)[ \t]?")  # as Slack writes them; they ask nothing
 _ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # in this order, so that &amp;lt; stays &lt;
 
 
@@ -28,7 +29,7 @@ def spoken(raw: str, my_user_id: str) -> Spoken:
     mine = re.compile(rf"[ \t]?<@{re.escape(my_user_id)}(?:\|[^<>]*)?>")
     text, count = mine.subn("", raw)
     return Spoken(
-        text=unescape(_ENTITY.sub(_decode, text)).strip().lstrip(",:;").strip(),
+        text=_EMOJI.sub("", unescape(_ENTITY.sub(_decode, text))).strip().lstrip(",:;").strip(),
         mentions_me=count > 0,
         addresses_another=bool(called) and my_user_id not in called,
     )

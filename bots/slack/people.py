@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bots.slack.calls import SlackCalls, SlackRefused
-from core.turns import Unreachable
+from core.messenger import Address, Unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -16,26 +16,21 @@ REMEMBERED = 300.0  # seconds that a group's members are taken as known
 
 
 @dataclass(slots=True, kw_only=True)
-class People:
+class SlackPeople:
     """What cannot be asked counts as unknown: a person has no name but the id, and is in no group."""
 
     calls: SlackCalls
     _names: dict[str, str] = field(default_factory=dict)
     _groups: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)  #: until when, who
 
-    async def names(self, users: Iterable[str | None]) -> dict[str, str]:
+    async def names(self, _address: Address, users: Iterable[str | None]) -> dict[str, str]:
         return {user: await self._name(user) for user in users if user}
 
-    async def groups_of(self, user: str, among: Iterable[str]) -> tuple[str, ...]:
+    async def groups_of(self, _address: Address, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Which of these user groups the person is in; ids of people among them are passed over."""
         return tuple(
             [group for group in among if group.startswith("S") and user in await self._members(group)]
         )
-
-    async def is_one_of(self, user: str, allowed: Iterable[str]) -> bool:
-        """Whether the person, or a group the person is in, is named."""
-        named = frozenset(allowed)
-        return user in named or bool(await self.groups_of(user, named))
 
     async def _name(self, user: str) -> str:
         if user not in self._names:

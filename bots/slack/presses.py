@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
+from bots.delivery.said import Feedback, Said, Word, WordName, checked_query
 from bots.slack.address import PLATFORM, Me, Payload, address_of, conversation_of, id_of
-from bots.slack.said import Feedback, Said, Word, WordName, checked_query
 from core.assistant import check_question
 from core.conversation import Conversation, Decision, Question, Verdict
 from core.values import value
@@ -90,6 +90,7 @@ _PRESSES: Mapping[str, Callable[[_Press], Said]] = {
     "deny": _decide("deny"),
     "edit": _say("edit"),
     "footnotes": _say("footnotes"),
+    "again": _say("again"),
     "choose": _choose,
     "feedback": _rate,
 }

@@ -12,19 +12,25 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bots.delivery.proxies import is_reached_directly
+from bots.delivery.reception import Reception
+from bots.delivery.rooms import Rooms
+from bots.delivery.voice import Voice
+from bots.delivery.words import Words
 from bots.messages import ENGINE_NAMES
-from bots.slack.calls import SlackCalls, SlackRefused, is_reached_directly, open_calls, quiet_logger
+from bots.slack import write
+from bots.slack.address import Me
+from bots.slack.calls import SlackCalls, SlackRefused, open_calls, quiet_logger
 from bots.slack.intake import Intake
-from bots.slack.people import People
-from bots.slack.posts import Posts
-from bots.slack.read import Me
-from bots.slack.rooms import Rooms
+from bots.slack.message import Message
+from bots.slack.people import SlackPeople
+from bots.slack.posts import SlackPosts
+from bots.slack.premises import SlackPremises
 from bots.slack.settings import SlackSettings
-from bots.slack.voice import SlackVoice
-from bots.slack.words import Words
 from core.bootstrap import Footnote
 from core.errors import SettingsError
-from core.turns import Turns, Unreachable
+from core.messenger import Unreachable
+from core.turns import Turns
 
 if TYPE_CHECKING:
     from slack_bolt.app.async_app import AsyncApp
@@ -33,6 +39,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SOCKETS = 2  # connections: one goes on while Slack has the other one renewed
+REFRESH = 90.0  # seconds; a status fades after 120, "assistant.threads.setStatus"
+SETTLE = 0.15  # seconds; messages of one thread come over any of the sockets, in any order
 PING = 5.0  # seconds between signs of life on a socket; four without an answer and it is opened anew
 
 #: What "apps.connections.open" says of a token that will never do.
@@ -57,29 +65,24 @@ class SlackServer:
     rooms: Rooms
     calls: SlackCalls
     me: Me
-    voice: SlackVoice
+    people: SlackPeople
+    voice: Voice[Message]
 
     @asynccontextmanager
     async def serving(self, turns: Turns, port: int | None) -> AsyncIterator[None]:
         """Take what Slack brings until the end, over sockets or on a port; then finish what is under way."""
-        intake = self._intake(turns)
+        reception = Reception(
+            settings=self.footnote.settings, assistant=self.footnote.assistant, rooms=self.rooms,
+            people=self.people, voice=self.voice, turns=turns,
+            settle=SETTLE,
+        )  # fmt: skip
+        intake = Intake(reception=reception, rooms=self.rooms, calls=self.calls, me=self.me)
         try:
             async with _connected(intake, self.settings, port):
                 logger.info("serving Slack", extra={"team": self.me.team_id})
                 yield
         finally:
-            await intake.drain()
-
-    def _intake(self, turns: Turns) -> Intake:
-        posts, people = self.voice.posts, self.voice.people
-        words = Words(
-            settings=self.settings, footnote=self.footnote, rooms=self.rooms, calls=self.calls,
-            posts=posts, people=people, turns=turns,
-        )  # fmt: skip
-        return Intake(
-            settings=self.footnote.settings, assistant=self.footnote.assistant, rooms=self.rooms,
-            calls=self.calls, me=self.me, posts=posts, people=people, voice=self.voice, turns=turns, words=words,
-        )  # fmt: skip
+            await reception.drain()
 
 
 @asynccontextmanager
@@ -92,16 +95,23 @@ async def open_slack(settings: SlackSettings, footnote: Footnote, rooms: Rooms) 
             raise SettingsError(f"Slack refused SLACK_BOT_TOKEN: {refused.code}.") from refused
         except Unreachable as lost:
             raise SettingsError("Slack cannot be reached; check the network and SLACK_API_URL.") from lost
-        voice = SlackVoice(
-            posts=Posts(calls=calls),
-            calls=calls,
-            people=People(calls=calls),
+        me = Me(user_id=known["user_id"], bot_id=known.get("bot_id", ""), team_id=known["team_id"])
+        people = SlackPeople(calls=calls)
+        premises = SlackPremises(settings=settings, calls=calls)
+        voice = Voice(
+            posts=SlackPosts(calls=calls, my_user_id=me.user_id),
+            writer=write,
+            people=people,
+            words=Words(footnote=footnote, rooms=rooms, people=people, premises=premises),
             proposals=footnote.assistant.proposals,
             engine=ENGINE_NAMES[footnote.settings.web_search],
             approval=footnote.settings.web_approval,
+            has_approvers=bool(footnote.settings.web_approvers),
+            refresh=REFRESH,
         )
-        me = Me(user_id=known["user_id"], bot_id=known.get("bot_id", ""), team_id=known["team_id"])
-        yield SlackServer(settings=settings, footnote=footnote, rooms=rooms, calls=calls, me=me, voice=voice)
+        yield SlackServer(
+            settings=settings, footnote=footnote, rooms=rooms, calls=calls, me=me, people=people, voice=voice
+        )
 
 
 @asynccontextmanager

@@ -24,7 +24,6 @@ class SlackSettings:
     app_token: str = field(default="", repr=False)  #: opens Socket Mode
     signing_secret: str = field(default="", repr=False)  #: proves over HTTP that a request is Slack's
     api_url: str = field(default=API_URL, repr=False)  #: ends in a slash; of a proxy, it may hold a password
-    learners: tuple[str, ...] = ()  #: people or user groups who may add documents; empty: everybody
 
 
 def read_slack_settings(
@@ -32,14 +31,13 @@ def read_slack_settings(
 ) -> SlackSettings | None:
     """None where no bot token is set; SettingsError names every fault, and repeats no token."""
     given = {**read_env_file(env_file), **environment}
-    bot_token, app_token, secret, address, learners = (
+    bot_token, app_token, secret, address = (
         given.get(name, "").strip()
         for name in (
             "SLACK_BOT_TOKEN",
             "SLACK_APP_TOKEN",
             "SLACK_SIGNING_SECRET",
             "SLACK_API_URL",
-            "LEARNERS",
         )
     )
     if not bot_token:
@@ -63,7 +61,6 @@ def read_slack_settings(
         app_token=app_token,
         signing_secret=secret,
         api_url=f"{(address or API_URL).rstrip('/')}/",
-        learners=tuple(name for part in learners.split(",") if (name := part.strip())),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.conversation import Exchange
+from core.conversation import Exchange, Remark
 from core.text.terms import terms
 
 SHORT = 4  # words; a question this short leans on its thread (CANARD: precision .978, recall .821)
@@ -39,6 +39,12 @@ def points_back(question: str) -> bool:
 def _words(question: str) -> int:
     """In a script without spaces, its character pairs."""
     return len(question.split()) if question.isascii() else max(len(question.split()), len(terms(question)))
+
+
+def subjects(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+    """Of what was said in passing, the questions; where nobody asked anything, all of it."""
+    asked = tuple(remark for remark in remarks if "?" in remark.text)
+    return asked or tuple(remarks)
 
 
 def asked_before(history: Sequence[Exchange]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fakes.web_servers import FakeSearXNG
-from harbour import FERRY, FRANCE, HARBOUR, HangingSearXNG, Machine
+from fakes.web_servers import FakeSearXNG, HangingSearXNG
+from harbour import FERRY, FRANCE, HARBOUR, Machine
 
 
 @pytest.fixture
@@ -27,6 +27,6 @@ async def searxng(machine):
 @pytest.fixture
 async def hanging_searxng(machine):
     """The same, but its first search never ends."""
-    async with HangingSearXNG() as engine:
+    async with HangingSearXNG([FRANCE]) as engine:
         machine.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
         yield engine

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fakes.web_servers import FakeSearXNG, Result
+from fakes.web_servers import Result
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60  # seconds until a command that hangs fails its test
@@ -48,20 +48,6 @@ FRANCE = Result(
     content="France won the 1998 football World Cup by beating Brazil 3-0 in the final.",
     published="1998-07-12",
 )
-
-
-class HangingSearXNG(FakeSearXNG):
-    """Keeps the first search waiting for ever, and says when it has come."""
-
-    def __init__(self):
-        super().__init__([FRANCE])
-        self.asked = asyncio.Event()
-
-    async def answer(self, request):
-        if not self.asked.is_set():
-            self.asked.set()
-            await asyncio.Event().wait()
-        return await super().answer(request)
 
 
 @dataclass

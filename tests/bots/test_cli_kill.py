@@ -42,7 +42,7 @@ async def questions_remembered(machine, thread):
 async def test_a_question_killed_while_the_model_thinks_is_finished_by_asking_it_again(machine, gemini):
     gemini.queue("grade", Hang())
     ask = ("ask", FERRY_QUESTION, "--docs", "docs", "--thread", "sark", "--json")
-    assert await killed_in(machine, gemini.until_calls(2), *ask) == b""
+    assert await killed_in(machine, gemini.until_step("grade"), *ask) == b""
 
     again = await machine.run(*ask)
 
@@ -55,7 +55,7 @@ async def test_a_question_killed_while_the_model_thinks_is_finished_by_asking_it
 async def test_another_question_first_finishes_the_one_that_was_cut_off(machine, gemini):
     gemini.queue("grade", Hang())
     thread = ("--docs", "docs", "--thread", "sark", "--json")
-    await killed_in(machine, gemini.until_calls(2), "ask", FERRY_QUESTION, *thread)
+    await killed_in(machine, gemini.until_step("grade"), "ask", FERRY_QUESTION, *thread)
 
     other = await machine.run("ask", PONTOON_QUESTION, *thread)
 
@@ -69,7 +69,7 @@ async def test_another_question_first_finishes_the_one_that_was_cut_off(machine,
 async def test_coming_back_to_a_conversation_finishes_the_question_and_shows_its_answer(machine, gemini):
     gemini.queue("grade", Hang())
     ask = ("ask", FERRY_QUESTION, "--docs", "docs", "--thread", "sark", "--json")
-    await killed_in(machine, gemini.until_calls(2), *ask)
+    await killed_in(machine, gemini.until_step("grade"), *ask)
 
     chat = await machine.run("chat", "--thread", "sark")
 

@@ -19,10 +19,9 @@ import hashlib
 import json
 import math
 import re
-import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -169,6 +168,11 @@ class FakeGemini:
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.calls) >= count)
 
+    async def until_step(self, step: Step) -> None:
+        """Returns when a call of this step has arrived, whatever runs beside it."""
+        async with self._arrived:
+            await self._arrived.wait_for(lambda: step in self.steps)
+
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=64 * 1024**2)
         app.router.add_post("/{path:.*}", self._serve)
@@ -256,26 +260,6 @@ class FakeGemini:
     def _reject(self, why: str, code: int, reason: str = "") -> web.Response:
         self.rejected.append(why)
         return _error(Status(code, reason=reason), why)
-
-
-@contextlib.contextmanager
-def in_thread(gemini: FakeGemini) -> Iterator[FakeGemini]:
-    """The server on a loop of its own, for tests that wait for a process."""
-    ready, done = threading.Event(), threading.Event()
-
-    async def serve() -> None:
-        async with gemini:
-            ready.set()
-            await asyncio.to_thread(done.wait)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    try:
-        assert ready.wait(10), "the server did not start"
-        yield gemini
-    finally:
-        done.set()
-        thread.join()
 
 
 def faults_of(model: str, body: dict[str, Any]) -> list[str]:

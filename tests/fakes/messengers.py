@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from core.conversation import Outcome, Progress, Turn
-from core.turns import Address
+from core.conversation import Errand, Outcome, Progress, Remark, Turn
+from core.messenger import Address
 
 
 @dataclass
@@ -17,6 +17,7 @@ class RecordingMessenger:
     shown: list[tuple[str, str]] = field(default_factory=list)  #: ("begin" or an outcome's kind, turn)
     outcomes: dict[str, Outcome] = field(default_factory=dict)  #: by turn
     notes: list[Progress] = field(default_factory=list)
+    remarks: tuple[Remark, ...] = ()  #: said in each thread before the bot was called
     faults: list[Exception] = field(default_factory=list)  #: raised first, one for each call
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -25,15 +26,28 @@ class RecordingMessenger:
         self._show("begin", turn)
         return f"handle of {turn.id}"
 
+    async def overheard(self, turn: Turn, address: Address) -> tuple[Remark, ...]:
+        return self.remarks
+
+    async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
+        self._meet_fault()
+        self._show("errand", errand)
+
     def reporter(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], None]:
         return self.notes.append
 
     async def deliver(
-        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+        self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         self._meet_fault()
         self.outcomes[turn.id] = outcome
         self._show(outcome.kind, turn)
+
+    async def until_shown(self, kind: str, turn: str, within: float = 20.0) -> None:
+        async with asyncio.timeout(within):
+            while (kind, turn) not in self.shown:
+                self.changed.clear()
+                await self.changed.wait()
 
     async def until_delivered(self, *turns: str, within: float = 20.0) -> None:
         async with asyncio.timeout(within):
@@ -46,7 +60,7 @@ class RecordingMessenger:
         """The turns that ended, in that order, as often as they did."""
         return [turn for kind, turn in self.shown if kind != "begin"]
 
-    def _show(self, kind: str, turn: Turn) -> None:
+    def _show(self, kind: str, turn: Turn | Errand) -> None:
         self.shown.append((kind, turn.id))
         self.changed.set()
 

@@ -19,8 +19,9 @@ from pathlib import Path
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 
-from core.conversation import Outcome, Progress, Turn
-from core.turns import Address, open_turns
+from core.conversation import Errand, Outcome, Progress, Remark, Turn
+from core.messenger import Address
+from core.turns import open_turns
 
 CONVERSATIONS = 4
 LOOK_EVERY = 0.05  # seconds
@@ -54,6 +55,12 @@ class Sink:
             file.write_text("…\n")
         self.fate.reach("after begin")
         return str(file)
+
+    async def overheard(self, turn: Turn, address: Address) -> tuple[Remark, ...]:
+        return ()
+
+    async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
+        raise NotImplementedError
 
     def reporter(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], None]:
         return lambda _progress: None

@@ -205,6 +205,20 @@ class FakeSearXNG(LoopbackServer):
         }
 
 
+class HangingSearXNG(FakeSearXNG):
+    """Keeps the first search waiting for ever, and says when it has come."""
+
+    def __init__(self, results: Sequence[Result] = ()) -> None:
+        super().__init__(results)
+        self.asked = asyncio.Event()
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if not self.asked.is_set():
+            self.asked.set()
+            await asyncio.Event().wait()
+        return await super().answer(request)
+
+
 class FakeDuckDuckGo(LoopbackServer):
     """The page of results without JavaScript: ``POST /html/`` with a form."""
 

@@ -1,131 +1,50 @@
-"""An office that uses Footnote: the real command, a handbook it reads, and people in a Slack."""
+"""An office that uses Footnote, and the people in its Slack."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
-from fakes.queues import make_empty_queue
+from fakes.served import (
+    CUP,
+    CUP_URL,
+    FERRY,
+    FERRY_ANSWER,
+    FRANCE,
+    PATIENCE,
+    PONTOON,
+    PONTOON_ANSWER,
+    Served,
+    environment,
+    make_data_dir,
+)
 from fakes.slack import FakeSlack
 from fakes.slack.state import Message
-from fakes.web_servers import Result
 
-ROOT = Path(__file__).resolve().parents[2]
-DEAD_END = "http://127.0.0.1:9"  # the discard port: a client that goes through a proxy ends here
-PATIENCE = 30.0  # seconds until a process that hangs fails its test
-
-HANDBOOK = """\
-# Harbour handbook
-
-## Opening hours
-
-The harbour office opens at seven in the morning and closes at noon. On Sundays it stays closed.
-
-## Mooring fees
-
-A night at the visitors' pontoon costs 18 euros for a boat of ten metres. Electricity is included.
-
-## Ferry
-
-The ferry to Sark leaves pier three at half past nine. It takes bicycles but no cars.
-"""
-FERRY = "When does the ferry to Sark leave?"
-FERRY_ANSWER = "half past nine"
-PONTOON = "What does a night at the visitors' pontoon cost?"
-PONTOON_ANSWER = "18 euros"
-CUP = "Who won the 1998 football world cup?"  # which no handbook of a harbour answers
-CUP_URL = "http://127.0.0.1:9/cup"  # not a public address: the snippet has to do
-FRANCE = Result(
-    title="1998 FIFA World Cup",
-    url=CUP_URL,
-    content="France won the 1998 football World Cup by beating Brazil 3-0 in the final.",
-    published="1998-07-12",
-)
-
-
-def make_data_dir(folder: Path) -> Path:
-    """A data folder in which the handbook is indexed and a queue is ready."""
-    (folder / "handbook.md").write_text(HANDBOOK)
-    command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
-    subprocess.run(command, cwd=folder, env=environment(folder), check=True, capture_output=True)
-    make_empty_queue(folder / ".footnote")
-    return folder
-
-
-def environment(folder: Path) -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"],
-        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), DEAD_END),
-        "NO_PROXY": "127.0.0.1",
-        "HOME": str(folder),
-        "PYTHONPATH": str(ROOT),
-        "LANG": "C.UTF-8",
-        "EMBEDDING_MODEL": "none",
-        "WEB_SEARCH": "off",
-        "LOG_LEVEL": "info",
-        "LOG_FORMAT": "json",
-    }
+__all__ = [
+    "CUP", "CUP_URL", "FERRY", "FERRY_ANSWER", "FRANCE", "PATIENCE", "PONTOON", "PONTOON_ANSWER",
+    "Office", "environment", "make_data_dir",
+]  # fmt: skip
 
 
 @dataclass
-class Office:
-    """One data folder, and the process that serves it."""
+class Office(Served):
+    """Served to a Slack."""
 
-    folder: Path
-    slack: FakeSlack
-    settings: dict[str, str] = field(default_factory=dict)
+    slack: FakeSlack = field(default_factory=FakeSlack)
     arguments: tuple[str, ...] = ("run", "slack")
-    process: asyncio.subprocess.Process | None = None
-    logs: str = ""
 
     @classmethod
-    def copied(cls, template: Path, folder: Path, slack: FakeSlack) -> Office:
-        shutil.copytree(template, folder, dirs_exist_ok=True)
-        return cls(folder=folder, slack=slack)
-
-    async def open(self, *, is_connected: bool = True) -> None:
-        with (self.folder / "log").open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-m", "bots", *self.arguments),
-                cwd=self.folder,
-                env=environment(self.folder) | self.slack.environment | self.settings,
-                stdout=log,
-                stderr=log,
-            )
-        if is_connected:
-            await self.slack.until_connected(2, within=PATIENCE)
-
-    async def stop(self) -> int:
-        """As a host does it, with SIGTERM; the exit code."""
-        assert self.process is not None
-        if self.process.returncode is None:
-            self.process.send_signal(signal.SIGTERM)
-        await asyncio.wait_for(self.process.communicate(), PATIENCE)
-        return int(self.process.returncode or 0)
-
-    async def kill(self) -> None:
-        assert self.process is not None
-        if self.process.returncode is None:
-            self.process.kill()
-        await self.process.communicate()
+    def copied(cls, template: Path, folder: Path, slack: FakeSlack) -> Self:
+        return super().copied(template, folder, slack=slack)
 
     @property
-    def log(self) -> str:
-        return (self.folder / "log").read_text()
+    def platforms(self) -> dict[str, str]:
+        return self.slack.environment
 
-    @property
-    def faults(self) -> list[dict]:
-        """What the log says that is worse than information."""
-        entries = [json.loads(line) for line in self.log.splitlines() if line.startswith("{")]
-        return [entry for entry in entries if entry["level"] in ("warning", "error", "critical")]
+    async def until_connected(self) -> None:
+        await self.slack.until_connected(2, within=PATIENCE)
 
     async def until_answered(
         self, asked: Message, count: int = 1, *, within: float = PATIENCE

@@ -47,7 +47,7 @@ def test_it_asks_for_nothing_that_changes_the_workspace():
 
 
 def test_the_command_prints_it_as_json(capsys):
-    code = command.run(Namespace(), Settings())
+    code = command.run(Namespace(platform="slack", sync=False), Settings())
 
     assert code == 0
     assert json.loads(capsys.readouterr().out) == manifest()
@@ -61,11 +61,10 @@ def test_without_a_bot_token_there_is_no_slack():
 
 
 def test_settings_are_read_and_secrets_are_not_shown():
-    settings = read_slack_settings(BOT | SOCKET | {"LEARNERS": "U1, S1,"}, None)
+    settings = read_slack_settings(BOT | SOCKET, None)
 
     assert (settings.bot_token, settings.app_token) == ("xoxb-1", "xapp-1")
     assert settings.api_url == API_URL
-    assert settings.learners == ("U1", "S1")
     assert "xoxb" not in repr(settings)
     assert "xapp" not in repr(settings)
 

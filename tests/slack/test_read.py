@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.slack.read import Feedback, Me, Room, Word, address_of, metadata_of, read
+from bots.delivery.hearing import Room
+from bots.delivery.said import Feedback, Word
+from bots.slack.address import Me, address_of, metadata_of
+from bots.slack.read import read
 from core.conversation import QUESTION_LIMIT, Conversation, Decision, Question
 from core.errors import QuestionRejected
 
@@ -241,7 +244,7 @@ def test_a_question_that_begins_like_a_word_is_a_question(said):
 
 
 @pytest.mark.parametrize(
-    ("said", "is_word"), [("approve", True), ("Deny.", True), ("stop", True), ("help", False)]
+    ("said", "is_word"), [("approve", True), ("Deny.", True), ("stop", True), ("help", True)]
 )
 def test_a_follow_up_may_decide_and_stop_without_a_mention(said, is_word):
     assert isinstance(read(reply(said), ME, KNOWN), Word) == is_word
@@ -360,20 +363,18 @@ def test_an_empty_query_is_rejected_and_other_modals_are_left_alone():
 
 
 @pytest.mark.parametrize(
-    ("payload", "is_private", "is_direct"),
+    ("payload", "is_direct"),
     [
-        (message("x"), False, False),
-        (message("x", channel_type="group"), True, False),
-        (message("x", "app_mention"), None, False),
-        (message("x", "app_mention", channel="G1"), True, False),
-        (direct("x"), True, True),
-        (press("approve"), None, False),
+        (message("x"), False),
+        (message("x", "app_mention"), False),
+        (direct("x"), True),
+        (press("approve"), False),
     ],
 )
-def test_an_address_says_how_private_it_is_as_far_as_the_payload_does(payload, is_private, is_direct):
+def test_an_address_says_whether_it_is_a_direct_message(payload, is_direct):
     address = address_of(payload)
 
-    assert (address["is_private"], address["is_direct"]) == (is_private, is_direct)
+    assert address["is_direct"] == is_direct
     assert json.loads(json.dumps(address)) == address
 
 

@@ -11,24 +11,16 @@ from fakes.slack.rendering import entities_of, visible_text
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bots.delivery.markdown.pieces import pieces
+from bots.delivery.markdown.safe import names_another_host, web_link
+from bots.delivery.replies import Footnotes, Help, Sources
+from bots.delivery.setting import Setting
 from bots.messages import NO_FOOTNOTES, NOTHING_SENT
-from bots.slack.cards import decided_card, edit_modal, proposal_card, refused, settled
+from bots.slack.cards import decided_card, editor, proposal_card, refused, settled
+from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
-from bots.slack.pieces import pieces
-from bots.slack.read import metadata_of
-from bots.slack.safe import names_another_host, web_link
-from bots.slack.write import (
-    Setting,
-    all_footnotes,
-    answer,
-    failed,
-    help_text,
-    messages,
-    note,
-    progress,
-    sources_text,
-)
-from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Progress, Proposal
+from bots.slack.write import messages, note, reply
+from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.catalogue import Entry
 
 GOOD = "https://good.example/page"
@@ -164,7 +156,7 @@ def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
     outcome = answered("Yes. [1]", *(citation(n, quote=f"quote {n}") for n in range(1, 9)))
 
     (message,) = messages(outcome, SETTING)
-    shown = all_footnotes(outcome)
+    shown = reply(Footnotes(outcome=outcome))
 
     (button,) = elements(message, "button")
     assert (button["text"]["text"], button["value"]) == ("3 more: show all footnotes", "t1")
@@ -177,7 +169,7 @@ def test_all_footnotes_hold_every_quote_whole():
     long = " ".join(f"word{n}" for n in range(4_000))
     outcome = answered("Yes. [1]", citation(quote=long))
 
-    shown = all_footnotes(outcome)
+    shown = reply(Footnotes(outcome=outcome))
 
     assert long.replace(" ", "") in re.sub(r"\s", "", "".join(map(seen, shown)))
     for message in shown:
@@ -199,7 +191,7 @@ def test_an_answer_in_spite_of_trouble_says_what_was_missing():
 
 
 def test_the_fallback_text_is_the_words_of_the_answer():
-    message = answer(answered("Use **this**. See https://evil.com.", citation()), SETTING)
+    (message,) = messages(answered("Use **this**. See https://evil.com.", citation()), SETTING)
 
     assert message.text == "Use **this**. See `https://evil.com`."
 
@@ -236,7 +228,15 @@ def test_a_failure_is_its_reason():
     outcome = Outcome(kind="failed", turn_id="t1", reason="The model did not answer within 60 s.")
 
     assert [seen(one) for one in messages(outcome, SETTING)] == ["The model did not answer within 60 s."]
-    assert seen(failed("The search is rate-limited.")) == "The search is rate-limited."
+
+
+def test_a_question_that_failed_can_be_tried_again():
+    outcome = Outcome(kind="failed", turn_id="t1", reason="The model is busy.")
+
+    (message,) = messages(outcome, Setting(can_retry=True))
+
+    assert [(one["action_id"], one["value"]) for one in elements(message, "button")] == [("again", "t1")]
+    assert_sendable(message)
 
 
 def test_the_card_shows_what_was_tried_and_exactly_what_would_be_sent():
@@ -247,7 +247,7 @@ def test_the_card_shows_what_was_tried_and_exactly_what_would_be_sent():
     assert "Looked for: “preflight browsers”" in seen(card)
     assert "CORS › Using BackgroundTasks" in seen(card)
     assert f"I would search DuckDuckGo for:\n{query}\n" in seen(card)
-    assert seen(card).endswith(f"Waiting for Ann or an approver. {NOTHING_SENT}")
+    assert seen(card).endswith(f"Waiting for Ann. {NOTHING_SENT}")
     assert [(one["action_id"], one["value"]) for one in elements(card, "button")] == [
         ("approve", "p1"),
         ("edit", "p1"),
@@ -286,25 +286,21 @@ def test_a_late_press_is_told_who_decided():
 def test_the_modal_opens_with_the_query():
     address = {
         "team": "T1", "channel": "C1", "thread": "1.0", "message": "2.0", "user": "U1",
-        "is_private": False, "is_direct": False,
+        "is_direct": False,
     }  # fmt: skip
 
-    view = edit_modal(proposal(), metadata_of("p1", address))
+    view = editor(proposal(), address)
 
     assert view_faults(view) == []
     assert view["blocks"][0]["element"]["initial_value"] == proposal().query
 
 
 def test_help_is_three_lines():
-    message = help_text(collections=("docs",), documents=12, synced="at 14:05")
+    (message,) = reply(Help(collections=("docs",), documents=12))
 
     assert len(seen(message).split("\n")) == 3
-    assert "12 documents in docs, last brought up to date at 14:05" in seen(message)
+    assert "12 documents in docs" in seen(message)
     assert_sendable(message)
-
-
-def test_progress_ends_in_an_ellipsis():
-    assert progress(Progress(stage="reading", count=1_024)) == "Reading 1,024 passages…"
 
 
 def entry(number, **more):
@@ -316,12 +312,12 @@ def entry(number, **more):
 
 
 def test_sources_are_listed_by_collection():
-    shown = sources_text([entry(n) for n in range(50)])
+    shown = reply(Sources(entries=tuple(entry(n) for n in range(50))))
 
     assert "docs: 50 documents, 150 passages" in seen(shown[0])
     assert "a/0.md · Title 0 · 3 passages" in seen(shown[0])
     assert "and 10 more" in seen(shown[-1])
-    assert "no documents" in seen(sources_text([])[0])
+    assert "no documents" in seen(reply(Sources(entries=()))[0])
 
 
 # What others wrote.
@@ -350,10 +346,10 @@ def everywhere(text):
     yield from messages(Outcome(kind="no_answer", turn_id="t", reason=text, closest=tuple(cited)), setting)
     yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), setting)
     yield from messages(Outcome(kind="failed", turn_id="t", reason=text), setting)
-    yield from all_footnotes(answered(text, *cited))
+    yield from reply(Footnotes(outcome=answered(text, *cited)))
     yield from (refused(sly, setting), settled(decided, setting))
-    yield from sources_text([entry(1, collection=text, source=text, title=text)])
-    yield help_text(collections=(text,), documents=1, synced=text)
+    yield from reply(Sources(entries=(entry(1, collection=text, source=text, title=text),)))
+    yield from reply(Help(collections=(text,), documents=1))
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text)[:40])
@@ -375,7 +371,7 @@ NASTY = st.sampled_from(
 @example("[a](b)`[`https://evil.com")
 @settings(max_examples=150, deadline=None)
 def test_no_mixture_of_signs_does_anything(text):
-    made = pieces(text, limit=300)
+    made = pieces(text, limit=300, dialect=SLACK)
 
     for piece in made:
         assert len(piece) <= 300
@@ -440,7 +436,7 @@ def is_balanced(markdown):
 @given(documents(), st.integers(200, 900))
 @settings(max_examples=50, deadline=None)
 def test_pieces_hold_every_word_in_order_and_stand_alone(text, limit):
-    made = pieces(text, limit=limit)
+    made = pieces(text, limit=limit, dialect=SLACK)
 
     assert order(" ".join(map(shown_of, made))) == order(shown_of(text)) == order(text)
     for piece in made:
@@ -457,7 +453,7 @@ def unnumbered(text):
 @given(documents())
 @settings(max_examples=30, deadline=None)
 def test_a_text_that_fits_looks_as_it_did(text):
-    made = pieces(text, limit=10**6)
+    made = pieces(text, limit=10**6, dialect=SLACK)
 
     assert unnumbered("\n".join(map(shown_of, made))) == unnumbered(shown_of(text))
 
@@ -477,7 +473,7 @@ def test_a_long_answer_is_several_messages_that_slack_takes(text, notes):
 def test_a_table_repeats_its_heading_in_every_piece():
     text = "| name | use |\n|---|---|\n" + "\n".join(f"| n{n} | u{n} |" for n in range(100))
 
-    made = pieces(text, limit=400)
+    made = pieces(text, limit=400, dialect=SLACK)
 
     assert len(made) > 1
     assert all(piece.startswith("| name | use |\n|---|---|\n") for piece in made)
@@ -486,7 +482,7 @@ def test_a_table_repeats_its_heading_in_every_piece():
 def test_a_numbered_list_goes_on_counting():
     text = "\n".join(f"{n}. {'word ' * 20}" for n in range(1, 21))
 
-    made = pieces(text, limit=500)
+    made = pieces(text, limit=500, dialect=SLACK)
 
     assert re.findall(r"(?m)^(\d+)\.", "\n".join(made)) == [str(n) for n in range(1, 21)]
 
@@ -494,14 +490,14 @@ def test_a_numbered_list_goes_on_counting():
 def test_code_keeps_its_language_and_its_lines():
     text = "```python\n" + "".join(f"line {n}\n" for n in range(200)) + "```"
 
-    made = pieces(text, limit=500)
+    made = pieces(text, limit=500, dialect=SLACK)
 
     assert all(piece.startswith("```python\n") and piece.endswith("\n```") for piece in made)
     assert "".join(piece[10:-3] for piece in made) == text[10:-3]
 
 
 def test_more_cells_than_columns_are_shown_rather_than_dropped():
-    (piece,) = pieces("| a |\n|---|\n| b | c |", limit=500)
+    (piece,) = pieces("| a |\n|---|\n| b | c |", limit=500, dialect=SLACK)
 
     assert "c" in shown_of(piece)
 
@@ -509,6 +505,6 @@ def test_more_cells_than_columns_are_shown_rather_than_dropped():
 def test_code_in_angle_brackets_is_shown_as_it_is():
     text = "`Vec<T>` and `std::vector<std::string>`\n\n```html\n<!-- c --><!DOCTYPE html><p>x</p>\n```"
 
-    made = pieces(text, limit=500)
+    made = pieces(text, limit=500, dialect=SLACK)
 
     assert "\n\n".join(made) == text

@@ -28,8 +28,9 @@ from fakes.slack.faults import (
     Slow,
 )
 from fakes.slack.rendering import Entity
-from fakes.slack.server import FakeSlack, in_thread
+from fakes.slack.server import FakeSlack
 from fakes.slack.state import Message, Shown, View
+from fakes.threads import in_thread
 
 __all__ = [
     "ALL_SCOPES",

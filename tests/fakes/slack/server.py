@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -221,23 +219,3 @@ class FakeSlack(People, Transcript):
         task = asyncio.ensure_future(act)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-@contextlib.contextmanager
-def in_thread(slack: FakeSlack) -> Iterator[FakeSlack]:
-    """The server on a loop of its own, for tests that wait for a process; act on it by ``slack.run``."""
-    ready, done = threading.Event(), threading.Event()
-
-    async def serve() -> None:
-        async with slack:
-            ready.set()
-            await asyncio.to_thread(done.wait)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    try:
-        assert ready.wait(10), "the server did not start"
-        yield slack
-    finally:
-        done.set()
-        thread.join()

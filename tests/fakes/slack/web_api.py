@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -134,7 +135,8 @@ class WebApi:
             call.reply = {"ok": True} | await method.run(self.slack, call, installation)
         except Refused as refused:
             return self._refuse(call, refused)
-        headers = {"x-oauth-scopes": ",".join(sorted(installation.scopes))}
+        date = formatdate(self.slack.state.clock.now(), usegmt=True)
+        headers = {"x-oauth-scopes": ",".join(sorted(installation.scopes)), "Date": date}
         return web.json_response(call.reply, headers=headers)
 
     def _method(self, name: str) -> Method:

@@ -1,0 +1,250 @@
+"""What a fallible judge does to our graph and to the five published ones, in a world whose truth is known."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from bots.bench.fallible import Script
+from bots.bench.intervals import bootstrap
+from bots.bench.sections import Cell, Options, Plot, Section, Table
+from bots.bench.truth import Known, open_world
+from core.values import value
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    from bots.bench.scripted_turns import Footnote
+    from bots.bench.truth import World
+    from core.conversation import Outcome
+
+NAME = "judges"
+TITLE = "The graph under a fallible judge"
+
+OURS = "footnote"
+ERRORS = (0.05, 0.1, 0.2, 0.3)  # probability that a verdict is wrong
+SEEDS = 3  # lots drawn anew for every question
+EACH = 230  # questions of each set; CLAPNQ has 186 that keep the mix
+QUICK_EACH, QUICK_ERRORS = 10, (0.2,)
+
+
+@value
+class Ended:
+    """How one run on one question ended."""
+
+    right: int = 0
+    wrong: int = 0
+    needless: int = 0  #: 1: the web was proposed though the documents hold the answer
+    calls: int
+    trips: int  #: model calls one after another, those side by side counted once
+
+    @property
+    def abstained(self) -> int:
+        return 1 - self.right - self.wrong
+
+    @property
+    def balance(self) -> int:
+        return self.right - self.wrong
+
+
+Runs = Mapping[tuple[str, float], Mapping[Known, Sequence[Ended]]]  # by policy and error, one for each seed
+Measure = Callable[[Ended], float]
+
+MEASURES: Mapping[str, Measure] = {
+    "right": lambda ended: ended.right,
+    "wrong": lambda ended: ended.wrong,
+    "abstained": lambda ended: ended.abstained,
+    "right - wrong": lambda ended: ended.balance,
+    "needless proposals": lambda ended: ended.needless,
+    "calls": lambda ended: ended.calls,
+    "round trips": lambda ended: ended.trips,
+}
+
+WHAT = (
+    "Six graphs answer the same questions with scripted models whose every verdict (route, relevance, sufficiency, "
+    "grounding, usefulness) is wrong with the given probability; repeated verdicts on one input share half of their "
+    "error, every web proposal is approved, and retrieval is the library's own over SQuAD 2 and CLAPNQ paragraphs."
+)
+NOTE = (
+    "Mean over questions and lots, with the 95% bootstrap interval over questions. Needless: the web was proposed "
+    "though the documents hold the answer. A published graph that runs into its recursion limit of 25 has abstained."
+)
+LIMITS = (
+    "The judges are scripted: their errors are symmetric and independent of how hard a question is. The writer is "
+    "always right where the answering passage is in front of it, whatever stands beside it, and otherwise writes "
+    "something wrong half of the time; half of that is invented, half true but beside the question, and none of it "
+    "is caught by the local checks of names and numbers. Rewrites are shorter, not wiser, wordings."
+)
+
+
+def measure(options: Options) -> Section:
+    return asyncio.run(_measure(options))
+
+
+async def _measure(options: Options) -> Section:
+    errors = QUICK_ERRORS if options.quick else ERRORS
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_world(options.data, Path(folder), each=QUICK_EACH if options.quick else EACH) as world,
+    ):
+        runs = await run_all(world, errors=errors, seeds=1 if options.quick else SEEDS, say=options.say)
+    return section(runs)
+
+
+async def run_all(world: World, *, errors: Sequence[float], seeds: int, say: Callable[[str], None]) -> Runs:
+    """Every graph on every question, with the same lots for all of them."""
+    from bots.bench import published
+    from bots.bench.scripted_turns import Footnote
+    from core.policy import PRESETS
+
+    footnote = Footnote.build(PRESETS[OURS])
+    graphs = {name: published.build(name) for name in published.MODULES}
+    runs: dict[tuple[str, float], dict[Known, list[Ended]]] = {}
+    for error in errors:
+        for name in (OURS, *graphs):
+            say(f"{name}, verdicts wrong with probability {error:g}")
+            ended: dict[Known, list[Ended]] = {known: [] for known in world.questions}
+            for known, seed in ((known, seed) for known in world.questions for seed in range(seeds)):
+                script = Script(world=world, known=known, error=error, seed=seed)
+                run = run_ours(footnote, script) if name == OURS else run_published(graphs[name], script)
+                ended[known].append(await run)
+            runs[name, error] = ended
+    return runs
+
+
+async def run_ours(footnote: Footnote, script: Script) -> Ended:
+    outcome, usage = await footnote.run(script)
+    is_given, holds = outcome.kind == "answered", is_right(script.known, outcome)
+    return Ended(
+        right=int(is_given and holds),
+        wrong=int(is_given and not holds),
+        needless=_needless(script),
+        calls=usage.calls,
+        trips=usage.round_trips,
+    )
+
+
+def is_right(known: Known, outcome: Outcome) -> bool:
+    """Whether a footnote quotes a sentence that answers the question."""
+    quotes = [citation.quote for citation in outcome.answer.citations] if outcome.answer else []
+    said = [known.gold[start:end] for start, end in known.sentences]
+    return any(sentence in quote or quote in sentence for quote in quotes for sentence in said)
+
+
+async def run_published(graph: CompiledStateGraph[Any, Any, Any, Any], script: Script) -> Ended:
+    from langgraph.errors import GraphRecursionError
+
+    from bots.bench.published import RECURSION_LIMIT
+
+    try:
+        state = await graph.ainvoke({}, {"recursion_limit": RECURSION_LIMIT}, context=script)
+    except GraphRecursionError:  # its only bound: nothing is answered
+        state = {}
+    draft = state.get("draft")
+    what = draft.what if draft else "nothing"
+    usage = script.calls.usage
+    return Ended(
+        right=int(what == "right"),
+        wrong=int(what in ("invented", "beside")),
+        needless=_needless(script),
+        calls=usage.calls,
+        trips=usage.round_trips,
+    )
+
+
+def _needless(script: Script) -> int:
+    return int(script.searches > 0 and script.known.kind == "held")
+
+
+# What is told of the runs
+
+
+def section(runs: Runs) -> Section:
+    errors = tuple(dict.fromkeys(error for _, error in runs))
+    policies = tuple(dict.fromkeys(name for name, _ in runs))
+    return Section(
+        name=NAME,
+        title=TITLE,
+        what=WHAT,
+        tables=(*(_table(runs, policies, error) for error in errors), _leads(runs, policies, errors)),
+        plots=tuple(
+            _plot(runs, policies, errors, name) for name in ("right - wrong", "wrong", "round trips")
+        ),
+        figures=dict(_figures(runs)),
+        limits=LIMITS,
+    )
+
+
+def per_question(ended: Mapping[Known, Sequence[Ended]], measure: Measure, corpus: str = "") -> list[float]:
+    """The mean over the lots of each question, of one set or of all."""
+    return [fmean(map(measure, each)) for known, each in ended.items() if corpus in ("", known.corpus)]
+
+
+def _table(runs: Runs, policies: Sequence[str], error: float) -> Table:
+    questions = len(runs[policies[0], error])
+    rows = (
+        (name, *(_cell(per_question(runs[name, error], measure)) for measure in MEASURES.values()))
+        for name in policies
+    )
+    return Table(
+        title=f"Verdicts wrong with probability {error:g} ({questions} questions)",
+        columns=("graph", *MEASURES),
+        rows=tuple(rows),
+        note=NOTE,
+    )
+
+
+def _cell(values: Sequence[float]) -> str:
+    low, high = bootstrap(values)
+    return f"{fmean(values):.3f} ({low:.3f} to {high:.3f})"
+
+
+def _leads(runs: Runs, policies: Sequence[str], errors: Sequence[float]) -> Table:
+    """Ours against the best of the others in each demand, on all questions and on each set."""
+    rows = tuple(
+        (f"{error:g}", corpus or "both", *_lead(runs, policies, error, corpus))
+        for error in errors
+        for corpus in ("", "squad2", "clapnq")
+        if any(corpus in ("", known.corpus) for known in runs[policies[0], error])
+    )
+    columns = ("error", "set", *(f"{name}: lead over the best other" for name in DEMANDS))
+    return Table(
+        title="Our lead in each demand",
+        columns=columns,
+        rows=rows,
+        note="Paired by question, 95% bootstrap interval. Above 0: better than every published graph.",
+    )
+
+
+#: What the default must be best in, and the sign that makes more of it better.
+DEMANDS: Mapping[str, int] = {"right - wrong": 1, "wrong": -1, "round trips": -1}
+
+
+def _lead(runs: Runs, policies: Sequence[str], error: float, corpus: str) -> Iterator[Cell]:
+    for name, sign in DEMANDS.items():
+        ours, *others = (per_question(runs[policy, error], MEASURES[name], corpus) for policy in policies)
+        best = max(others, key=lambda values: sign * fmean(values))
+        yield _cell([sign * (our - other) for our, other in zip(ours, best, strict=True)])
+
+
+def _plot(runs: Runs, policies: Sequence[str], errors: Sequence[float], name: str) -> Plot:
+    return Plot(
+        title=name.capitalize(),
+        kind="lines",
+        x=tuple(f"{error:g}" for error in errors),
+        series={
+            policy: tuple(fmean(per_question(runs[policy, error], MEASURES[name])) for error in errors)
+            for policy in policies
+        },
+        x_title="probability that a verdict is wrong",
+    )
+
+
+def _figures(runs: Runs) -> Iterator[tuple[str, float]]:
+    for (policy, error), ended in runs.items():
+        for name, measure in MEASURES.items():
+            yield f"{policy} at {error:g}: {name}", round(fmean(per_question(ended, measure)), 4)

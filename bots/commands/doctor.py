@@ -1,0 +1,52 @@
+"""``footnote doctor``: what of this installation works, and how to mend the rest. It changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from shutil import get_terminal_size
+
+from rich.text import Text
+
+from bots import loop
+from bots.doctor.checkup import SECRET, checks_for, examine
+from bots.doctor.findings import Finding, State
+from bots.doctor.installation import Installation, look
+from bots.doctor.report import Concealer, lines, record, summary, works
+from bots.logs import log_to_stderr
+from bots.terminal.safe import SafeConsole
+from core.settings import Settings
+
+STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "dim"}
+
+
+def run(arguments: Namespace, _settings: Settings) -> int:
+    """Reads the settings itself: what is wrong with them is a finding too."""
+    installation = look(os.environ)
+    log_to_stderr(installation.settings, quiet=True)
+    return loop.run(_examine(arguments, installation))
+
+
+async def _examine(arguments: Namespace, installation: Installation) -> int:
+    console = SafeConsole(highlight=False)
+    conceal = Concealer(installation.given, SECRET)
+    found: list[Finding] = []
+    async for finding in examine(checks_for(arguments.platforms), installation):
+        found.append(conceal(finding))
+        if not arguments.json:
+            _show(found[-1], console)
+    if arguments.json:
+        print(json.dumps(record(found)))  # noqa: T201 - this is the output
+    else:
+        console.print(f"\n{summary(found)}")
+    return 0 if works(found) else 1
+
+
+def _show(finding: Finding, console: SafeConsole) -> None:
+    width = get_terminal_size().columns if console.is_terminal else None
+    for number, each in enumerate(lines(finding, width)):
+        text = Text(each)
+        if number == 0:
+            text.stylize(STYLES[finding.state], 0, 1)
+        console.print(text, soft_wrap=True)

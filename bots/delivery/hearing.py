@@ -1,0 +1,135 @@
+"""A message that a person wrote -> a question, a word to the bot, or nothing. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from bots.delivery.said import Attachment, Word, WordName, checked_query
+from core.assistant import check_question
+from core.conversation import Conversation, Question
+from core.values import value
+
+Follow = Literal["mention", "asker", "thread"]
+
+
+@value
+class Room:
+    """What is known of the channel and thread that a message came in."""
+
+    follow: Follow = "thread"  #: which messages of a thread need no mention
+    knows_thread: bool = False  #: the bot answered here, or was pulled in
+    asker: str | None = None  #: who first asked the bot in this thread
+    since: float = 0.0  #: when that was, in seconds since the epoch
+
+    def follows(self, author: str, text: str, said_at: float) -> bool:
+        """Whether what this person writes in the thread is for the bot without a mention.
+
+        The asker goes on talking to the bot; others in the thread talk to each other, unless they ask.
+        """
+        if not self.may_follow(author, said_at) or is_aside(text):
+            return False
+        return author == self.asker or asks(text)
+
+    def may_follow(self, author: str, said_at: float) -> bool:
+        """The same of a message whose words nobody knows."""
+        is_heard = self.follow == "thread" or (self.follow == "asker" and author == self.asker)
+        return self.knows_thread and said_at >= self.since and is_heard
+
+
+def is_aside(text: str) -> bool:
+    """Whether a message calls for no answer: nothing that is said, or an acknowledgement."""
+    return not any(sign.isalnum() for sign in text) or bool(_ASIDE.fullmatch(text))
+
+
+def asks(text: str) -> bool:
+    """Whether a message is a question by its look, or one of the words that stand alone."""
+    return (
+        "?" in text
+        or bool(_ASKS.match(text))
+        or _spoken_word(text, has_files=False, is_called=False) is not None
+    )
+
+
+_ASIDE = re.compile(
+    r"\W*(?:(?:yes|yep|yeah|no|nope|ok(?:ay)?|sure|thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|good|right"
+    r"|agreed|done|same|lol|haha|hm+|oh|ah|wow|got it|will do|sounds good|makes sense|of course|\+1)\W*)+",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\W*(?:(?:and|but|so|or|then|also)\W+)?(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did"
+    r"|can|could|will|would|should|may|must|has|have|had|explain|show|tell|list|find|compare|summari[sz]e)\b",
+    re.IGNORECASE,
+)
+
+
+@value
+class Heard:
+    """A message for the bot, by whatever platform it came."""
+
+    id: str
+    conversation: Conversation
+    author: str
+    text: str  #: without the bot's own mention
+    said_at: float  #: seconds since the epoch
+    files: tuple[Attachment, ...] = ()
+    is_called: bool  #: by a mention, a reply or in a direct message; else it is a follow-up
+
+    def word(self, name: WordName, argument: str = "") -> Word:
+        return Word(
+            name=name, argument=argument, id=self.id, conversation=self.conversation, author=self.author,
+            said_at=self.said_at, files=self.files,
+        )  # fmt: skip
+
+
+def meaning(heard: Heard) -> Question | Word | None:
+    """None for what says nothing; QuestionRejected when a question is too long."""
+    if said := _spoken_word(heard.text, has_files=bool(heard.files), is_called=heard.is_called):
+        return heard.word(*said)
+    if not any(sign.isalnum() for sign in heard.text):
+        # A file alone is to be learned, a mention alone calls for help; anything else says nothing.
+        return heard.word("learn" if heard.files else "help") if heard.is_called else None
+    return Question(
+        id=heard.id,
+        conversation=heard.conversation,
+        author=heard.author,
+        text=check_question(heard.text),
+        asked_at=heard.said_at,
+    )
+
+
+_PATTERNS: Sequence[tuple[WordName, str, bool]] = (
+    ("help", r"help[.!?]?()", True),
+    ("sources", r"sources[.!?]?()", True),
+    ("forget", r"forget(?: this(?: thread)?)?[.!]?()", True),
+    ("unlearn", r"forget\s+(\S+)", False),
+    ("stop", r"stop[.!]?()", True),
+    ("follow", r"follow(?:\s+(\w+))?[.!]?", False),
+    ("learn", r"learn(?:\s+(https?://\S+))?", False),
+    ("use", r"use(?:\s+([\w.-]*\w))?", False),
+    ("approve", r"approve[.!:]?()", True),
+    ("deny", r"deny[.!]?()", True),
+    ("approve", r"approve:\s*(\S.*)", True),
+    ("approve", r"approve\s+(\S.*)", False),
+)
+#: What a word looks like, and whether a follow-up may say it without a mention.
+_WORDS = tuple(
+    (name, re.compile(looks, re.IGNORECASE | re.DOTALL), is_bare) for name, looks, is_bare in _PATTERNS
+)
+_LEARN_FILES = re.compile(r"learn\b.*", re.IGNORECASE | re.DOTALL)
+
+
+def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[WordName, str] | None:
+    for name, pattern, is_bare in _WORDS:
+        if (is_called or is_bare) and (found := pattern.fullmatch(text)):
+            return name, _argument(name, found[1] or "")
+    if has_files and is_called and _LEARN_FILES.fullmatch(text):
+        return "learn", ""
+    return None
+
+
+def _argument(name: WordName, given: str) -> str:
+    if name == "approve" and given:
+        return checked_query(given)
+    return given.lower() if name == "follow" else given

@@ -1,0 +1,214 @@
+"""What people say, taken in: stored before it is acknowledged, or begun beside it.
+
+Whatever raises here is not acknowledged, and the platform brings it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bots.delivery.platform import People, Refused
+from bots.delivery.rooms import Rooms
+from bots.delivery.said import Feedback, Said, Word, errand_of
+from bots.delivery.voice import Voice
+from core.assistant import Assistant
+from core.consent import may_decide
+from core.conversation import Decision, Proposal, Question
+from core.errors import QuestionRejected
+from core.messenger import Address, Unreachable
+from core.settings import Settings
+from core.turn_archive import outcome_of, question_of
+from core.turns import Turns
+
+logger = logging.getLogger(__name__)
+
+DRAIN = 5.0  # seconds that what is under way beside the turns gets to finish at a stop
+
+FILES_NOT_READ = "I did not read the attached file. Say `learn` with it attached, then ask."
+NOTHING_OPEN = "There is no web search to decide in this thread."
+NOT_RUNNING = "Nothing is running in this thread."
+NO_QUESTION_LEFT = "I no longer have this question. Please ask it again."
+
+
+@dataclass(slots=True, kw_only=True)
+class Reception:
+    """One platform's way in."""
+
+    settings: Settings
+    assistant: Assistant
+    rooms: Rooms
+    people: People
+    voice: Voice[Any]
+    turns: Turns
+    settle: float = 0.0  #: seconds within which messages of one thread may come the other way round
+    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def take(self, said: Said, address: Address, *, files: int = 0) -> None:
+        """What this calls for is stored or begun when it returns; ``files`` came with it."""
+        if self.rooms.was_forgotten(said.id):
+            return
+        if isinstance(said, Question):
+            await self._ask(said, address)
+            if files and self.rooms.take_word(f"{said.id}/told"):
+                self._whisper(address, FILES_NOT_READ)
+        elif isinstance(said, Decision):
+            await self._decide(said, address)
+        elif isinstance(said, Word):
+            await self._hear(said, address)
+        elif isinstance(said, Feedback):
+            self.rooms.rate(said)
+
+    async def _ask(self, question: Question, address: Address) -> None:
+        is_follow_up = self.rooms.room_of(question.conversation).knows_thread
+        self.rooms.remember_thread(question.conversation, question.author, question.asked_at)
+        await self.turns.accept(question, address, settle=self.settle if is_follow_up else 0.0)
+
+    async def _decide(self, decision: Decision, address: Address) -> None:
+        """Store a decision that may be made; whoever may not make it is told so, and nobody else."""
+        proposal = await self._proposal(decision)
+        if proposal is not None and proposal.is_open:
+            decision = await self._with_groups(decision, address)
+            if self._may_decide(decision, proposal):
+                await self.turns.accept(decision, address)
+                return
+        if not self.rooms.take_word(f"{decision.id}/told"):  # it came twice
+            return
+        if proposal is None:
+            self._whisper(address, NOTHING_OPEN)
+        elif not proposal.is_open:
+            self.begin(self.voice.point_out_decision(address, proposal))
+        else:
+            self.begin(self.voice.refuse(address, proposal))
+
+    def reject(self, said_id: str, address: Address, why: QuestionRejected) -> None:
+        """Tell whoever said it why it cannot be taken; once, however often it comes."""
+        if self.rooms.take_word(f"{said_id}/told"):
+            self._whisper(address, str(why))
+
+    async def _hear(self, word: Word, address: Address) -> None:
+        if word.name in ("approve", "deny"):
+            await self._decide_in_words(word, address)
+        elif word.name == "again":
+            await self._ask_again(word, address)
+        elif word.name == "choose":
+            await self._ask_what_was_meant(word, address)
+        elif word.name == "edit":
+            self.begin(self._edit(word, address))
+        elif word.name == "stop":
+            # A turn that is stopped says so itself.
+            if self.rooms.take_word(word.id) and not self.turns.stop(word.conversation):
+                self._whisper(address, NOT_RUNNING)
+        elif word.is_private or word.name == "footnotes":
+            self.begin(self._show_privately(word, address))
+        else:
+            await self.turns.accept(errand_of(word), address)
+
+    async def _decide_in_words(self, word: Word, address: Address) -> None:
+        """ "approve" and "deny" are about the newest proposal that is open."""
+        proposals = await self.assistant.proposals(word.conversation)
+        open_ones = [proposal for proposal in proposals if proposal.is_open]
+        if not open_ones:
+            if self.rooms.take_word(word.id):
+                self._whisper(address, NOTHING_OPEN)
+            return
+        decision = Decision(
+            id=word.id,
+            conversation=word.conversation,
+            author=word.author,
+            proposal_id=open_ones[-1].id,
+            verdict="approve" if word.name == "approve" else "deny",
+            query=word.argument or None,
+            decided_at=word.said_at,
+        )
+        await self._decide(decision, address)
+
+    async def _ask_again(self, word: Word, address: Address) -> None:
+        """The question of a turn that failed, once more: one new turn, however often the button is pressed."""
+        question = await question_of(word.argument)
+        if question is None or question.conversation != word.conversation:
+            self._whisper(address, NO_QUESTION_LEFT)
+            return
+        again = replace(question, id=_next_try(question.id), asked_at=word.said_at)
+        await self.turns.accept(again, address)
+
+    async def _ask_what_was_meant(self, word: Word, address: Address) -> None:
+        """One of the readings that a question was answered with."""
+        number, _, turn_id = word.argument.partition(":")
+        asked, outcome = await question_of(turn_id), await outcome_of(turn_id)
+        is_of_here = asked is not None and asked.conversation == word.conversation
+        options = outcome.options if outcome and is_of_here else ()
+        if not number.isdecimal() or not 0 < int(number) <= len(options):
+            self._whisper(address, NO_QUESTION_LEFT)
+            return
+        chosen = Question(
+            id=word.id, conversation=word.conversation, author=word.author,
+            text=options[int(number) - 1], asked_at=word.said_at,
+        )  # fmt: skip
+        await self._ask(chosen, address)
+
+    async def _edit(self, word: Word, address: Address) -> None:
+        wish = Decision(
+            id=word.id, conversation=word.conversation, author=word.author, proposal_id=word.argument,
+            verdict="approve", decided_at=word.said_at,
+        )  # fmt: skip
+        proposal = await self._proposal(wish)
+        if proposal is None:
+            await self.voice.whisper(address, NOTHING_OPEN)
+        elif not proposal.is_open:
+            await self.voice.point_out_decision(address, proposal)
+        elif not self._may_decide(await self._with_groups(wish, address), proposal):
+            await self.voice.refuse(address, proposal)
+        else:
+            await self.voice.open_editor(address, proposal)
+
+    async def _show_privately(self, word: Word, address: Address) -> None:
+        for reply in await self.voice.words.carry_out(word, address):
+            await self.voice.whisper_reply(address, reply)
+
+    def _may_decide(self, decision: Decision, proposal: Proposal) -> bool:
+        settings = self.settings
+        return may_decide(
+            proposal, decision, approval=settings.web_approval, approvers=settings.web_approvers
+        )
+
+    async def _with_groups(self, decision: Decision, address: Address) -> Decision:
+        groups = await self.people.groups_of(address, decision.author, self.settings.web_approvers)
+        return replace(decision, groups=groups)
+
+    async def _proposal(self, decision: Decision) -> Proposal | None:
+        proposals = await self.assistant.proposals(decision.conversation)
+        return next((each for each in proposals if each.id == decision.proposal_id), None)
+
+    def _whisper(self, address: Address, sentence: str) -> None:
+        self.begin(self.voice.whisper(address, sentence))
+
+    def begin(self, act: Coroutine[Any, Any, None]) -> None:
+        """Go on beside the acknowledgement; the platform's library would lose sight of it."""
+        task = asyncio.create_task(_quietly(act))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def drain(self) -> None:
+        """Give what is under way some seconds to finish."""
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=DRAIN)
+
+
+def _next_try(turn_id: str) -> str:
+    """ "q" -> "q~2" -> "q~3"."""
+    first, _, number = turn_id.partition("~")
+    return f"{first}~{int(number or 1) + 1}"
+
+
+async def _quietly(act: Coroutine[Any, Any, None]) -> None:
+    try:
+        await act
+    except (Refused, Unreachable) as trouble:
+        logger.warning("a word was not said", extra={"reason": str(trouble)})
+    except Exception:
+        # The boundary of what runs on its own: nobody else would ever hear of it.
+        logger.exception("something beside the turns failed")

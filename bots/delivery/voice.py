@@ -1,0 +1,216 @@
+"""Footnote's voice: one message for each turn, first a sign of life, in the end its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Generic, cast
+
+from bots.delivery.notes import Notes
+from bots.delivery.platform import People, Posts, Refused, Shown, Writer
+from bots.delivery.replies import Note, Reply
+from bots.delivery.said import word_of
+from bots.delivery.setting import Setting
+from bots.delivery.words import Words
+from bots.messages import progress_note
+from core.assistant import Report
+from core.conversation import (
+    Conversation,
+    Decision,
+    Errand,
+    Outcome,
+    Progress,
+    Proposal,
+    Question,
+    Remark,
+    Stage,
+    Turn,
+)
+from core.errors import FootnoteError
+from core.messenger import Address, Unreachable
+from core.settings import WebApproval
+from core.turns import NOT_FINISHED
+
+logger = logging.getLogger(__name__)
+
+#: Handles that are no message: nothing may be said there any more; only the one who pressed is told.
+NOWHERE, PRIVATELY = "nowhere", "privately"
+
+
+@dataclass(slots=True, kw_only=True)
+class Voice(Generic[Shown]):
+    """The Messenger of one platform, over what its adapter offers."""
+
+    posts: Posts[Shown]
+    writer: Writer[Shown]
+    people: People
+    words: Words
+    proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
+    engine: str  #: the search engine, as people know it
+    approval: WebApproval
+    has_approvers: bool
+    refresh: float  #: seconds after which the platform's own sign of work is given again
+    _notes: dict[str, Notes] = field(default_factory=dict)  #: by turn
+
+    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
+        if isinstance(turn, Decision):
+            proposal = await self._proposal(turn)
+            if proposal is None or not proposal.is_open:
+                return PRIVATELY
+            if turn.verdict == "deny":
+                return ""
+        try:
+            return await self.posts.say(
+                address, turn.id, 0, self.writer.note(_first(turn)), is_again=is_again
+            )
+        except Refused as refused:
+            logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
+            return NOWHERE
+
+    async def overheard(self, turn: Turn, address: Address) -> tuple[Remark, ...]:
+        if self.words.has_forgotten(turn.conversation):
+            return ()  # else what was forgotten would be read again where it was said
+        try:
+            return await self.posts.overheard(address)
+        except (Refused, Unreachable):
+            logger.warning("what was said before could not be read", extra=_named(turn))
+            return ()
+
+    def reporter(self, turn: Turn, address: Address, handle: str) -> Report:
+        if handle in ("", NOWHERE, PRIVATELY):
+            return lambda _: None
+        loop = asyncio.get_running_loop()
+        notes = Notes(show=self._shower(turn, address, handle), refresh=self.refresh)
+        self._notes[turn.id] = notes
+        notes.report(_first(turn))
+        # Steps of the graph may run beside the loop.
+        return lambda noted: cast("None", loop.call_soon_threadsafe(notes.report, progress_note(noted)))
+
+    async def deliver(
+        self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+    ) -> None:
+        if notes := self._notes.pop(turn.id, None):
+            await notes.close()
+        if handle == NOWHERE:
+            return
+        try:
+            if handle == PRIVATELY:
+                await self._tell_privately(turn, address, outcome)
+            else:
+                await self._show(turn, address, handle, outcome, is_again=is_again)
+        except Refused as refused:
+            logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
+
+    async def _tell_privately(self, turn: Turn | Errand, address: Address, outcome: Outcome) -> None:
+        proposal = await self._proposal(turn) if isinstance(turn, Decision) else None
+        if proposal is not None and not proposal.is_open:
+            await self.point_out_decision(address, proposal)
+        else:
+            await self.whisper(address, outcome.reason or NOT_FINISHED)
+
+    async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
+        replies = await self._replies(errand, address)
+        messages = [message for reply in replies for message in self.writer.reply(reply)]
+        try:
+            for part, message in enumerate(messages):
+                await self.posts.say(address, errand.id, part, message, is_again=is_again)
+        except Refused as refused:
+            logger.warning("cannot answer there", extra={**_named(errand), "reason": refused.code})
+
+    async def whisper(self, address: Address, sentence: str) -> None:
+        """A sentence for whoever spoke or pressed, and for nobody else."""
+        await self.posts.whisper(address, self.writer.note(sentence))
+
+    async def whisper_reply(self, address: Address, reply: Reply) -> None:
+        for message in self.writer.reply(reply):
+            await self.posts.whisper(address, message)
+
+    async def refuse(self, address: Address, proposal: Proposal) -> None:
+        """Tell somebody who may not decide who may."""
+        await self.posts.whisper(
+            address, self.writer.refused(proposal, await self._setting(address, proposal))
+        )
+
+    async def point_out_decision(self, address: Address, proposal: Proposal) -> None:
+        """Tell somebody who comes too late who decided."""
+        await self.posts.whisper(
+            address, self.writer.settled(proposal, await self._setting(address, proposal))
+        )
+
+    async def open_editor(self, address: Address, proposal: Proposal) -> None:
+        await self.posts.open_editor(address, self.writer.editor(proposal, address))
+
+    async def _replies(self, errand: Errand, address: Address) -> tuple[Reply, ...]:
+        try:
+            return await self.words.carry_out(word_of(errand), address)
+        except FootnoteError as trouble:
+            return (Note(text=str(trouble)),)
+        except Exception:
+            # The boundary of an errand: whatever failed, a person is told that it did.
+            logger.exception("errand failed", extra=_named(errand))
+            return (Note(text=NOT_FINISHED),)
+
+    async def _show(
+        self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+    ) -> None:
+        if isinstance(turn, Decision):
+            await self._settle_card(turn, address)
+        setting = await self._setting(address, outcome.proposal, can_retry=isinstance(turn, Question))
+        first, *others = self.writer.messages(outcome, setting)
+        if handle:
+            await self.posts.change(address, handle, turn.id, 0, first)
+        else:
+            await self.posts.say(address, turn.id, 0, first, is_again=is_again)
+        for part, message in enumerate(others, start=1):
+            await self.posts.say(address, turn.id, part, message, is_again=is_again)
+        await self.posts.set_status(address, "")
+
+    async def _settle_card(self, turn: Decision, address: Address) -> None:
+        """Who decided and when, in place of the buttons; a card without buttons says so already."""
+        proposal = await self._proposal(turn)
+        if proposal is None or proposal.is_open:
+            return
+        card = await self.posts.find(address, proposal.turn_id, 0)
+        if card is not None:
+            shown = self.writer.decided_card(proposal, await self._setting(address, proposal))
+            await self.posts.change(address, card, proposal.turn_id, 0, shown)
+
+    async def _setting(
+        self, address: Address, proposal: Proposal | None = None, *, can_retry: bool = False
+    ) -> Setting:
+        """What the layout depends on, with the names of those who have to do with the proposal."""
+        people = (proposal.asker, proposal.decided_by) if proposal else ()
+        return Setting(
+            engine=self.engine,
+            approval=self.approval,
+            has_approvers=self.has_approvers,
+            can_retry=can_retry,
+            names=await self.people.names(address, people),
+        )
+
+    async def _proposal(self, turn: Decision) -> Proposal | None:
+        proposals = await self.proposals(turn.conversation)
+        return next((each for each in proposals if each.id == turn.proposal_id), None)
+
+    def _shower(self, turn: Turn, address: Address, handle: str) -> Callable[[str], Awaitable[None]]:
+        shown = _first(turn)
+
+        async def show(words: str) -> None:
+            nonlocal shown
+            if words != shown:
+                await self.posts.change(address, handle, turn.id, 0, self.writer.note(words))
+                shown = words
+            await self.posts.set_status(address, words)
+
+        return show
+
+
+def _first(turn: Turn) -> str:
+    stage: Stage = "searching" if isinstance(turn, Decision) else "reading"
+    return progress_note(Progress(stage=stage))
+
+
+def _named(turn: Turn | Errand) -> dict[str, str]:
+    return {"turn": turn.id, "conversation": turn.conversation.id}

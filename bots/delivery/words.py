@@ -1,0 +1,198 @@
+"""The words people say to the bot itself: what each one does, and what it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from bots.delivery.hearing import Follow
+from bots.delivery.platform import People, Premises
+from bots.delivery.replies import Footnotes, Help, Note, Reply, Sources
+from bots.delivery.rooms import Rooms, may_read, own_collection
+from bots.delivery.said import Attachment, Word, WordName
+from bots.indexing import Targets, Watch, in_thread, take_in
+from bots.messages import clipped, forgotten, synced
+from core.bootstrap import Footnote, make_fetcher
+from core.conversation import Conversation
+from core.errors import DocumentError
+from core.library.library import SyncReport
+from core.messenger import Address
+from core.turn_archive import forget_turns, outcome_of
+
+FILE_LIMIT = 32_000_000  # bytes of one attached file, as for a page
+
+FORGOTTEN = "I forgot this thread. Mention me to begin anew."
+NOTHING_TO_LEARN = "Attach a file to learn, or name the address of a page: learn URL."
+UNKNOWN_COLLECTION = "There is no collection of that name that may be read here."
+NOT_A_LEARNER = "Only those whom LEARNERS names may add documents."
+NO_FOOTNOTES_LEFT = "I no longer have these footnotes."
+FOLLOWING: Mapping[Follow, str] = {
+    "mention": "In this channel I answer only when I am mentioned.",
+    "asker": "In this channel I follow up with whoever asked, without a mention.",
+    "thread": "In this channel I follow up in my threads without a mention.",
+}
+
+Replies = tuple[Reply, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """Each word as a method that gives what is said in return. Every one may be carried out twice."""
+
+    footnote: Footnote
+    rooms: Rooms
+    people: People
+    premises: Premises
+
+    async def carry_out(self, word: Word, address: Address) -> Replies:
+        """Raises FootnoteError with a sentence."""
+        return await self._does()[word.name](word, address)
+
+    def has_forgotten(self, conversation: Conversation) -> bool:
+        """Whether somebody had this conversation forgotten."""
+        return self.rooms.was_forgotten(_forgetting(conversation))
+
+    def _does(self) -> Mapping[WordName, Callable[[Word, Address], Awaitable[Replies]]]:
+        return {
+            "help": self._help, "sources": self._sources, "forget": self._forget,
+            "follow": self._follow, "learn": self._learn, "use": self._use, "footnotes": self._footnotes,
+            "unlearn": self._unlearn,
+        }  # fmt: skip
+
+    async def _help(self, word: Word, _address: Address) -> Replies:
+        library = self.footnote.library
+        read = self.rooms.reads(word.conversation, library)
+        documents = sum(entry.collection in read for entry in library.entries())
+        return (Help(collections=tuple(sorted(read)), documents=documents),)
+
+    async def _sources(self, word: Word, _address: Address) -> Replies:
+        read = self.rooms.reads(word.conversation, self.footnote.library)
+        entries = [entry for entry in self.footnote.library.entries() if entry.collection in read]
+        return (Sources(entries=tuple(sorted(entries, key=lambda entry: entry.collection))),)
+
+    async def _forget(self, word: Word, _address: Address) -> Replies:
+        """The conversation's memory and what the queue keeps of it; not that its turns were taken."""
+        await self.footnote.assistant.forget(word.conversation)
+        self.rooms.remember_forgotten(await forget_turns(word.conversation))
+        self.rooms.forget_thread(word.conversation)
+        self.rooms.remember_forgotten([_forgetting(word.conversation)])
+        return (Note(text=FORGOTTEN),)
+
+    async def _follow(self, word: Word, _address: Address) -> Replies:
+        if word.argument and word.argument not in FOLLOWING:
+            return (Note(text=f"I can follow {', '.join(FOLLOWING)}. {self._following(word)}"),)
+        if word.argument:
+            self.rooms.set_follow(word.conversation, cast("Follow", word.argument))
+        return (Note(text=self._following(word)),)
+
+    def _following(self, word: Word) -> str:
+        return FOLLOWING[self.rooms.room_of(word.conversation).follow]
+
+    async def _use(self, word: Word, address: Address) -> Replies:
+        if not await self._may_teach(word, address):
+            return (Note(text=NOT_A_LEARNER),)
+        if not word.argument:
+            known = sorted(
+                name
+                for name in self.footnote.library.catalogue.collections()
+                if may_read(word.conversation, name)
+            )
+            return (Note(text=f"Name a collection: use NAME. There are {', '.join(known) or 'none yet'}."),)
+        if not self.rooms.use(word.conversation, word.argument, self.footnote.library):
+            return (Note(text=UNKNOWN_COLLECTION),)
+        return (Note(text=f"This channel now reads the collection {word.argument}, beside its own."),)
+
+    async def _footnotes(self, word: Word, _address: Address) -> Replies:
+        outcome = await outcome_of(word.argument)
+        return (Footnotes(outcome=outcome) if outcome else Note(text=NO_FOOTNOTES_LEFT),)
+
+    async def _learn(self, word: Word, address: Address) -> Replies:
+        if not await self._may_teach(word, address):
+            return (Note(text=NOT_A_LEARNER),)
+        if not word.argument and not word.files:
+            return (Note(text=NOTHING_TO_LEARN),)
+        fetched = [await self._fetched(word, file) for file in word.files]
+        files = [each for each in fetched if isinstance(each, Path)]
+        targets = Targets(paths=tuple(files), urls=(word.argument,) if word.argument else ())
+
+        def work(watch: Watch) -> SyncReport:
+            return take_in(
+                self.footnote.library,
+                targets,
+                make_fetcher(self.footnote.settings),
+                notify=watch,
+                collection=own_collection(word.conversation),
+            )
+
+        report = await in_thread(work, _unwatched) if files or word.argument else SyncReport()
+        for failure in report.failed:
+            self._discard([file for file in files if file.name == Path(failure.source).name])
+        failed = [f"{Path(failure.source).name}: {failure.reason}" for failure in report.failed]
+        amiss = [str(trouble) for trouble in fetched if isinstance(trouble, DocumentError)]
+        summary = [synced(report)] if targets != Targets() else []
+        named = ", ".join([*(file.name for file in word.files), *filter(None, [word.argument])])
+        return (Note(text="\n".join([f"{clipped(named)}: {line}" for line in summary] + failed + amiss)),)
+
+    async def _unlearn(self, word: Word, address: Address) -> Replies:
+        """Only what was learned in this channel; the operator's documents are the operator's."""
+        if not await self._may_teach(word, address):
+            return (Note(text=NOT_A_LEARNER),)
+        library, own = self.footnote.library, own_collection(word.conversation)
+        named = [
+            entry.address
+            for entry in library.entries()
+            if entry.collection == own and word.argument in (entry.url, Path(entry.address).name)
+        ]
+        if not named:
+            return (Note(text=f"Nothing called {word.argument} was learned in this channel."),)
+        gone = [
+            entry
+            for address_ in named
+            for entry in await asyncio.to_thread(library.forget, address_, collection=own)
+        ]
+        for entry in gone:
+            self._discard([Path(entry.address)])
+        return (Note(text="\n".join(forgotten(Path(entry.source).name, entry.passages) for entry in gone)),)
+
+    def _discard(self, files: Sequence[Path]) -> None:
+        """Take away our copies of files that are not read any more."""
+        kept = self.footnote.settings.data_dir.resolve() / "learned"
+        for file in files:
+            if file.is_relative_to(kept):
+                file.unlink(missing_ok=True)
+
+    async def _fetched(self, word: Word, file: Attachment) -> Path | DocumentError:
+        """One file that cannot be had keeps no other from being learned."""
+        try:
+            return await self._fetch(word, file)
+        except DocumentError as trouble:
+            return trouble
+
+    async def _may_teach(self, word: Word, address: Address) -> bool:
+        learners = self.footnote.settings.learners
+        if not learners or word.author in learners:
+            return True
+        return bool(await self.people.groups_of(address, word.author, learners))
+
+    async def _fetch(self, word: Word, file: Attachment) -> Path:
+        """The file on the disk, where it stays, so that the library can be rebuilt."""
+        if file.size > FILE_LIMIT:
+            raise DocumentError(f"{file.name} is larger than {FILE_LIMIT // 1_000_000} MB.")
+        content = await self.premises.fetch(file)
+        # By its name, so that a newer version takes the place of the one before.
+        folder = self.footnote.settings.data_dir / "learned" / own_collection(word.conversation)
+        target = folder / (Path(file.name).name or file.id)
+        await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(target.write_bytes, content)
+        return target.resolve()
+
+
+def _forgetting(conversation: Conversation) -> str:
+    return f"{conversation.id}/forgotten"
+
+
+def _unwatched(_kind: object, _done: int, _total: int) -> None:
+    return None

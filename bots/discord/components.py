@@ -1,0 +1,137 @@
+"""The few components that messages are built of, as the API takes them ("Component Reference").
+
+What people and documents wrote comes in as it is where a parameter is called ``words`` or
+``label``, and made safe (:mod:`bots.discord.safe`) where it is called ``markdown``.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bots.delivery.markdown.safe import line
+from bots.discord import limits, safe
+from bots.messages import clipped
+
+Component = dict[str, Any]
+Part = str | Component  #: Markdown that may share a text display with its neighbours, or a component
+
+ROW, BUTTON, TEXT_INPUT, TEXT, SEPARATOR, CONTAINER, LABEL = 1, 2, 4, 10, 14, 17, 18
+PRIMARY, SECONDARY = 1, 2  # styles of a button
+PARAGRAPH = 2  # style of a text input: all of a long query is seen
+
+LINE = 1_000  # characters of one line; escaping makes two of one at most
+TOGETHER = 3_000  # characters of lines in one text display; a heading fits above them in the same message
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp"))
+DIVIDER: Mapping[str, Any] = {"type": SEPARATOR, "divider": True, "spacing": 1}
+
+
+def text(markdown: str) -> Component:
+    return {"type": TEXT, "content": markdown}
+
+
+def container(components: Sequence[Component], *, colour: int) -> Component:
+    """A box with a coloured edge; ``colour`` is 0xRRGGBB."""
+    return {"type": CONTAINER, "accent_color": colour, "components": list(components)}
+
+
+def row(*buttons: Component) -> Component:
+    return {"type": ROW, "components": list(buttons)}
+
+
+def rows(buttons: Sequence[Component]) -> Iterator[Component]:
+    for start in range(0, len(buttons), limits.ROW_BUTTONS):
+        yield row(*buttons[start : start + limits.ROW_BUTTONS])
+
+
+def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Component:
+    """``action`` up to a colon is what a press is known by, and ``value`` what it is about."""
+    return {
+        "type": BUTTON,
+        "style": PRIMARY if is_primary else SECONDARY,
+        "label": clipped(line(label), limits.BUTTON_LABEL),
+        "custom_id": custom_id(action, value),
+    }
+
+
+def custom_id(action: str, value: str) -> str:
+    return f"{action}:{value}"[: limits.CUSTOM_ID]
+
+
+def feedback(turn_id: str) -> tuple[Component, Component]:
+    return button("👍", "good", turn_id), button("👎", "bad", turn_id)
+
+
+def small(words: str) -> Iterator[Component]:
+    """A line of small print, if there are words."""
+    if markdown := safe.small(clipped(line(words), LINE)):
+        yield text(markdown)
+
+
+def lines(words: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
+    """Lines below each other, in as many text displays as it takes; empty lines are left out."""
+    together = ""
+    for markdown in filter(None, (safe.words(clipped(line(each), LINE)) for each in words)):
+        if together and len(together) + len(bullet) + len(markdown) >= TOGETHER:
+            yield text(together)
+            together = ""
+        together += f"\n{bullet}{markdown}" if together else f"{bullet}{markdown}"
+    if together:
+        yield text(together)
+
+
+def is_blank(words: str) -> bool:
+    """Whether a reader would see nothing."""
+    return all(unicodedata.category(sign) in _UNSEEN for sign in words)
+
+
+def packed(parts: Iterable[Part]) -> Iterator[list[Component]]:
+    """The components of as few messages as hold the parts in order."""
+    message: list[Part] = []
+    for part in parts:
+        grown = _with(message, part)
+        if message and not fits(_components(grown)):
+            yield _trimmed(_components(message))
+            grown = [part]
+        message = grown
+    if message:
+        yield _trimmed(_components(message))
+
+
+def _with(message: list[Part], part: Part) -> list[Part]:
+    if message and isinstance(part, str) and isinstance(last := message[-1], str):
+        return [*message[:-1], f"{last}\n\n{part}"]
+    return [*message, part]
+
+
+def _components(message: Iterable[Part]) -> list[Component]:
+    return [text(part) if isinstance(part, str) else part for part in message]
+
+
+def _trimmed(message: list[Component]) -> list[Component]:
+    """Without a line at either end, where it would part nothing."""
+    first, end = 0, len(message)
+    while first < end - 1 and message[first]["type"] == SEPARATOR:
+        first += 1
+    while end > first + 1 and message[end - 1]["type"] == SEPARATOR:
+        end -= 1
+    return message[first:end]
+
+
+def fits(components: Iterable[Component]) -> bool:
+    """Whether one message takes them."""
+    everything = [*walk(components)]
+    return len(everything) <= limits.MESSAGE_COMPONENTS and size(everything) <= limits.MESSAGE_TEXT
+
+
+def size(components: Iterable[Component]) -> int:
+    """Characters of the text displays among these."""
+    return sum(len(each["content"]) for each in components if each["type"] == TEXT)
+
+
+def walk(components: Iterable[Component]) -> Iterator[Component]:
+    """Components, each followed by those within it."""
+    for each in components:
+        yield each
+        yield from walk(each.get("components", ()))

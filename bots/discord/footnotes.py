@@ -1,0 +1,58 @@
+"""Footnotes: where each claim stands, and the quote it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+
+from bots.delivery.markdown.safe import line, web_link
+from bots.discord.components import Component, Part, is_blank, text
+from bots.discord.dialect import DISCORD
+from bots.discord.message import Message, note, packed
+from bots.discord.safe import link, small, words
+from bots.messages import NO_FOOTNOTES, clipped, headings, whence
+from core.conversation import Citation, Outcome
+
+TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
+QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show all footnotes" has all of it
+QUOTE_PIECE = 1_500  # characters; escaping makes two of one at most
+LINK_SHOWN = 1_000  # characters of a URL; a longer one would crowd out the other footnotes
+
+
+def all_footnotes(outcome: Outcome) -> tuple[Message, ...]:
+    """Every footnote with its whole quote, for whoever asked to see them."""
+    citations = outcome.answer.citations if outcome.answer else outcome.closest
+    return packed(part for one in citations for part in _whole(one)) or (note(NO_FOOTNOTES),)
+
+
+def _whole(citation: Citation) -> Iterator[Part]:
+    quote = wrap(_quoted(line(citation.quote)), QUOTE_PIECE, break_on_hyphens=False) or [""]
+    for number, piece in enumerate(quote):
+        above = "" if number else f"{_place(citation)}\n"
+        yield text(f"{above}> {words(piece)}" if piece else above)
+
+
+def footnotes(citations: Iterable[Citation], *, with_quotes: bool = True) -> Iterator[Component]:
+    """Number, title › place and source of each in small print, with its quote beneath."""
+    for citation in citations:
+        quote = small(_quoted(clipped(line(citation.quote), QUOTE_SHOWN))) if with_quotes else ""
+        yield text(f"-# {_place(citation)}\n{quote}".rstrip())
+
+
+def _place(citation: Citation) -> str:
+    title = clipped(line(headings(citation)), TITLE_SHOWN)
+    title = "Untitled" if is_blank(title) else title
+    origin = clipped(line(whence(citation)), TITLE_SHOWN)
+    beside = f" · {words(origin)}" if origin and origin != title else ""
+    return f"**{citation.number}** {_linked(web_link(citation.url), title)}{beside}"
+
+
+def _linked(url: str | None, title: str) -> str:
+    """The title leads to the URL, unless that is too long or would do more than lead there."""
+    # A label shows no backticks; without them it is what its reader sees.
+    shown = link(url, title.replace("`", "'")) if url and len(url) <= LINK_SHOWN else ""
+    return shown if shown and DISCORD.is_harmless(shown, (url or "",)) else words(title)
+
+
+def _quoted(quote: str) -> str:
+    return "" if is_blank(quote) else f"“{quote}”"

@@ -1,0 +1,58 @@
+"""What a word is answered, as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import assert_never
+
+from bots.delivery.markdown.safe import line
+from bots.delivery.replies import Footnotes, Help, Note, Reply, Sources
+from bots.discord import components
+from bots.discord.components import Part
+from bots.discord.footnotes import TITLE_SHOWN, all_footnotes
+from bots.discord.message import Message, note, packed
+from bots.discord.safe import words
+from bots.messages import LISTED, clipped, counted, help_lines, nothing_here
+from core.library.catalogue import Entry
+
+
+def reply(reply: Reply) -> tuple[Message, ...]:
+    match reply:
+        case Note():
+            return (note(reply.text),)
+        case Help():
+            lines = help_lines(collections=reply.collections, documents=reply.documents)
+            return packed(components.lines(lines))
+        case Sources():
+            return sources_text(reply.entries)
+        case Footnotes():
+            return all_footnotes(reply.outcome)
+        case _:
+            assert_never(reply)
+
+
+def sources_text(entries: Sequence[Entry]) -> tuple[Message, ...]:
+    """Documents by collection, each with its title and number of passages."""
+    if not entries:
+        return (note(nothing_here()),)
+    return packed(
+        part
+        for name, members in groupby(entries, lambda entry: entry.collection)
+        for part in _collection(name, list(members))
+    )
+
+
+def _collection(name: str, entries: Sequence[Entry]) -> Iterator[Part]:
+    total = counted(sum(entry.passages for entry in entries), "passage")
+    where = words(clipped(line(name), TITLE_SHOWN))
+    yield components.text(f"**{counted(len(entries), 'document')}** in {where}, {total}")
+    yield from components.lines(
+        (
+            f"{entry.source} · {entry.title} · {counted(entry.passages, 'passage')}"
+            for entry in entries[:LISTED]
+        ),
+        bullet="- ",
+    )
+    if len(entries) > LISTED:
+        yield from components.small(f"and {len(entries) - LISTED:,} more")

@@ -1,0 +1,58 @@
+"""What an operator sets for Discord, read once beside the other settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from core.errors import SettingsError
+from core.settings import read_env_file
+
+API_URL = "https://discord.com/api/v10"  # "API Reference", the version that discord.py 2.7 speaks
+
+_SPACE = re.compile(r"\s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordSettings:
+    """The token and address of one bot."""
+
+    token: str = field(repr=False)
+    api_url: str = API_URL  #: without a slash at its end
+
+
+def read_discord_settings(
+    environment: Mapping[str, str], env_file: Path | None = Path(".env")
+) -> DiscordSettings | None:
+    """None where no token is set; SettingsError names every fault, and repeats no token."""
+    given = {**read_env_file(env_file), **environment}
+    token, address = (given.get(name, "").strip() for name in ("DISCORD_TOKEN", "DISCORD_API_URL"))
+    if not token:
+        return None
+    checks = (
+        (token.isascii() and not _SPACE.search(token), "DISCORD_TOKEN holds signs that no token holds"),
+        (not address or _is_address(address), "DISCORD_API_URL must be an http or https address"),
+        (
+            "@" not in address,
+            "DISCORD_API_URL must hold no login: the bot's token goes where it would",
+        ),
+        (
+            not address or address.rstrip("/").endswith("/api/v10"),
+            "DISCORD_API_URL must end in /api/v10, the version that is spoken",
+        ),
+    )
+    if faults := [sentence for is_met, sentence in checks if not is_met]:
+        raise SettingsError("; ".join(faults) + ".")
+    return DiscordSettings(token=token, api_url=(address or API_URL).rstrip("/"))
+
+
+def _is_address(raw: str) -> bool:
+    try:
+        parts = urlsplit(raw)
+        is_reachable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and is_reachable and not any(sign.isspace() for sign in raw)

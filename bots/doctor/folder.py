@@ -1,0 +1,80 @@
+"""The data folder: whether it can be used, who may read it, who owns it now, and what room there is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from bots.doctor.findings import Finding, failed, ok, warning
+from bots.doctor.installation import Installation
+from core.library.owner import FOR_THE_OWNER_ALONE
+
+NAME = "data folder"
+LITTLE_ROOM = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
+NO_ROOM = 20_000_000  # bytes; a day of conversations may need more
+
+
+def examine(installation: Installation) -> list[Finding]:
+    folder = installation.settings.data_dir
+    if not folder.exists():
+        return [*_before_it_is_made(folder)]
+    if not folder.is_dir():
+        return [
+            failed(NAME, f"DATA_DIR {folder} is a file.", "Move it away, or set DATA_DIR to another folder.")
+        ]
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return [
+            failed(NAME, f"You may not write in DATA_DIR {folder}.", f"`sudo chown -R $(id -un) {folder}`")
+        ]
+    return [*_of_folder(folder), *_room(folder)]
+
+
+def owner_of(data_dir: Path) -> str:
+    """ "process 123, footnote run": whoever holds the folder now; empty when nobody does.
+
+    The note of an owner that was killed stays behind. The lock tells: it is tried only where
+    there is a note, and as one of many readers, so that nobody who starts now is turned away for long.
+    """
+    import fcntl
+
+    try:
+        note = (data_dir / "owner").read_text(encoding="utf-8", errors="replace")
+        with (data_dir / "lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return note or "another Footnote, just starting"
+    except OSError:
+        return ""
+    return ""
+
+
+def _before_it_is_made(folder: Path) -> Iterator[Finding]:
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        yield ok(NAME, f"{folder} is not there yet; the first command that needs it makes it.")
+        yield from _room(above)
+    else:
+        yield failed(
+            NAME, f"DATA_DIR {folder} cannot be made in {above}.", "Set DATA_DIR to a folder of your own."
+        )
+
+
+def _of_folder(folder: Path) -> Iterator[Finding]:
+    owner = owner_of(folder)
+    yield ok(NAME, f"{folder} is used by {owner}." if owner else f"{folder} can be used; nobody uses it now.")
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        yield warning(NAME, f"{folder} belongs to another user.", f"`sudo chown -R $(id -un) {folder}`")
+    if status.st_mode & FOR_THE_OWNER_ALONE:
+        yield warning(NAME, f"Others on this machine may look into {folder}.", f"`chmod 700 {folder}`")
+
+
+def _room(folder: Path) -> Iterator[Finding]:
+    free = shutil.disk_usage(folder).free
+    told = f"{free / 1e6:,.0f} MB are free on the disk of {folder}."
+    if free < NO_ROOM:
+        yield failed(NAME, told, "Free some room, or set DATA_DIR to a folder on another disk.")
+    elif free < LITTLE_ROOM:
+        yield warning(NAME, told, "Free some room, or set DATA_DIR to a folder on another disk.")

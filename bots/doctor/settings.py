@@ -1,0 +1,100 @@
+"""Whether the settings are what they were meant to be: faults, misspellings, and a file that others can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from bots.doctor.findings import Finding, failed, ok, warning
+from bots.doctor.installation import ENV_FILE, Installation
+from core.library.owner import FOR_THE_OWNER_ALONE
+
+NAME = "settings"
+ALIKE = 0.75  # of difflib's similarity; below it lie the keys of other providers
+KEY = "_API_KEY"  # how the settings of providers end, which their packages read for themselves
+
+
+#: Where to get what only others can give.
+_SOURCES = {
+    "TAVILY_API_KEY": "Get a key at https://app.tavily.com and set TAVILY_API_KEY in {place}.",
+    "SEARXNG_URL": "Set SEARXNG_URL in {place} to the address of your SearXNG: http://localhost:8888",
+    "WEB_APPROVERS": "Set WEB_APPROVERS in {place} to who may decide, separated by commas.",
+}
+
+
+def examine(installation: Installation, known: Sequence[str]) -> list[Finding]:
+    """``known`` are the names of all settings there are, those of the platforms too."""
+    faults = [
+        *_file_faults(installation),
+        *_wrong(installation),
+        *_unknown(installation, known),
+        *_shadowed(installation, known),
+    ]
+    return [_summary(installation, known), *faults]
+
+
+def _summary(installation: Installation, known: Sequence[str]) -> Finding:
+    found = f"{ENV_FILE} was read" if ENV_FILE.is_file() else f"There is no {ENV_FILE} in {Path.cwd()}"
+    given = [name for name in known if installation.given.get(name, "").strip()]
+    told = f"given are {', '.join(given)}" if given else "everything has its default"
+    return ok(NAME, f"{found}; {told}.")
+
+
+def _file_faults(installation: Installation) -> Iterator[Finding]:
+    if installation.file_fault:
+        yield failed(
+            NAME, installation.file_fault, f"Save {ENV_FILE} as UTF-8: `file {ENV_FILE}` says what it is."
+        )
+    elif ENV_FILE.is_file():
+        for number in _unreadable_lines():
+            yield warning(
+                NAME,
+                f"Line {number} of {ENV_FILE} is not NAME=value and is passed over.",
+                "Correct it, or begin it with # if it is a note.",
+            )
+        if ENV_FILE.stat().st_mode & FOR_THE_OWNER_ALONE and installation.in_file:
+            yield warning(
+                NAME, f"{ENV_FILE} can be read by others on this machine.", f"`chmod 600 {ENV_FILE}`"
+            )
+
+
+def _unreadable_lines() -> list[int]:
+    from dotenv.parser import parse_stream
+
+    with ENV_FILE.open(encoding="utf-8") as stream:
+        lines = list(parse_stream(stream))
+    nameless = (line for line in lines if line.error or (line.key and line.value is None))
+    return [line.original.line for line in nameless]
+
+
+def _wrong(installation: Installation) -> Iterator[Finding]:
+    for name, sentence in installation.faults.items():
+        fix = _SOURCES.get(name, "Correct {name} in {place}, or take it out for its default.")
+        yield failed(NAME, sentence, fix.format(name=name, place=installation.place_of(name)))
+
+
+def _unknown(installation: Installation, known: Sequence[str]) -> Iterator[Finding]:
+    """Names in .env that look like ours: of our families, or nearly like one of ours."""
+    families = {name.partition("_")[0] for name in known}
+    for name in sorted(set(installation.in_file) - set(known) - set(installation.environment)):
+        if near := get_close_matches(name, known, n=1, cutoff=ALIKE):
+            fix = f"Call it {near[0]}, or take it out."
+        elif name.endswith(KEY):
+            fix = f"Gemini's is called GOOGLE_API_KEY here; other providers need `export {name}=…`"
+        elif name.partition("_")[0] in families:
+            fix = "Compare with `.env.example`, which lists them all, or take it out."
+        else:
+            continue
+        yield warning(NAME, f"{name} in {ENV_FILE} is no setting of Footnote and does nothing.", fix)
+
+
+def _shadowed(installation: Installation, known: Sequence[str]) -> Iterator[Finding]:
+    for name in known:
+        here, outside = installation.in_file.get(name), installation.environment.get(name)
+        if here and outside is not None and here != outside:
+            yield warning(
+                NAME,
+                f"{name} is set in {ENV_FILE} and, differently, in the environment, which wins.",
+                f"`unset {name}`, or take it out of {ENV_FILE}.",
+            )

@@ -1,0 +1,47 @@
+"""Footnotes: where each claim stands, and the quote it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bots.delivery.markdown.safe import line, web_link
+from bots.messages import clipped, headings, whence
+from bots.slack import blocks, limits
+from bots.slack.blocks import Block, Part
+from bots.slack.message import Message, packed
+from bots.slack.safe import escaped, escaped_link
+from core.conversation import Citation, Outcome
+
+TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
+QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show all footnotes" has all of it
+QUOTE_PIECE = limits.SECTION_TEXT // 5  # characters; escaping makes five of one at most
+
+
+def all_footnotes(outcome: Outcome) -> tuple[Message, ...]:
+    """Every footnote with its whole quote, for whoever asked to see them."""
+    citations = outcome.answer.citations if outcome.answer else outcome.closest
+    return packed(part for one in citations for part in (_footnote(one, quote=""), *_whole_quote(one)))
+
+
+def _whole_quote(citation: Citation) -> Iterator[Part]:
+    words = line(citation.quote)
+    for start in range(0, len(words), QUOTE_PIECE):
+        yield blocks.context(escaped(f"“{words}”"[start : start + QUOTE_PIECE]))
+
+
+def footnotes(citations: Iterable[Citation], *, with_quotes: bool = True) -> Iterator[Block]:
+    """Number, title › place and source of each, with its quote beneath."""
+    for citation in citations:
+        quote = f"\n“{escaped(clipped(line(citation.quote), QUOTE_SHOWN))}”" if with_quotes else ""
+        yield _footnote(citation, quote=quote)
+
+
+def _footnote(citation: Citation, *, quote: str) -> Block:
+    title = clipped(line(headings(citation)), TITLE_SHOWN) or "Untitled"
+    origin = clipped(line(whence(citation)), TITLE_SHOWN)
+    beside = f" · {escaped(origin)}" if origin and origin != title else ""
+    url = web_link(citation.url)
+    linked = f"*{citation.number}* {escaped_link(url, title)}{beside}{quote}" if url else ""
+    if 0 < len(linked) <= limits.SECTION_TEXT:
+        return blocks.context(linked)
+    return blocks.context(f"*{citation.number}* {escaped(title)}{beside}{quote}")

@@ -1,0 +1,89 @@
+"""Who reads what where: preferences of channels, and collections that stay where they were learned."""
+
+from __future__ import annotations
+
+import pytest
+
+from bots.delivery.rooms import open_rooms, own_collection
+from bots.delivery.said import Feedback
+from core.conversation import Conversation
+from core.library.catalogue import Catalogue
+from core.library.library import Library
+
+
+def place(channel, thread="1.1"):
+    return Conversation(platform="slack", space="T1", channel=channel, thread=thread)
+
+
+HERE, ELSEWHERE = place("C1"), place("C2")
+
+
+@pytest.fixture
+def library(tmp_path):
+    (tmp_path / "note.md").write_text("# Note\n\nA line.\n")
+    library = Library(
+        catalogue=Catalogue(tmp_path / "library.sqlite"), open_vectors=lambda: None, embedder=None
+    )
+    for name in ("default", "handbook", own_collection(HERE)):
+        library.ingest([tmp_path / "note.md"], collection=name)
+    yield library
+    library.catalogue.close()
+
+
+@pytest.fixture
+def rooms(tmp_path):
+    with open_rooms(tmp_path) as rooms:
+        yield rooms
+
+
+def test_a_channel_reads_the_default_collection_and_its_own(rooms, library):
+    assert rooms.reads(HERE, library) == {"default", own_collection(HERE)}
+    assert rooms.reads(ELSEWHERE, library) == {"default"}
+
+
+def test_a_channel_that_uses_a_collection_reads_it_in_place_of_the_default(rooms, library):
+    is_used = rooms.use(ELSEWHERE, "handbook", library)
+
+    assert is_used
+    assert rooms.reads(ELSEWHERE, library) == {"handbook"}
+    assert rooms.reads(HERE, library) == {"default", own_collection(HERE)}
+
+
+def test_a_collection_that_does_not_exist_is_not_used(rooms, library):
+    assert not rooms.use(HERE, "nothing", library)
+
+
+def test_what_a_channel_learned_is_used_nowhere_else_whoever_names_it(rooms, library):
+    assert not rooms.use(ELSEWHERE, own_collection(HERE), library)
+    assert rooms.reads(ELSEWHERE, library) == {"default"}
+
+
+def test_a_thread_keeps_its_first_asker_until_it_is_forgotten(rooms):
+    rooms.remember_thread(HERE, "ann", 1.0)
+    rooms.remember_thread(HERE, "bob", 2.0)
+    known = rooms.room_of(HERE)
+    rooms.forget_thread(HERE)
+
+    assert (known.knows_thread, known.asker) == (True, "ann")
+    assert not rooms.room_of(HERE).knows_thread
+
+
+def test_a_channel_keeps_how_it_is_followed_and_what_people_thought(tmp_path):
+    with open_rooms(tmp_path) as rooms:
+        rooms.set_follow(HERE, "asker")
+        for is_positive in (True, False):
+            rooms.rate(
+                Feedback(
+                    id="f1", turn_id="q1", is_positive=is_positive, conversation=HERE, author="ann",
+                    given_at=1.0,
+                )
+            )  # fmt: skip
+
+    with open_rooms(tmp_path) as rooms:
+        assert rooms.room_of(place("C1", "2.2")).follow == "asker"
+        assert rooms.ratings("q1") == {"ann": False}
+
+
+def test_a_word_is_taken_once(rooms):
+    assert rooms.take_word("slack/T1/C1/1.2")
+    assert not rooms.take_word("slack/T1/C1/1.2")

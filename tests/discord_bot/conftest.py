@@ -1,0 +1,30 @@
+"""A local Discord with one person in one channel, and the real discord.py pointed at it."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.discord import FakeDiscord
+from fakes.discord.client import client, connected
+
+
+@pytest.fixture
+async def fake():
+    async with FakeDiscord() as server:
+        yield server
+
+
+@pytest.fixture
+def ann(fake):
+    return fake.add_user("ann")
+
+
+@pytest.fixture
+def general(fake):
+    return fake.add_channel("general")
+
+
+@pytest.fixture
+async def bot(fake, ann, general):
+    """A discord.py client that is ready, and has seen the person and the channel."""
+    async with connected(fake, client()) as running:
+        yield running

@@ -1,0 +1,42 @@
+"""A server that uses Footnote, and the people in its Discord."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from fakes.discord import FakeDiscord
+from fakes.discord.state import Message
+from fakes.served import PATIENCE, Served
+
+
+@dataclass
+class Server(Served):
+    """Served to a Discord."""
+
+    discord: FakeDiscord = field(default_factory=FakeDiscord)
+    arguments: tuple[str, ...] = ("run", "discord")
+
+    @classmethod
+    def copied(cls, template: Path, folder: Path, discord: FakeDiscord) -> Self:
+        return super().copied(template, folder, discord=discord)
+
+    @property
+    def platforms(self) -> dict[str, str]:
+        return self.discord.environment
+
+    async def until_connected(self) -> None:
+        await self.discord.until(lambda: self.discord.gateway.live, within=PATIENCE)
+
+    async def until_answered(
+        self, asked: Message, count: int = 1, *, within: float = PATIENCE
+    ) -> list[Message]:
+        """So many final messages of the bot that follow a message, oldest first."""
+
+        def finals() -> list[Message]:
+            said = self.discord.replies(asked)
+            final = [each for each in said if not each.visible.rstrip().endswith("…")]
+            return final if len(final) >= count and len(final) == len(said) else []
+
+        return await self.discord.until(finals, within=within)

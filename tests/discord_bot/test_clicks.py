@@ -1,0 +1,110 @@
+"""Buttons pressed by anybody, at any time, more than once, and after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from fakes.served import CUP, FRANCE, PATIENCE, make_data_dir
+from fakes.web_servers import FakeSearXNG
+from server import Server
+
+SEARCH, NO_THANKS = "Search the web", "No thanks"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return make_data_dir(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+async def server(template, tmp_path, fake):
+    fake.reads_document, fake.faults.told = False, (5_000, 1.0)
+    server = Server.copied(template, tmp_path, fake)
+    async with FakeSearXNG([FRANCE]) as engine:
+        server.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        server.engine = engine
+        yield server
+        if server.process is not None:
+            await server.kill()
+
+
+async def propose(server, fake, user, channel, count):
+    """So many questions, and the card each of them got."""
+    asked = [await fake.mention(user, channel, f"{CUP} ({number})") for number in range(count)]
+    cards = [(await server.until_answered(each, within=120))[0] for each in asked]
+    return asked, cards
+
+
+async def test_approve_and_deny_together_come_to_one_decision(server, fake, ann, general):
+    await server.open()
+    (asked,), (card,) = await propose(server, fake, ann, general, 1)
+
+    await asyncio.gather(*(fake.press(card, name, ann) for name in (SEARCH, NO_THANKS) * 3))
+    await server.until_answered(asked, 2)
+    await fake.until(lambda: len(fake.ephemerals(ann)) == 5, within=PATIENCE)
+
+    assert len(fake.replies(asked)) == 2
+    assert len(server.engine.requests) <= 1
+    assert all("already" in one.visible for one in fake.ephemerals(ann))
+    assert fake.buttons(card) == []
+
+
+async def restart_and_approve_all(server, fake, ann, general, count):
+    await server.open()
+    asked, cards = await propose(server, fake, ann, general, count)
+    assert await server.stop() == 0
+    await server.open()
+    for card in cards:
+        await fake.press(card, SEARCH, ann)
+    return [await server.until_answered(each, 2, within=120) for each in asked]
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(100, marks=pytest.mark.long)])
+async def test_open_proposals_can_be_decided_after_a_restart(server, fake, ann, general, count):
+    threads = await restart_and_approve_all(server, fake, ann, general, count)
+
+    assert ["France" in answer.visible for _, answer in threads] == [True] * count
+    assert len(server.engine.requests) == count
+
+
+async def click_at_random(server, fake, general, *, proposals, clicks):
+    """Presses by the asker and by a stranger, on cards as they are and as they were; what was decided."""
+    chance = random.Random(1)
+    ann, stranger = fake.add_user("ann"), fake.add_user("stranger")
+    await server.open()
+    asked, cards = await propose(server, fake, ann, general, proposals)
+    first_seen = [card.revisions[-1] for card in cards]
+    decided = set()
+    for _ in range(clicks):
+        number = chance.randrange(proposals)
+        user, action = chance.choice((ann, stranger)), chance.choice((SEARCH, NO_THANKS))
+        decided |= {number} if user is ann else set()
+        await fake.press(cards[number], action, user, as_seen=first_seen[number])
+    told = clicks - len(decided)
+    await fake.until(lambda: len([*fake.ephemerals(ann), *fake.ephemerals(stranger)]) == told, within=60)
+    for number in decided:
+        await server.until_answered(asked[number], 2, within=60)
+    return [len(fake.replies(each)) - 1 for each in asked], decided
+
+
+@pytest.mark.parametrize(("proposals", "clicks"), [(4, 30), pytest.param(50, 1_000, marks=pytest.mark.long)])
+async def test_no_click_counts_that_should_not(server, fake, general, proposals, clicks):
+    endings, decided = await click_at_random(server, fake, general, proposals=proposals, clicks=clicks)
+
+    assert endings == [int(number in decided) for number in range(proposals)]
+    assert len(server.engine.requests) <= len(decided)
+
+
+async def test_a_press_that_is_brought_twice_is_one_decision(server, fake, ann, general):
+    await server.open()
+    (asked,), (card,) = await propose(server, fake, ann, general, 1)
+    fake.faults.duplicate_chance = 1.0
+
+    press = await fake.press(card, SEARCH, ann)
+    await fake.duplicate(press)
+    await server.until_answered(asked, 2)
+
+    assert len(fake.replies(asked)) == 2
+    assert len(server.engine.requests) == 1

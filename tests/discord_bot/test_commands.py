@@ -1,0 +1,226 @@
+"""What people find under "/" and in a message's menu, used beside the real command."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment, make_data_dir
+from server import Server
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return make_data_dir(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+async def server(template, tmp_path, fake):
+    """One whose commands were registered as an operator does it."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *("-m", "bots", "manifest", "discord", "--sync"),
+        cwd=tmp_path, env=environment(tmp_path) | fake.environment, stdout=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert await process.wait() == 0
+    server = Server.copied(template, tmp_path, fake)
+    yield server
+    if server.process is not None:
+        await server.kill()
+
+
+@pytest.fixture
+def bob(fake):
+    return fake.add_user("bob")
+
+
+async def shown_question(server, fake, channel, text):
+    """The bot's message that shows what was asked by a command, and the answers after it."""
+    asked = await fake.until(lambda: [one for one in fake.said(channel) if text in one.visible], within=30)
+    return asked[-1], await server.until_answered(asked[-1])
+
+
+async def test_a_question_is_shown_and_a_thread_opened_on_it_that_goes_on(server, fake, ann, bob, general):
+    await server.open()
+
+    command = await fake.slash(ann, general, "ask", question=FERRY)
+    asked, (answer,) = await shown_question(server, fake, general, "ann asks:")
+    follow_up = await fake.post(ann, asked.thread, "And does it take cars?")
+    (second,) = await server.until_answered(follow_up)
+    again = await fake.slash(bob, general, "ask", question=PONTOON)
+    other, (apart,) = await shown_question(server, fake, general, "bob asks:")
+    pressed = await fake.press(second, "👍", bob)
+
+    assert command.is_ephemeral
+    assert again.is_ephemeral
+    assert asked.visible == f"ann asks: {FERRY}"
+    assert asked.thread.name == FERRY
+    assert FERRY_ANSWER in answer.visible
+    assert answer.channel is asked.thread
+    assert "no cars" in second.visible
+    assert second.referenced is follow_up
+    assert PONTOON_ANSWER in apart.visible
+    assert other.thread is not asked.thread
+    assert "Noted" in pressed.text
+    assert fake.pinging() == []
+    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_a_thread_that_a_command_began_can_be_forgotten(server, fake, ann, general):
+    await server.open()
+    await fake.slash(ann, general, "ask", question=FERRY)
+    asked, _ = await shown_question(server, fake, general, "ann asks:")
+
+    forget = await fake.slash(ann, asked.thread, "forget")
+    await fake.until(lambda: len(fake.said(asked.thread)) == 2)
+    unheard = await fake.post(ann, asked.thread, PONTOON)
+    marker = await fake.mention(ann, asked.thread, PONTOON)
+    (answer,) = await server.until_answered(marker)
+    assert await server.stop() == 0
+
+    assert forget.is_ephemeral
+    assert "I forgot this thread" in fake.said(asked.thread)[1].visible
+    assert fake.replies(unheard) == [answer]
+    assert PONTOON_ANSWER in answer.visible
+    files = [file for file in (server.folder / ".footnote").iterdir() if file.is_file()]
+    assert [file.name for file in files if FERRY.encode() in file.read_bytes()] == []
+    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_in_a_thread_and_in_a_direct_message_every_question_is_shown_and_answered(
+    server, fake, ann, bob, general
+):
+    thread = fake.open_thread(general, "ferry", ann)
+    await fake.post(bob, thread, "Does anybody know when the ferry to Sark leaves?")
+    await server.open()
+    direct = fake.dm_of(ann)
+
+    answers = []
+    for where, question in (
+        (thread, "Can you answer this?"), (thread, PONTOON), (direct, FERRY), (direct, PONTOON),
+    ):  # fmt: skip
+        await fake.slash(ann, where, "ask", question=question)
+        asked, (answer,) = await shown_question(server, fake, where, question)
+        answers.append((asked, answer))
+
+    assert [asked.visible.startswith("ann asks: ") for asked, _ in answers] == [True] * 4
+    assert [answer.referenced is asked for asked, answer in answers] == [True] * 4
+    expected = [FERRY_ANSWER, PONTOON_ANSWER, FERRY_ANSWER, PONTOON_ANSWER]
+    assert [
+        words for words, (_, answer) in zip(expected, answers, strict=True) if words in answer.visible
+    ] == expected
+    assert fake.threads(general) == [thread]
+    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_where_no_thread_can_be_opened_a_command_is_answered_in_the_channel(
+    server, fake, ann, bob, general
+):
+    fake.deny(general, "create_public_threads")
+    await server.open()
+
+    await fake.slash(ann, general, "ask", question=FERRY)
+    asked, (answer,) = await shown_question(server, fake, general, FERRY)
+    follow_up = await fake.reply(ann, answer, "And does it take cars?", ping=False)
+    (second,) = await server.until_answered(follow_up)
+    other = await fake.mention(bob, general, PONTOON)
+    (apart,) = await server.until_answered(other)
+
+    assert FERRY_ANSWER in answer.visible
+    assert answer.referenced is asked
+    assert "no cars" in second.visible
+    assert second.referenced is asked
+    assert apart.referenced is other
+    assert (fake.violations, fake.failed, server.faults) == ([], [], [])
+
+
+async def test_a_message_can_be_asked_about_by_somebody_else(server, fake, ann, bob, general):
+    await server.open()
+    message = await fake.post(ann, general, f"{bob.mention} {FERRY}")
+    picture = await fake.post(ann, general, "", files=[("boat.png", b"png")])
+
+    asked = await fake.context_menu(bob, message, "Ask about this")
+    (answer,) = await server.until_answered(message)
+    again = await fake.context_menu(ann, message, "Ask about this")
+    _, second = await server.until_answered(message, 2)
+    wordless = await fake.context_menu(bob, picture, "Ask about this")
+
+    assert asked.is_ephemeral
+    assert again.is_ephemeral
+    assert FERRY_ANSWER in answer.visible
+    assert message.thread.name == f"@bob {FERRY}"
+    assert answer.channel is message.thread
+    assert second.channel is message.thread
+    assert "no words in this message" in wordless.text
+    assert wordless.is_ephemeral
+    assert fake.pinging() == []
+    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_help_sources_and_follow_are_answered_in_private(server, fake, ann, general):
+    await server.open()
+
+    said = [
+        await fake.slash(ann, general, "help"),
+        await fake.slash(ann, general, "sources"),
+        await fake.slash(ann, general, "follow", whom="mention"),
+        await fake.slash(ann, general, "follow"),
+        await fake.slash(ann, fake.dm_of(ann), "help"),
+    ]
+
+    assert [one.is_ephemeral for one in said] == [True] * 5
+    assert "1 document" in said[0].text
+    assert "handbook.md" in said[1].text
+    assert "only when I am mentioned" in said[2].text
+    assert said[3].text == said[2].text
+    assert "1 document" in said[4].text
+    assert fake.said() == []
+    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_a_file_is_learned_and_an_address_of_this_machine_is_not(server, fake, ann, general):
+    await server.open()
+
+    file = await fake.slash(ann, general, "learn", file=("bees.md", b"# Bees\n\nBees sleep at night.\n"))
+    await fake.until(lambda: len(fake.said(general)) == 1)
+    page = await fake.slash(ann, general, "learn", url="http://127.0.0.1:1/page")
+    await fake.until(lambda: len(fake.said(general)) == 2)
+    await fake.slash(ann, general, "learn")
+    await fake.until(lambda: len(fake.said(general)) == 3)
+    asked = await fake.mention(ann, general, "When do bees sleep?")
+    (answer,) = await server.until_answered(asked)
+
+    learned, refused, nothing, *_ = fake.said(general)
+    assert file.is_ephemeral
+    assert page.is_ephemeral
+    assert "1 document added" in learned.visible
+    assert "127.0.0.1" in refused.visible
+    assert "Attach a file" in nothing.visible
+    assert "at night" in answer.visible
+    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_a_question_that_cannot_be_asked_is_refused_in_private(server, fake, ann, general):
+    long = await fake.post(ann, general, "why? " * 1_000)
+    await server.open()
+
+    empty = await fake.slash(ann, general, "ask", question="   ")
+    too_long = await fake.context_menu(ann, long, "Ask about this")
+
+    assert empty.is_ephemeral
+    assert "question is empty" in empty.text
+    assert too_long.is_ephemeral
+    assert "too long" in too_long.text
+    assert fake.said() == []
+    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_serving_registers_nothing(server, fake, ann, general):
+    before = fake.count("PUT /applications/{application_id}/commands")
+    await server.open()
+
+    asked = await fake.mention(ann, general, FERRY)
+    await server.until_answered(asked)
+
+    commands = [call for call in fake.requests if "commands" in call.path]
+    assert (before, len(commands)) == (1, 1)

@@ -1,0 +1,133 @@
+"""The process is killed while it serves: counted at the Discord, nothing is lost and nothing doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from fakes.discord import Hang
+from fakes.served import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, make_data_dir
+from fakes.web_servers import FakeSearXNG
+from server import Server
+
+CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
+OPEN = "POST /channels/{channel_id}/messages/{message_id}/threads"
+RESPOND = "POST /interactions/{interaction_id}/{interaction_token}/callback"
+LATER = 3_600.0  # seconds, by which Discord has long forgotten a nonce
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return make_data_dir(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+async def server(template, tmp_path, fake):
+    fake.reads_document, fake.faults.told = False, (5_000, 1.0)
+    server = Server.copied(template, tmp_path, fake)
+    yield server
+    if server.process is not None:
+        await server.kill()
+
+
+@pytest.fixture
+def ask(fake, ann, general):
+    """Says what the handbook answers, in a channel."""
+    return lambda: fake.mention(ann, general, FERRY)
+
+
+async def kill(server, fake):
+    await server.kill()
+    await fake.until(lambda: not fake.gateway.live)
+
+
+#: The request that the process does not survive, and whether Discord had carried it out by then.
+MOMENTS = {
+    "before the thread": (OPEN, False),
+    "after the thread": (OPEN, True),
+    "before the placeholder": (CREATE, False),
+    "after the placeholder": (CREATE, True),
+    "before the answer": (EDIT, False),
+    "after the answer": (EDIT, True),
+}
+
+
+@pytest.mark.parametrize("away", [0.0, LATER], ids=["at once", "an hour later"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("before the thread", marks=pytest.mark.long),
+        "after the thread",
+        pytest.param("before the placeholder", marks=pytest.mark.long),
+        "after the placeholder",
+        pytest.param("before the answer", marks=pytest.mark.long),
+        pytest.param("after the answer", marks=pytest.mark.long),
+    ],
+)
+async def test_a_kill_around_what_is_said_leaves_one_answer(server, fake, ask, moment, away):
+    route, is_done = MOMENTS[moment]
+    await server.open()
+    fake.faults.queue(route, Hang(after_effect=is_done))
+    asked = await ask()
+    await fake.until(lambda: any(route == name for name, _ in fake.faults.injected), within=PATIENCE)
+    await kill(server, fake)
+    await fake.advance(away)
+
+    await server.open()
+    (answer,) = await server.until_answered(asked)
+    thanked = await fake.post(asked.author, asked.thread, FERRY)
+    await server.until_answered(thanked)
+
+    assert FERRY_ANSWER in answer.visible
+    assert answer.channel.id == asked.thread.id
+    assert len(fake.said()) == 2
+
+
+@pytest.mark.parametrize("route", [RESPOND, CREATE])
+async def test_a_kill_after_a_decision_sends_one_search_and_gives_one_answer(
+    server, fake, ann, general, route
+):
+    async with FakeSearXNG([FRANCE]) as engine:
+        server.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        await server.open()
+        asked = await fake.mention(ann, general, CUP)
+        (card,) = await server.until_answered(asked)
+        fake.faults.queue(route, Hang())
+        await fake.press(card, "Search the web", ann, wait=False)
+        await fake.until(lambda: fake.faults.injected, within=PATIENCE)
+        await kill(server, fake)
+
+        await server.open()
+        _, answer = await server.until_answered(asked, 2)
+
+        assert "France" in answer.visible
+        assert "ann allowed this search" in card.visible
+        assert len(engine.requests) == 1
+        assert len(fake.said()) == 2
+
+
+async def kill_at_random(server, fake, ask, *, questions, kills):
+    """Questions come in all the while, a third of them while the process is down."""
+    chance = random.Random(1)
+    asked = []
+    each = questions // kills
+    await server.open()
+    for _ in range(kills):
+        asked += [await ask() for _ in range(each - each // 3)]
+        await asyncio.sleep(chance.uniform(0.0, 1.5))
+        await kill(server, fake)
+        asked += [await ask() for _ in range(each // 3)]
+        await server.open()
+    return asked
+
+
+@pytest.mark.parametrize(("questions", "kills"), [(30, 3), pytest.param(1_000, 200, marks=pytest.mark.long)])
+async def test_random_kills_under_load_lose_and_double_nothing(server, fake, ask, questions, kills):
+    asked = await kill_at_random(server, fake, ask, questions=questions, kills=kills)
+
+    for each in asked:
+        await server.until_answered(each, within=300)
+
+    assert [len(fake.replies(each)) for each in asked] == [1] * questions
+    assert len(fake.said()) == questions

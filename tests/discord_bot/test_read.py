@@ -1,0 +1,272 @@
+"""What a Discord message means."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bots.delivery.hearing import Room
+from bots.delivery.said import Attachment, Word
+from bots.discord.address import DIRECT, Me, said_at
+from bots.discord.read import Seen, place_of, read, spoken, thread_name
+from core.conversation import QUESTION_LIMIT, Conversation, Question
+from core.errors import QuestionRejected
+
+ME = Me(user_id="99", role_ids=frozenset({"98"}))
+NEW = Room()
+KNOWN = Room(knows_thread=True, asker="1")
+MESSAGE = "200000000000000000"
+THREAD = Conversation(platform="discord", space="5", channel="6", thread="7")
+FILE = Attachment(id="f", name="a.md", url="https://cdn.discordapp.com/a.md", media_type="", size=3)
+
+
+def message(text, **more):
+    about = {"id": MESSAGE, "server": "5", "channel": "6", "place": "6", "takes_threads": True, "author": "1"}
+    return Seen(**(about | {"text": text} | more))
+
+
+def follow_up(text, **more):
+    return message(text, **({"place": "7", "is_thread": True, "takes_threads": False} | more))
+
+
+def direct(text, **more):
+    return message(text, **({"server": DIRECT, "takes_threads": False} | more))
+
+
+# Messages.
+
+
+def test_a_mention_in_a_channel_is_a_question_in_a_new_thread():
+    seen = message("<@99> how do cookies work?")
+
+    assert read(seen, ME, NEW) == Question(
+        id=f"discord/5/6/{MESSAGE}",
+        conversation=Conversation(platform="discord", space="5", channel="6", thread=MESSAGE),
+        author="1",
+        text="how do cookies work?",
+        asked_at=said_at(MESSAGE),
+    )
+    assert place_of(seen, ME) == {
+        "server": "5", "channel": "6", "thread": MESSAGE, "place": "6", "message": MESSAGE, "user": "1",
+        "opens": "how do cookies work?",
+    }  # fmt: skip
+
+
+def test_an_id_says_when():
+    assert said_at("175928847299117063") == pytest.approx(1462015105.796)  # "Snowflakes", the documented one
+
+
+def test_a_mention_in_a_thread_or_a_forum_post_belongs_there():
+    seen = follow_up("<@99> and then?")
+
+    assert read(seen, ME, NEW).conversation == THREAD
+    assert "opens" not in place_of(seen, ME)
+
+
+def test_what_is_said_where_no_thread_can_stand_belongs_to_the_channel():
+    seen = message("<@99> how?", takes_threads=False)
+
+    assert read(seen, ME, NEW).conversation.thread == "6"
+    assert "opens" not in place_of(seen, ME)
+
+
+def test_a_direct_message_is_one_talk_and_needs_no_mention():
+    first, second = read(direct("how?"), ME, NEW), read(direct("and then?", id="300000000000000000"), ME, NEW)
+
+    assert first.text == "how?"
+    assert first.conversation == second.conversation
+    assert first.id != second.id
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("<@!99> how?", {}),
+        ("how, <@99>?", {}),
+        ("<@&98> how?", {}),
+        ("how?", {"names": {"98": "footnote"}}),
+        ("how?", {"answers_me": True, "answers": "150"}),
+    ],
+    ids=str,
+)
+def test_the_bot_is_called_by_its_name_its_role_or_a_reply(text, more):
+    assert isinstance(read(message(text, **more), ME, NEW), Question)
+
+
+@pytest.mark.parametrize("text", ["how?", "<@2> how?", "<@&97> how?", "@footnote how?"])
+def test_what_is_said_in_a_channel_outside_a_thread_needs_a_mention(text):
+    assert read(message(text), ME, KNOWN) is None
+
+
+def test_a_reply_to_the_bot_belongs_to_what_began_the_conversation():
+    seen = message("and then?", answers_me=True, answers="150")
+
+    assert read(seen, ME, NEW).conversation.thread == "150"
+    assert place_of(seen, ME)["place"] == "6"
+    assert "opens" not in place_of(seen, ME)
+
+
+def test_a_mention_in_a_reply_to_somebody_else_begins_a_conversation():
+    assert read(message("<@99> can you?", answers="150"), ME, NEW).conversation.thread == MESSAGE
+
+
+def test_a_conversation_that_has_moved_keeps_its_name():
+    moved = Conversation(platform="discord", space="5", channel="6", thread="4")
+    seen = follow_up("and then?")
+
+    assert read(seen, ME, KNOWN, moved).conversation == moved
+    assert (place_of(seen, ME, moved)["thread"], place_of(seen, ME, moved)["place"]) == ("4", "7")
+
+
+@pytest.mark.parametrize(
+    ("room", "author", "is_read"),
+    [
+        (Room(), "1", False),
+        (Room(knows_thread=True, follow="mention", asker="1"), "1", False),
+        (Room(knows_thread=True, follow="asker", asker="1"), "1", True),
+        (Room(knows_thread=True, follow="asker", asker="1"), "2", False),
+        (Room(knows_thread=True, follow="thread", asker="1"), "2", True),
+    ],
+)
+def test_follow_ups_are_read_as_the_channel_chose(room, author, is_read):
+    assert (read(follow_up("and then?", author=author), ME, room) is not None) == is_read
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("<@2> what do you think?", {}),
+        ("<@2>, see above?", {}),
+        ("<@!2> <@3> hi?", {}),
+        ("<@&97> who knows?", {}),
+        ("@everyone lunch?", {}),
+        ("@here, lunch?", {}),
+        ("how?", {"answers": "150"}),
+        ("", {}),
+    ],
+    ids=str,
+)
+def test_a_follow_up_to_somebody_else_is_left_alone(text, more):
+    assert read(follow_up(text, **more), ME, KNOWN) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["<@2> <@99> how?", "<@2> ask <@99> how?", "is <@2> right?", "is @here bad?"]
+)
+def test_a_message_that_calls_the_bot_or_only_names_somebody_is_read(text):
+    assert isinstance(read(follow_up(text), ME, KNOWN), Question)
+
+
+@pytest.mark.parametrize("more", [{"is_written": False}, {"author": "99"}], ids=str)
+@pytest.mark.parametrize("where", [message, follow_up, direct])
+def test_bots_notices_and_its_own_words_are_left_alone(where, more):
+    assert read(where("<@99> how?", **more), ME, KNOWN) is None
+
+
+@pytest.mark.parametrize("text", ["<@99>", " <@!99> ", "<@99>:", "<@99> <@&98>"])
+def test_the_empty_mention_gets_help(text):
+    word = read(message(text), ME, NEW)
+
+    assert (word.name, word.argument, word.is_private) == ("help", "", False)
+
+
+def test_a_question_that_is_too_long_is_rejected_with_a_sentence():
+    with pytest.raises(QuestionRejected, match="too long"):
+        read(direct("x" * (QUESTION_LIMIT + 1)), ME, NEW)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("is <@2> right?", "is @bob right?"),
+        ("is <@!2> or <@3> right?", "is @bob or @3 right?"),
+        ("what do <@&97> do?", "what do @devs do?"),
+        ("see <#8> and <#9>", "see #general and #9"),
+        ("<:shrug:1234> why <a:wave:5678>?", ":shrug: why :wave:?"),
+        ("hey <@99> how?", "hey how?"),
+        ("<@99>, how?", "how?"),
+        ("<@&98>: how?", "how?"),
+        ("what is 1 < 2 & 3?", "what is 1 < 2 & 3?"),
+        ("```a\n  b```", "```a\n  b```"),
+    ],
+)
+def test_a_question_is_read_as_its_author_sees_it(raw, text):
+    names = {"2": "bob", "97": "devs", "8": "general"}
+
+    assert spoken(raw, names, ME) == text
+    assert read(direct(raw, names=names), ME, NEW).text == text
+
+
+def test_a_threads_name_is_the_question_on_one_line():
+    assert thread_name("how do\n  cookies work?") == "how do cookies work?"
+    assert thread_name("") == "Question"
+    assert len(thread_name("word " * 100)) <= 100
+    assert thread_name("word " * 100).endswith("…")
+
+
+# Words.
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "argument"),
+    [
+        ("help", "help", ""),
+        ("SOURCES", "sources", ""),
+        ("forget this thread", "forget", ""),
+        ("stop.", "stop", ""),
+        ("Follow  THREAD", "follow", "thread"),
+        ("learn https://a.test/x", "learn", "https://a.test/x"),
+        ("use team-docs", "use", "team-docs"),
+        ("approve  what browsers\nsend", "approve", "what browsers send"),
+        ("deny", "deny", ""),
+    ],
+)
+@pytest.mark.parametrize("where", [message, follow_up, direct])
+def test_mention_words(where, said, name, argument):
+    word = read(where(f"<@99> {said}"), ME, NEW)
+
+    assert (word.name, word.argument, word.author) == (name, argument, "1")
+
+
+@pytest.mark.parametrize(
+    ("said", "is_word"), [("approve", True), ("Deny.", True), ("stop", True), ("help", True)]
+)
+def test_a_follow_up_may_decide_and_stop_without_a_mention(said, is_word):
+    assert isinstance(read(follow_up(said), ME, KNOWN), Word) == is_word
+
+
+@pytest.mark.parametrize("said", ["learn", "learn this please", ""])
+def test_learn_takes_the_attached_files(said):
+    word = read(message(f"<@99> {said}", files=(FILE,)), ME, NEW)
+
+    assert (word.name, word.argument, word.files) == ("learn", "", (FILE,))
+
+
+TEXT = st.text(max_size=80) | st.lists(
+    st.sampled_from(["<@99>", "<@2>", "<", ">", "<@&98>", "<#8>", "@here", "<:a:1>", " ", "approve ", "```"])
+).map("".join)
+
+
+@given(TEXT, st.booleans())
+def test_every_text_is_a_question_a_word_or_nothing(text, is_direct):
+    said = read(direct(text) if is_direct else follow_up(text), ME, KNOWN)
+
+    assert said is None or isinstance(said, Question | Word)
+    assert said is None or said.id.endswith(f"/{MESSAGE}")
+
+
+# Posts and replies.
+
+
+@pytest.mark.parametrize(
+    ("seen", "asked"),
+    [
+        (follow_up("<@99>", title="How do I set a cookie?"), "How do I set a cookie?"),
+        (follow_up("<@99> with FastAPI", title="Cookies?"), "Cookies?\nwith FastAPI"),
+        (message("<@99>", pointed_at="<@2> how do cookies work?"), "@2 how do cookies work?"),
+        (message("<@99> what is this?", pointed_at="cookies"), "what is this?"),
+    ],
+)
+def test_a_posts_title_asks_and_so_does_what_a_bare_mention_replies_to(seen, asked):
+    assert read(seen, ME, NEW).text == asked

@@ -1,0 +1,268 @@
+"""Threads that were there before the bot, that cannot be opened, that are forgotten, and that cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.discord import FakeDiscord
+from fakes.gemini import FakeGemini, Hang
+from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, PONTOON, PONTOON_ANSWER, make_data_dir
+from server import Server
+
+SARK = "Does anybody know when the ferry to Sark leaves?"
+ASKED = "can you answer this?"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return make_data_dir(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+async def server(template, tmp_path, fake):
+    server = Server.copied(template, tmp_path, fake)
+    yield server
+    if server.process is not None:
+        await server.kill()
+
+
+@pytest.fixture
+async def model(server):
+    async with FakeGemini() as gemini:
+        server.settings |= {"GOOGLE_API_KEY": gemini.api_key, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
+        yield gemini
+
+
+@pytest.fixture
+def bob(fake):
+    return fake.add_user("bob")
+
+
+@pytest.fixture
+def people(ann, bob, general):
+    """Two of them, and the channel they are in."""
+    return ann, bob, general
+
+
+async def test_called_into_a_running_thread_it_knows_what_was_asked_there(server, fake, ann, bob, general):
+    root = await fake.post(ann, general, SARK)
+    thread = fake.open_thread(general, "ferry", ann, starter=root)
+    await fake.post(bob, thread, "No idea, sorry.")
+    await server.open()
+
+    called = await fake.mention(bob, thread, ASKED)
+    (answer,) = await server.until_answered(called)
+    follow_up = await fake.post(ann, thread, PONTOON)
+    (second,) = await server.until_answered(follow_up)
+
+    assert FERRY_ANSWER in answer.visible
+    assert answer.channel is thread
+    assert PONTOON_ANSWER in second.visible
+    assert fake.said(general) == []
+    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
+
+
+async def test_in_a_forum_it_answers_in_the_post_that_calls_it(server, fake, ann, bob):
+    forum = fake.add_channel("questions", kind="forum")
+    await server.open()
+
+    first = await fake.post_in_forum(ann, forum, "Ferry", f"{fake.bot.mention} {FERRY}")
+    (answer,) = await server.until_answered(first)
+    uncalled = await fake.post_in_forum(ann, forum, "Ferry again", SARK)
+    called = await fake.mention(bob, uncalled.channel, ASKED)
+    (second,) = await server.until_answered(called)
+
+    assert FERRY_ANSWER in answer.visible
+    assert answer.channel is first.channel
+    assert FERRY_ANSWER in second.visible
+    assert second.channel is uncalled.channel
+    assert len(fake.threads(forum)) == 2
+    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
+
+
+async def test_a_mention_in_a_reply_is_about_what_it_replies_to(server, fake, ann, bob, general):
+    await server.open()
+    remark = await fake.post(ann, general, SARK)
+    await fake.post(ann, general, "And where is lunch?")
+
+    called = await fake.reply(bob, remark, f"{fake.bot.mention} {ASKED}")
+    (answer,) = await server.until_answered(called)
+
+    assert FERRY_ANSWER in answer.visible
+    assert answer.channel is called.thread
+    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
+
+
+async def test_what_was_said_before_reaches_the_model_as_talk_and_not_as_a_rule(
+    server, fake, model, ann, general
+):
+    await server.open()
+    root = await fake.post(ann, general, SARK)
+    thread = fake.open_thread(general, "ferry", ann, starter=root)
+    for number in range(30):
+        await fake.post(ann, thread, f"Remark {number} @everyone")
+    called = await fake.mention(ann, thread, ASKED)
+    await server.until_answered(called)
+    follow_up = await fake.post(ann, thread, PONTOON)
+    await server.until_answered(follow_up)
+
+    plans = [call for call in model.calls if call.step == "plan"]
+    assert len(plans) == 2
+    for call in plans:
+        assert "ann: Remark 29" in call.prompt
+        assert "Remark 9 " not in call.prompt
+        assert "Thread messages are what people wrote" in call.system
+    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
+
+
+async def test_the_bots_own_role_calls_it_too(server, fake, ann, general):
+    role = fake.guild.bot_role
+    role.is_mentionable = True
+    await server.open()
+
+    asked = await fake.post(ann, general, f"{role.mention} {FERRY}")
+    (answer,) = await server.until_answered(asked)
+
+    assert FERRY_ANSWER in answer.visible
+    assert asked.thread.name == FERRY
+    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
+
+
+async def test_where_no_thread_can_be_opened_a_reply_goes_on_with_or_without_a_ping(
+    server, fake, ann, bob, general
+):
+    fake.deny(general, "create_public_threads")
+    await server.open()
+
+    asked = await fake.mention(ann, general, FERRY)
+    (answer,) = await server.until_answered(asked)
+    pinged = await fake.reply(ann, answer, "And does it take cars?")
+    (second,) = await server.until_answered(pinged)
+    quiet = await fake.reply(bob, second, "And bicycles?", ping=False)
+    (third,) = await server.until_answered(quiet)
+    other = await fake.mention(ann, general, PONTOON)
+    (apart,) = await server.until_answered(other)
+
+    assert FERRY_ANSWER in answer.visible
+    assert "no cars" in second.visible
+    assert "bicycles" in third.visible
+    assert [one.referenced for one in (answer, second, third)] == [asked] * 3
+    assert apart.referenced is other
+    assert fake.threads(general) == []
+    assert (fake.violations, server.faults) == ([], [])
+    assert {refusal.split()[0] for refusal in fake.rejected} == {"POST"}
+
+
+async def test_a_reply_to_what_was_no_answer_begins_a_conversation(server, fake, ann, general):
+    await server.open()
+    asked = await fake.mention(ann, general, "help")
+    (told,) = await server.until_answered(asked)
+
+    question = await fake.reply(ann, told, FERRY, ping=False)
+    (answer,) = await server.until_answered(question)
+
+    assert FERRY_ANSWER in answer.visible
+    assert answer.channel is question.thread
+    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
+
+
+async def test_a_thread_that_is_forgotten_is_gone_from_every_file(server, fake, ann, general):
+    await server.open()
+    asked = await fake.mention(ann, general, FERRY)
+    await server.until_answered(asked)
+    kept = await fake.mention(ann, general, PONTOON)
+    await server.until_answered(kept)
+
+    forget = await fake.mention(ann, asked.thread, "forget")
+    (forgotten,) = await server.until_answered(forget)
+    await fake.duplicate(asked)
+    unheard = await fake.post(ann, asked.thread, PONTOON)
+    again = await fake.mention(ann, general, PONTOON)
+    await server.until_answered(again)
+    assert await server.stop() == 0
+
+    assert "I forgot this thread" in forgotten.visible
+    assert fake.replies(unheard) == []
+    files = [file for file in (server.folder / ".footnote").iterdir() if file.is_file()]
+    assert any(PONTOON.encode() in file.read_bytes() for file in files)
+    assert [file.name for file in files if FERRY.encode() in file.read_bytes()] == []
+    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
+
+
+async def test_a_turn_that_failed_is_begun_anew_once_however_often_the_button_is_pressed(
+    server, fake, model, people
+):
+    ann, bob, general = people
+    model.queue("plan", Hang())
+    await server.open()
+    asked = await fake.mention(ann, general, FERRY)
+    await fake.until(lambda: model.calls, within=PATIENCE)
+    await fake.post(ann, asked.thread, "stop")
+    (stopped,) = await server.until_answered(asked)
+
+    presses = [await fake.press(stopped, "Try again", user) for user in (ann, bob, ann)]
+    _, answer = await server.until_answered(asked, 2)
+    marker = await fake.mention(ann, general, PONTOON)
+    await server.until_answered(marker)
+
+    assert "Stopped." in stopped.visible
+    assert "Answered in" in answer.visible
+    assert [one.kind for one in presses] == ["deferred"] * 3
+    assert len(fake.said(asked.thread)) == 2
+    assert (fake.violations, fake.rejected, fake.failed) == ([], [], [])
+
+
+@pytest.fixture
+async def deaf(template, tmp_path):
+    """A bot that may read only what mentions it."""
+    async with FakeDiscord(grants=frozenset()) as fake:
+        server = Server.copied(template, tmp_path, fake)
+        yield server
+        if server.process is not None:
+            await server.kill()
+
+
+async def test_without_the_right_to_read_it_is_mentioned_and_says_so_once(deaf):
+    fake = deaf.discord
+    ann, general = fake.add_user("ann"), fake.add_channel("general")
+    await deaf.open()
+
+    asked = await fake.mention(ann, general, FERRY)
+    (answer,) = await deaf.until_answered(asked)
+    unread = await fake.post(ann, asked.thread, PONTOON)
+    (told,) = await deaf.until_answered(unread)
+    again = await fake.post(ann, asked.thread, PONTOON)
+    called = await fake.mention(ann, asked.thread, PONTOON)
+    (second,) = await deaf.until_answered(called)
+    elsewhere = await fake.post(ann, general, PONTOON)
+    alone = await fake.dm(ann, FERRY)
+    (private,) = await deaf.until_answered(alone)
+
+    assert FERRY_ANSWER in answer.visible
+    assert "I can only read messages that mention me" in told.visible
+    assert PONTOON_ANSWER in second.visible
+    assert FERRY_ANSWER in private.visible
+    assert [one for one in fake.replies(again) if one is not second] == []
+    assert fake.replies(elsewhere) == []
+    assert (fake.violations, fake.rejected) == ([], [])
+    assert ["Message Content" in fault["message"] for fault in deaf.faults] == [True]
+
+
+async def test_without_the_right_to_read_whoever_speaks_to_it_unread_is_told(deaf):
+    fake = deaf.discord
+    ann, general = fake.add_user("ann"), fake.add_channel("general")
+    fake.guild.bot_role.is_mentionable = True
+    await deaf.open()
+    asked = await fake.mention(ann, general, "help")
+    (told,) = await deaf.until_answered(asked)
+
+    by_role = await fake.post(ann, general, f"{fake.guild.bot_role.mention} {FERRY}")
+    (first,) = await deaf.until_answered(by_role)
+    quiet = await fake.reply(ann, told, FERRY, ping=False)
+    (second,) = await deaf.until_answered(quiet)
+    pinged = await fake.reply(ann, told, FERRY)
+    (answer,) = await deaf.until_answered(pinged)
+
+    assert "I can only read messages that mention me" in first.visible
+    assert "I can only read messages that mention me" in second.visible
+    assert FERRY_ANSWER in answer.visible
+    assert (fake.violations, fake.rejected) == ([], [])

@@ -1,0 +1,762 @@
+"""What is shown in Discord: whole, within every limit, and harmless whoever wrote it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.discord import components as kinds
+from fakes.discord import limits, spec
+from fakes.discord.components import walk
+from fakes.discord_markdown import entities, visible
+from fakes.hostile import HOSTILE
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bots.delivery.markdown.safe import names_another_host, web_link
+from bots.delivery.replies import Footnotes, Help, Note, Sources
+from bots.delivery.setting import Setting
+from bots.discord import components
+from bots.discord.cards import proposal_card
+from bots.discord.components import packed
+from bots.discord.limits import CUSTOM_ID
+from bots.discord.write import decided_card, editor, messages, note, refused, reply, settled
+from bots.messages import NO_FOOTNOTES, NOT_FOUND, NOTHING_SENT, UNSAID, WHICH
+from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
+from core.library.catalogue import Entry
+
+GOOD = "https://good.example/page"
+BIGGEST = 2**64 - 1  # of an id
+TURN = f"discord/{BIGGEST}/{BIGGEST}/{BIGGEST}~99"
+SETTING = Setting(engine="DuckDuckGo", names={"1": "Ann", "2": "Bob"})
+V2 = 1 << 15  # the flag of a message that consists of components
+APART = "\u200b"  # takes no room on the screen
+
+
+def citation(number=1, **more):
+    given = {
+        "title": "Background Tasks",
+        "location": "Using BackgroundTasks",
+        "source": "tutorial/background-tasks.md",
+        "quote": "Declare a parameter with a type of BackgroundTasks.",
+        "start": 0,
+        "end": 51,
+    }
+    return Citation(number=number, **(given | more))
+
+
+def answered(text, *citations, composed=True, grounding="documents", reason=None):
+    made = Answer(text=text, citations=citations, grounding=grounding, composed=composed)
+    return Outcome(kind="answered", turn_id=TURN, answer=made, reason=reason, timing_ms={"total": 2_100.0})
+
+
+def proposal(**more):
+    given = {
+        "id": "p0123456789",
+        "turn_id": TURN,
+        "question": "Which browsers send preflights?",
+        "asker": "1",
+        "query": "browsers that send CORS preflight requests",
+        "reason": "Your documents don't answer this.",
+        "tried": ("preflight browsers",),
+        "closest": (citation(title="CORS"),),
+    }
+    return Proposal(**(given | more))
+
+
+def decided(verdict, **more):
+    conversation = Conversation(platform="discord", space="1", channel="2", thread="3")
+    decision = {"id": "d1", "conversation": conversation, "author": "2", "proposal_id": "p0123456789"}
+    return proposal().settled(Decision(**decision, verdict=verdict, decided_at=1.7e9, **more))
+
+
+def entry(number, **more):
+    given = {
+        "id": number, "collection": "docs", "address": "", "root": "", "source": f"a/{number}.md",
+        "title": f"Title {number}", "url": None, "hash": "", "size": 1, "modified": 0, "passages": 3,
+    }  # fmt: skip
+    return Entry(**(given | more))
+
+
+def seen(message):
+    """The message line by line, as a person reads it."""
+    return "\n".join(filter(None, map(seen_of, message.components)))
+
+
+def seen_of(component):
+    match component["type"]:
+        case kinds.TEXT:
+            return visible(component["content"]).replace(APART, "").strip()
+        case kinds.SEPARATOR:
+            return "───"
+        case kinds.BUTTON:
+            return f"[{component['label']}]"
+    sign = " " if component["type"] == kinds.ROW else "\n"
+    return sign.join(map(seen_of, component["components"]))
+
+
+def texts(message):
+    return [one["content"] for one in walk(message.components) if one["type"] == kinds.TEXT]
+
+
+def links(message):
+    found = [entity for markdown in texts(message) for entity in entities(markdown)]
+    return [(one.target, one.label) for one in found if one.kind == "link"]
+
+
+def buttons(message):
+    return [(one["label"], one["custom_id"]) for one in kinds.buttons(message.components)]
+
+
+def assert_fits(message):
+    limits.check_message({"components": list(message.components)}, is_v2=True)
+    assert all(markdown.strip() for markdown in texts(message))
+    assert message.components[0]["type"] in (kinds.TEXT, kinds.CONTAINER)
+    assert seen_of(message.components[0])
+
+
+def assert_sendable(message):
+    """By our own reading of the limits, and by Discord's document."""
+    assert_fits(message)
+    body = {
+        "components": list(message.components), "flags": V2, "allowed_mentions": {"parse": []},
+        "nonce": "n", "enforce_nonce": True,
+    }  # fmt: skip
+    assert spec.violations("POST", "/channels/{channel_id}/messages", {}, body) == []
+
+
+def assert_harmless(message, own=()):
+    for markdown in texts(message):
+        for entity in entities(markdown):
+            assert entity.kind == "link", entity
+            assert entity.target.replace("%28", "(").replace("%29", ")") in own, entity
+            assert not names_another_host(entity.label, entity.target), entity
+
+
+def test_writing_loads_no_library_of_discords():
+    code = "import sys, bots.discord.write; print('discord' in sys.modules, 'markdown_it' in sys.modules)"
+    root = Path(__file__).resolve().parents[2]
+
+    ran = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+
+    assert ran.stdout.split() == ["False", "False"]
+
+
+def test_an_answer_shows_its_words_then_where_they_stand():
+    (message,) = messages(answered("Use `BackgroundTasks`. [1]", citation()), SETTING)
+
+    assert seen(message) == (
+        "Use BackgroundTasks. [1]\n───\n"
+        "1 Background Tasks › Using BackgroundTasks · tutorial/background-tasks.md\n"
+        "“Declare a parameter with a type of BackgroundTasks.”\n"
+        "Answered in 2.1 s from 1 passage\n[👍] [👎]"
+    )
+    assert_sendable(message)
+
+
+def test_everything_beside_the_answer_is_small_print():
+    outcome = answered("Yes. [1]", citation(), composed=False, reason="The model was busy.")
+
+    (message,) = messages(outcome, SETTING)
+
+    answer, *others = sorted(texts(message), key=lambda markdown: markdown.startswith("-# "))
+    assert answer == "Yes. [1]"
+    assert [line[:3] for markdown in others for line in markdown.split("\n")] == ["-# "] * 4
+
+
+def test_a_title_is_a_link_where_the_source_has_a_web_address():
+    (linked,) = messages(answered("Yes. [1]", citation(url=GOOD)), SETTING)
+    (local,) = messages(answered("Yes. [1]", citation(url="file:///etc/passwd")), SETTING)
+
+    assert links(linked) == [(GOOD, "Background Tasks › Using BackgroundTasks")]
+    assert links(local) == []
+    assert_sendable(linked)
+
+
+def test_a_link_asks_for_no_preview():
+    (message,) = messages(answered(f"See {GOOD}. [1]", citation(url=GOOD)), SETTING)
+
+    assert "".join(texts(message)).count(GOOD) == "".join(texts(message)).count(f"<{GOOD}>") == 2
+
+
+def test_a_title_that_names_another_host_is_not_what_is_clicked():
+    web = citation(title="bank.com sign-in", url=GOOD, origin="web", location="good.example")
+
+    (message,) = messages(answered("Yes. [1]", web, grounding="web"), SETTING)
+
+    assert links(message) == [(GOOD, "good.example")]
+    assert "bank.com sign-in" in seen(message)
+    assert seen(message).startswith("From the web, not from your documents.\n")
+
+
+def test_a_title_with_code_is_a_link_in_plain_words():
+    (message,) = messages(answered("Yes. [1]", citation(title="The `Depends` class", url=GOOD)), SETTING)
+
+    assert links(message) == [(GOOD, "The 'Depends' class › Using BackgroundTasks")]
+
+
+def test_a_link_that_would_ping_is_words():
+    (message,) = messages(answered("Yes. [1]", citation(url=f"{GOOD}/@everyone")), SETTING)
+
+    assert [entity for markdown in texts(message) for entity in entities(markdown)] == []
+    assert "1 Background Tasks › Using BackgroundTasks" in seen(message)
+
+
+def test_only_addresses_of_cited_sources_become_links():
+    text = f"See {GOOD} and [this]({GOOD}), not https://evil.com/a or [that](https://evil.com/b)."
+
+    (message,) = messages(answered(text, citation(url=GOOD)), SETTING)
+
+    assert {target for target, _ in links(message)} == {GOOD}
+    assert "not https://evil.com/a or that (https://evil.com/b)." in seen(message)
+
+
+def test_a_link_of_a_thousand_characters_leaves_room_for_the_other_footnotes():
+    long = citation(url=f"https://good.example/{'a' * 1_500}")
+    closest = tuple(replace(long, number=number) for number in range(1, 6))
+
+    card = proposal_card(proposal(closest=closest), SETTING)
+
+    assert [number for number in range(1, 6) if f"\n{number} Background Tasks" in seen(card)] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
+    assert_sendable(card)
+
+
+def test_quotes_of_an_uncomposed_answer_are_not_repeated():
+    quoted = "Declare a parameter with a type of BackgroundTasks."
+
+    (message,) = messages(answered(f"{quoted} [1]", citation(), composed=False), SETTING)
+
+    assert seen(message).count(quoted) == 1
+    assert seen(message).startswith("Quoted from your documents, not composed.")
+
+
+def test_a_quote_is_shown_as_it_stands_in_its_source():
+    quote = "- *path* `x[1]` __init__ # > ||a|| <b> \\n"
+
+    (message,) = messages(answered("Yes. [1]", citation(quote=quote)), SETTING)
+
+    assert f"“{quote}”" in seen(message)
+
+
+def test_an_answer_without_footnotes_says_so():
+    (message,) = messages(answered("Hello.", grounding="none"), SETTING)
+
+    assert seen(message).startswith(f"{NO_FOOTNOTES}\nHello.\nAnswered in")
+
+
+def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
+    outcome = answered("Yes. [1]", *(citation(n, quote=f"quote {n}") for n in range(1, 9)))
+
+    (message,) = messages(outcome, SETTING)
+    (shown,) = reply(Footnotes(outcome=outcome))
+
+    assert buttons(message)[2:] == [("3 more: show all footnotes", f"footnotes:{TURN}")]
+    assert "quote 5" in seen(message)
+    assert "quote 6" not in seen(message)
+    assert all(f"quote {n}" in seen(shown) for n in range(1, 9))
+    assert_sendable(message)
+
+
+def test_a_quote_that_is_cut_can_be_seen_whole():
+    (cut,) = messages(answered("Yes. [1]", citation(quote="word " * 60)), SETTING)
+    (whole,) = messages(answered("Yes. [1]", citation()), SETTING)
+
+    assert buttons(cut)[2:] == [("Show all footnotes", f"footnotes:{TURN}")]
+    assert buttons(whole)[2:] == []
+
+
+def test_all_footnotes_hold_every_quote_whole():
+    long = " ".join(f"word{n}" for n in range(4_000))
+
+    shown = reply(Footnotes(outcome=answered("Yes. [1]", citation(quote=long))))
+
+    assert re.findall(r"word\d+", "".join(map(seen, shown))) == long.split()
+    for message in shown:
+        assert_sendable(message)
+
+
+def test_all_footnotes_of_no_answer_are_its_closest_passages_and_of_none_a_sentence():
+    closest = Outcome(kind="no_answer", turn_id=TURN, closest=(citation(),))
+
+    assert "“Declare a parameter" in seen(reply(Footnotes(outcome=closest))[0])
+    assert seen(reply(Footnotes(outcome=answered("Hello.")))[0]) == NO_FOOTNOTES
+
+
+def test_feedback_and_footnotes_share_a_row_and_carry_the_turn():
+    (message,) = messages(answered("Yes. [1]", citation(quote="word " * 60)), SETTING)
+
+    (row,) = [one for one in message.components if one["type"] == kinds.ROW]
+    assert [one["custom_id"] for one in row["components"]] == [
+        f"good:{TURN}",
+        f"bad:{TURN}",
+        f"footnotes:{TURN}",
+    ]
+
+
+def test_an_answer_in_spite_of_trouble_says_what_was_missing():
+    (message,) = messages(answered("Yes. [1]", citation(), reason="The model was busy."), SETTING)
+
+    assert "\nThe model was busy.\n" in seen(message)
+
+
+def test_no_answer_shows_the_closest_passages_and_what_to_do():
+    outcome = Outcome(
+        kind="no_answer",
+        turn_id=TURN,
+        reason="I did not find this in your documents.",
+        closest=(citation(),),
+    )
+
+    (message,) = messages(outcome, SETTING)
+
+    assert seen(message) == (
+        "I did not find this in your documents.\nThe closest passages:\n"
+        "1 Background Tasks › Using BackgroundTasks · tutorial/background-tasks.md\n"
+        "“Declare a parameter with a type of BackgroundTasks.”\n"
+        "You can rephrase, name the document, or add one. To add one, mention me with learn and a file.\n"
+        "[👍] [👎]"
+    )
+    assert_sendable(message)
+
+
+def test_readings_to_choose_from_are_numbered_and_on_buttons():
+    long = "the cookies " * 12
+    outcome = Outcome(
+        kind="clarify", turn_id=TURN, reason="Which cookies?", options=("response", "request", long)
+    )
+
+    (message,) = messages(outcome, SETTING)
+
+    assert seen(message).startswith(f"Which cookies?\n\n1. response\n2. request\n3. {long.strip()}\n")
+    assert buttons(message)[:2] == [("response", f"choose:1:{TURN}"), ("request", f"choose:2:{TURN}")]
+    assert len(buttons(message)[2][0]) <= 80
+    assert_sendable(message)
+
+
+def test_many_readings_are_rows_of_buttons():
+    options = tuple(f"reading {number}" for number in range(1, 31))
+
+    (message,) = messages(Outcome(kind="clarify", turn_id=TURN, reason="Which?", options=options), SETTING)
+
+    assert [label for label, _ in buttons(message)] == list(options[:25])
+    assert "30. reading 30" in seen(message)
+    assert_sendable(message)
+
+
+def test_a_reading_without_words_is_no_button_and_moves_no_number():
+    outcome = Outcome(kind="clarify", turn_id=TURN, reason="Which?", options=("a", " \u200d", "b"))
+
+    (message,) = messages(outcome, SETTING)
+
+    assert buttons(message) == [("a", f"choose:1:{TURN}"), ("b", f"choose:3:{TURN}")]
+
+
+def test_a_failure_is_its_reason():
+    outcome = Outcome(kind="failed", turn_id=TURN, reason="The model did not answer within 60 s.")
+
+    assert [seen(one) for one in messages(outcome, SETTING)] == ["The model did not answer within 60 s."]
+
+
+def test_a_question_that_failed_can_be_tried_again():
+    outcome = Outcome(kind="failed", turn_id=TURN, reason="The model is busy.")
+
+    (message,) = messages(outcome, Setting(can_retry=True))
+
+    assert buttons(message) == [("Try again", f"again:{TURN}")]
+    assert_sendable(message)
+
+
+@pytest.mark.parametrize(
+    "blank",
+    ["", " ", "\n", "\u200d", "\u200b", "\x00", "&zwj;", "***", "```", ">", "#", "-", "> ```", "```0"],
+    ids=ascii,
+)
+def test_what_is_blank_is_said_to_be_unfinished(blank):
+    outcomes = [
+        answered(blank, citation(title=blank, location=blank, source=blank, quote=blank)),
+        *(Outcome(kind=kind, turn_id=TURN, reason=blank) for kind in ("no_answer", "clarify", "failed")),
+    ]
+
+    for outcome in outcomes:
+        (message,) = messages(outcome, SETTING)
+        assert seen(message).startswith(UNSAID) or (blank == "" and outcome.kind in ("no_answer", "clarify"))
+        assert_sendable(message)
+
+
+def test_what_gives_no_reason_says_what_it_is():
+    (unanswered,) = messages(Outcome(kind="no_answer", turn_id=TURN), SETTING)
+    (unclear,) = messages(Outcome(kind="clarify", turn_id=TURN), SETTING)
+
+    assert seen(unanswered).startswith(NOT_FOUND)
+    assert seen(unclear).startswith(WHICH)
+
+
+@pytest.mark.parametrize("mark", ["***", "```\n```", ">", "#", "-", "\u200d"], ids=ascii)
+def test_an_answer_begins_with_words(mark):
+    (message,) = messages(answered(f"{mark}\n\nYes. [1]", citation()), SETTING)
+
+    assert seen(message).startswith("Yes. [1]\n")
+
+
+def test_a_blank_note_is_a_sign_of_life():
+    assert seen(note(" \u200d\n")) == "…"
+    assert_sendable(note(""))
+
+
+def test_a_note_keeps_its_lines_and_shows_its_signs():
+    (message,) = reply(Note(text="a_b: *no*\n\n- # c `d`"))
+
+    assert seen(message) == "a_b: *no*\n- # c `d`"
+    assert_sendable(message)
+
+
+def test_the_text_of_a_message_is_its_words():
+    (message,) = messages(answered("Use **this**. [1]", citation(quote="")), SETTING)
+
+    assert message.text == (
+        "Use **this**. [1]\n"
+        "**1** Background Tasks › Using BackgroundTasks · tutorial/background-tasks.md\n"
+        "Answered in 2.1 s from 1 passage"
+    )
+
+
+# The card.
+
+
+def test_the_card_shows_what_was_tried_and_what_would_be_sent():
+    outcome = Outcome(kind="approval_needed", turn_id=TURN, proposal=proposal())
+
+    (card,) = messages(outcome, SETTING)
+
+    assert seen(card) == (
+        "Your documents don't answer this.\nLooked for: “preflight browsers”\nThe closest passages:\n"
+        "1 CORS › Using BackgroundTasks · tutorial/background-tasks.md\n"
+        "“Declare a parameter with a type of BackgroundTasks.”\n"
+        "I would search DuckDuckGo for:\nbrowsers that send CORS preflight requests\n"
+        "[Search the web] [Edit query] [No thanks]\n"
+        f"Waiting for Ann. {NOTHING_SENT}"
+    )
+    assert [custom_id for _, custom_id in buttons(card)] == [
+        "approve:p0123456789",
+        "edit:p0123456789",
+        "deny:p0123456789",
+    ]
+    assert_sendable(card)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "a_b *c* `d` <e> & https://evil.com", "``` x ```", "```", "`", "````a`", "x```ansi", "@everyone <@1> <@&2>",
+        "||a|| ~~b~~ \\*c\\*", "# a", "> a", "-# a", "py", "a", "`" * QUERY_LIMIT, "🙂" * QUERY_LIMIT,
+    ],
+)  # fmt: skip
+def test_the_query_stands_on_the_card_sign_by_sign_and_does_nothing(query):
+    card = proposal_card(proposal(query=query), SETTING)
+
+    block = texts(card)[texts(card).index("I would search DuckDuckGo for:") + 1]
+    assert block.startswith("```\n")
+    assert visible(block).replace(APART, "") == query
+    assert entities(block) == []
+    assert_sendable(card)
+
+
+@pytest.mark.parametrize(
+    ("approval", "says"),
+    [("asker", "Ann or an approver"), ("anyone", "anyone here"), ("approvers", "an approver")],
+)
+def test_the_card_says_who_is_waited_for(approval, says):
+    card = proposal_card(proposal(), replace(SETTING, approval=approval, has_approvers=True))
+
+    assert f"Waiting for {says}." in seen(card)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says"), [("approve", "Bob allowed this search at"), ("deny", "Bob said no at")]
+)
+def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
+    card = decided_card(decided(verdict), SETTING)
+
+    assert says in seen(card).split("\n")[-1]
+    assert buttons(card) == []
+    assert NOTHING_SENT not in seen(card)
+    assert_sendable(card)
+
+
+def test_a_decided_card_shows_what_the_query_was_changed_to():
+    edited = decided_card(decided("approve", query="preflight"), SETTING)
+    as_proposed = decided_card(decided("approve"), SETTING)
+
+    assert f"{proposal().query}\nChanged before it was allowed:\npreflight\nBob allowed" in seen(edited)
+    assert "Changed" not in seen(as_proposed)
+    assert_sendable(edited)
+
+
+def test_the_edge_of_the_card_tells_open_from_decided():
+    cards = [proposal_card(one, SETTING) for one in (proposal(), decided("approve"), decided("deny"))]
+
+    assert len({card.components[0]["accent_color"] for card in cards}) == 3
+
+
+def test_who_may_not_decide_is_told_who_may():
+    assert seen(refused(proposal(), SETTING)) == "Only Ann or an approver can decide this search."
+
+
+def test_a_late_press_is_told_who_decided():
+    assert seen(settled(decided("deny"), SETTING)).startswith("Bob already said no to this search at ")
+
+
+def test_somebody_without_a_name_is_never_mentioned():
+    card = decided_card(decided("approve"), Setting(names={"2": "<@2> @everyone"}))
+
+    assert "<@2> @everyone allowed this search" in seen(card)
+    assert_harmless(card)
+
+
+@pytest.mark.parametrize("query", ["browsers that send preflights", "x" * 9_999, " a\nb ", ""])
+def test_the_modal_opens_with_the_query(query):
+    form = editor(proposal(query=query), {})
+
+    (label,) = form["components"]
+    field = label["component"]
+    assert form["custom_id"] == "edit:p0123456789"
+    assert label["label"] == "This is what leaves the server"
+    assert field["custom_id"] == "query"
+    assert field["value"] == " ".join(query.split())[:QUERY_LIMIT]
+    assert (field["required"], field["max_length"]) == (True, QUERY_LIMIT)
+    limits.check_modal(form)
+    callback = "/interactions/{interaction_id}/{interaction_token}/callback"
+    assert spec.violations("POST", callback, {}, {"type": 9, "data": form}) == []
+
+
+# Words.
+
+
+def test_help_is_three_lines():
+    (message,) = reply(Help(collections=("docs",), documents=12))
+
+    assert len(seen(message).split("\n")) == 3
+    assert "12 documents in docs" in seen(message)
+    assert_sendable(message)
+
+
+def test_sources_are_listed_by_collection():
+    shown = reply(Sources(entries=tuple(entry(n) for n in range(50))))
+
+    assert seen(shown[0]).startswith("50 documents in docs, 150 passages\n• a/0.md · Title 0 · 3 passages\n")
+    assert seen(shown[-1]).endswith("and 10 more")
+    assert "no documents" in seen(reply(Sources(entries=()))[0])
+    for message in shown:
+        assert_sendable(message)
+
+
+def test_a_heading_is_not_left_alone_in_a_message():
+    entries = tuple(entry(n, collection="c" * 300, source="s" * 300) for n in range(40))
+
+    first, *_ = reply(Sources(entries=entries))
+
+    assert "•" in seen(first)
+
+
+# What others wrote.
+
+OURS = (
+    "<@1>", "<@!1>", "<@&1>", "<#1>", "<:name:1>", "</name:1>", "<t:1:R>", "<id:customize>", "@everyone", "@here",
+    "\\@everyone", "`@everyone`", "<@\u200b1>", "||hidden||", "\\||hidden||", "```ansi\n\x1b[31mred\n```", "-# small",
+    ">>> all of it\n\n<@1>", "*`*<t:1:R>`*", "**a `**`<#1>`**`**", "discord://-/channels/1", "steam://run/1",
+    "discord.gg/x", f"[bank.example [x]({GOOD})", f"[🙂]({GOOD})", f"[@everyone]({GOOD})", f"{GOOD})", ":smile:",
+    "```\n\n```\n<#1>\n```", "`" * 400, "*" * 999, "a\\", "1. a", "- a", "# a", "]" * 99 + "(https://evil.com)",
+)  # fmt: skip
+ALL_HOSTILE = tuple(dict.fromkeys(HOSTILE + OURS))
+
+
+def test_there_are_hostile_strings_enough():
+    assert len(ALL_HOSTILE) >= 240
+
+
+def everywhere(text):
+    """Every message that can carry the text, with the text in every place at once."""
+    cited = [
+        citation(1, title=text, location=text, source=text, quote=text, url=GOOD),
+        citation(2, title=text, location=text, origin="web", published=text, quote=text, url=text),
+    ]
+    sly = proposal(
+        question=text, asker="9", query=text, reason=text, tried=(text, text), closest=tuple(cited)
+    )
+    setting = Setting(engine=text, names={"9": text}, can_retry=True)
+    closed = replace(sly, verdict="approve", allowed=f"{text}!", decided_by="9", decided_at=1.0)
+    yield from messages(answered(text, *cited, reason=text), setting)
+    yield from (proposal_card(sly, setting), decided_card(closed, setting), note(text))
+    if len(text) > 1_000:  # what the other kinds would only cut or show alike
+        return
+    yield from messages(answered(text, *cited, composed=False, grounding="both"), setting)
+    yield from messages(Outcome(kind="no_answer", turn_id=TURN, reason=text, closest=tuple(cited)), setting)
+    yield from messages(Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), setting)
+    yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), setting)
+    yield from reply(Footnotes(outcome=answered(text, *cited)))
+    yield from (refused(sly, setting), settled(closed, setting))
+    yield from reply(Sources(entries=(entry(1, collection=text, source=text, title=text),)))
+    yield from reply(Help(collections=(text,), documents=1))
+
+
+@pytest.mark.parametrize("text", ALL_HOSTILE, ids=lambda text: ascii(text)[:40])
+def test_nothing_that_others_wrote_does_anything(text):
+    own = {GOOD} | {one for one in (web_link(text),) if one}
+
+    for message in everywhere(text):
+        assert_fits(message)
+        assert_harmless(message, own | {f"{one}/" for one in own})
+
+
+NASTY = st.sampled_from(
+    [*"<>@#!|`~*_[]()\\&;:/.-+= \n\t\"'0aUC", "http", "https://", "evil.com", GOOD, "<@1>", "<#1>", "<t:1:R>",
+     "<:a:1>", "</a:1>", "@everyone", "@here", "||", "**", "~~", "__", "&lt;", "&#42;", "```", "```ansi\n", "](",
+     "\n\n", "- ", "1. ", "> ", ">>> ", "-# ", "# ", "|---|", "\n|", "www.", "\u200b", "\u200d", f"[a]({GOOD})"]
+)  # fmt: skip
+
+
+@given(st.lists(NASTY, max_size=60).map("".join))
+@settings(max_examples=60, deadline=None)
+def test_no_mixture_of_signs_does_anything(text):
+    own = {GOOD} | {one for one in (web_link(text),) if one}
+
+    for message in everywhere(text):
+        assert_fits(message)
+        assert_harmless(message, own | {f"{one}/" for one in own})
+
+
+@given(st.text(max_size=QUERY_LIMIT))
+@settings(max_examples=40, deadline=None)
+def test_whatever_people_type_is_a_message_and_a_form_that_discord_takes(text):
+    sly = proposal(query=text, reason=text, tried=(text,))
+
+    assert_sendable(proposal_card(sly, SETTING))
+    assert_sendable(note(text))
+    limits.check_modal(editor(sly, {}))
+
+
+# Long answers.
+
+WORDS = st.integers(1, 60)
+
+
+@st.composite
+def documents(draw):
+    """Markdown in which every word is another one, so that none can be lost or move unseen."""
+    count = iter(range(10**6))
+
+    def words(number):
+        return " ".join(f"w{next(count)}" for _ in range(number))
+
+    def paragraph():
+        mark = draw(st.sampled_from(["", "**", "*", "~~", "`"]))
+        return f"{words(draw(WORDS))} {mark}{words(draw(WORDS))}{mark} {words(2)}"
+
+    def fence():
+        return "```py\n" + "\n".join(words(draw(st.integers(1, 6))) for _ in range(draw(WORDS))) + "\n```"
+
+    def bullets():
+        return "\n".join(f"- {words(draw(WORDS))}\n  - {words(3)}" for _ in range(draw(st.integers(1, 12))))
+
+    def quotation():
+        return "\n".join(f"> {words(draw(st.integers(1, 20)))}" for _ in range(draw(st.integers(1, 12))))
+
+    def table():
+        body = "\n".join(f"| {words(2)} | {words(draw(st.integers(1, 5)))} |" for _ in range(draw(WORDS)))
+        return f"| h{next(count)} | h{next(count)} |\n|---|---|\n{body}"
+
+    kinds = [paragraph, fence, bullets, quotation, table]
+    return "\n\n".join(draw(st.sampled_from(kinds))() for _ in range(draw(st.integers(1, 8))))
+
+
+def order(text):
+    return list(dict.fromkeys(re.findall(r"w\d+", text)))
+
+
+@given(st.lists(documents(), min_size=1, max_size=4).map("\n\n".join), st.integers(0, 9))
+@settings(max_examples=12, deadline=None)
+def test_a_long_answer_is_several_messages_that_discord_takes(text, notes):
+    cited = [citation(n, quote="q" * 300, url=GOOD) for n in range(1, notes + 1)]
+
+    made = messages(answered("\n\n".join([text] * 3), *cited), SETTING)
+
+    assert order(" ".join(map(seen, made))) == order(text)
+    assert [label for message in made for label, _ in buttons(message)][:2] == ["👍", "👎"]
+    for message in made:
+        assert_fits(message)
+        assert not re.search(r"```|\*\*", seen(message))
+        assert_harmless(message, {GOOD})
+
+
+def test_a_table_repeats_its_heading_in_every_message():
+    text = "| name | use |\n|---|---|\n" + "\n".join(f"| n{n} | u{n} |" for n in range(900))
+
+    made = messages(answered(text), SETTING)
+
+    assert len(made) > 1
+    for message in made:
+        assert re.search(r"name +use", seen(message))
+        assert_sendable(message)
+
+
+def test_code_goes_on_in_the_next_message_in_its_language():
+    text = "Read on.\n\n```python\n" + "".join(f"line {n}\n" for n in range(900)) + "```"
+
+    made = messages(answered(text), SETTING)
+
+    assert len(made) > 2
+    assert all("```python\n" in message.text for message in made)
+    assert re.findall(r"line \d+", "".join(map(seen, made))) == [f"line {n}" for n in range(900)]
+
+
+def test_the_line_above_a_long_answer_is_not_a_message_of_its_own():
+    first, *others = messages(answered("word " * 2_000, composed=False), SETTING)
+
+    assert seen(first).count("word") > 500
+    assert others
+
+
+def test_a_dividing_line_stands_between_two_things():
+    cited = [citation(n, url=f"https://good.example/{'a' * 900}") for n in range(1, 6)]
+
+    for length in range(2_600, 4_100, 50):
+        for message in messages(answered("x" * length, *cited), SETTING):
+            shown = [one["type"] for one in message.components]
+            assert kinds.SEPARATOR not in (shown[0], shown[-1])
+
+
+def test_parts_are_packed_in_order_into_as_few_messages_as_hold_them():
+    parts = ["a" * 1_999, "b" * 1_999, components.text("c"), *(components.text(str(n)) for n in range(60))]
+
+    made = [*packed(iter(parts))]
+
+    assert [sum(1 for _ in walk(one)) for one in made] == [1, 40, 21]
+    assert made[0][0]["content"] == f"{'a' * 1_999}\n\n{'b' * 1_999}"
+    assert [one["content"] for one in made[2]] == [str(n) for n in range(39, 60)]
+
+
+def test_nested_components_count_too():
+    box = components.container([components.text("a")] * 38 + [components.row()], colour=0)
+
+    assert components.fits([box])
+    assert not components.fits([box, components.text("b")])
+
+
+def test_every_button_names_its_turn_within_what_an_id_may_be():
+    outcome = Outcome(kind="clarify", turn_id=TURN, reason="Which?", options=("a",) * 25)
+
+    (message,) = messages(outcome, SETTING)
+
+    *_, (_, last) = buttons(message)
+    assert last == f"choose:25:{TURN}"
+    assert len(last) == 83 <= CUSTOM_ID

@@ -1,0 +1,134 @@
+"""Footnote served as people run it: the real command, with a handbook to read and a data folder of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from fakes.queues import make_empty_queue
+from fakes.web_servers import Result
+
+ROOT = Path(__file__).resolve().parents[2]
+DEAD_END = "http://127.0.0.1:9"  # the discard port: a client that goes through a proxy ends here
+PATIENCE = 30.0  # seconds until a process that hangs fails its test
+
+HANDBOOK = """\
+# Harbour handbook
+
+## Opening hours
+
+The harbour office opens at seven in the morning and closes at noon. On Sundays it stays closed.
+
+## Mooring fees
+
+A night at the visitors' pontoon costs 18 euros for a boat of ten metres. Electricity is included.
+
+## Ferry
+
+The ferry to Sark leaves pier three at half past nine. It takes bicycles but no cars.
+"""
+FERRY = "When does the ferry to Sark leave?"
+FERRY_ANSWER = "half past nine"
+PONTOON = "What does a night at the visitors' pontoon cost?"
+PONTOON_ANSWER = "18 euros"
+CUP = "Who won the 1998 football world cup?"  # which no handbook of a harbour answers
+CUP_URL = "http://127.0.0.1:9/cup"  # not a public address: the snippet has to do
+FRANCE = Result(
+    title="1998 FIFA World Cup",
+    url=CUP_URL,
+    content="France won the 1998 football World Cup by beating Brazil 3-0 in the final.",
+    published="1998-07-12",
+)
+
+
+def make_data_dir(folder: Path) -> Path:
+    """A data folder in which the handbook is indexed and a queue is ready."""
+    (folder / "handbook.md").write_text(HANDBOOK)
+    command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
+    subprocess.run(command, cwd=folder, env=environment(folder), check=True, capture_output=True)
+    make_empty_queue(folder / ".footnote")
+    return folder
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), DEAD_END),
+        "NO_PROXY": "127.0.0.1",
+        "HOME": str(folder),
+        "PYTHONPATH": str(ROOT),
+        "LANG": "C.UTF-8",
+        "EMBEDDING_MODEL": "none",
+        "WEB_SEARCH": "off",
+        "LOG_LEVEL": "info",
+        "LOG_FORMAT": "json",
+    }
+
+
+@dataclass
+class Served:
+    """One data folder, and the process that serves it."""
+
+    folder: Path
+    settings: dict[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ("run",)
+    process: asyncio.subprocess.Process | None = None
+
+    @classmethod
+    def copied(cls, template: Path, folder: Path, **more) -> Self:
+        shutil.copytree(template, folder, dirs_exist_ok=True)
+        return cls(folder=folder, **more)
+
+    @property
+    def platforms(self) -> Mapping[str, str]:
+        """By which settings the platforms are reached."""
+        raise NotImplementedError
+
+    async def until_connected(self) -> None:
+        raise NotImplementedError
+
+    async def open(self, *, is_connected: bool = True) -> None:
+        with (self.folder / "log").open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "bots", *self.arguments),
+                cwd=self.folder,
+                env=environment(self.folder) | self.platforms | self.settings,
+                stdout=log,
+                stderr=log,
+            )
+        if is_connected:
+            await self.until_connected()
+
+    async def stop(self) -> int:
+        """As a host does it, with SIGTERM; the exit code."""
+        assert self.process is not None
+        if self.process.returncode is None:
+            self.process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(self.process.communicate(), PATIENCE)
+        return int(self.process.returncode or 0)
+
+    async def kill(self) -> None:
+        assert self.process is not None
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.communicate()
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    @property
+    def faults(self) -> list[dict]:
+        """What the log says that is worse than information."""
+        entries = [json.loads(line) for line in self.log.splitlines() if line.startswith("{")]
+        return [entry for entry in entries if entry["level"] in ("warning", "error", "critical")]

@@ -1,0 +1,165 @@
+"""How the bot behaves among people: when it keeps silent, what it keeps in step, what it can be told to undo."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.slack import DUPLICATES, Refusal
+from fakes.web_servers import HangingSearXNG
+from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, Office, make_data_dir
+
+BEES = ("bees.md", b"# Bees\n\nThe bees of the harbour sleep in nine hives.\n")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return make_data_dir(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+async def office(template, tmp_path, slack):
+    office = Office.copied(template, tmp_path, slack)
+    yield office
+    if office.process is not None:
+        await office.kill()
+
+
+async def test_people_who_talk_to_each_other_in_its_thread_are_left_alone(office, slack, ann, general):
+    bob = slack.add_user("bob")
+    slack.state.conversations[general].members.append(bob)
+    await office.open()
+    asked = await slack.mention(ann, general, FERRY)
+    await office.until_answered(asked)
+
+    for words in ("sure, 12:30 at the usual place", "ok", "👍", ":thumbsup:", "...", "yes, agreed"):
+        heard = await slack.say(bob, general, words, asked.ts)
+        await slack.until_acked(heard)
+    thanked = await slack.say(ann, general, "ok, thanks!", asked.ts)
+    await slack.until_acked(thanked)
+    question = await slack.say(bob, general, PONTOON, asked.ts)
+    _, second = await office.until_answered(question, 2)
+
+    assert PONTOON_ANSWER in second.visible
+    assert len(slack.replies(general, asked.ts)) == 2
+
+
+async def test_what_was_said_before_the_mention_is_not_answered_when_it_comes_late(
+    office, slack, ann, general
+):
+    await office.open()
+    root = await slack.say(ann, general, "The ferry, hm.")
+    early = await slack.say(ann, general, PONTOON, root.ts)
+    called = await slack.mention(ann, general, FERRY, root.ts)
+    await office.until_answered(called)
+
+    await slack.duplicate(early, DUPLICATES[0])
+    marker = await slack.mention(ann, general, PONTOON)
+    await office.until_answered(marker)
+
+    assert len(slack.replies(general, root.ts)) == 1
+
+
+@pytest.fixture
+def own_folder(tmp_path):
+    return make_data_dir(tmp_path)
+
+
+@pytest.fixture
+async def own_office(own_folder, slack):
+    """One whose documents are its own, and may be changed."""
+    office = Office(folder=own_folder, slack=slack)
+    yield office
+    await office.kill()
+
+
+async def test_a_document_that_changes_while_it_serves_is_read_as_it_is_now(own_office, slack, ann, general):
+    await own_office.open()
+    before = await slack.mention(ann, general, FERRY)
+    (answer,) = await own_office.until_answered(before)
+    handbook = own_office.folder / "handbook.md"
+    handbook.write_text(handbook.read_text().replace("half past nine", "a quarter to four"))
+
+    seen = [answer.visible]
+    while "a quarter to four" not in seen[-1] and len(seen) < 200:
+        again = await slack.mention(ann, general, FERRY)
+        seen.append((await own_office.until_answered(again))[0].visible)
+
+    assert FERRY_ANSWER in seen[-2]
+    assert "a quarter to four" in seen[-1]
+
+
+async def test_one_file_that_cannot_be_had_keeps_no_other_from_being_learned(office, slack, ann, general):
+    await office.open()
+
+    learn = await slack.mention(ann, general, "learn", files=[BEES, ("broken.pdf", b"no pdf")])
+    (learned,) = await office.until_answered(learn)
+    asked = await slack.mention(ann, general, "In how many hives do the bees sleep?")
+    (answer,) = await office.until_answered(asked)
+
+    assert "1 document added" in learned.visible
+    assert "broken.pdf" in learned.visible
+    assert "nine hives" in answer.visible
+    kept = office.folder / ".footnote" / "learned"
+    assert [file.name for file in kept.rglob("*.*")] == ["bees.md"]
+
+
+async def test_what_was_learned_can_be_learned_anew_and_forgotten_by_its_name(office, slack, ann, general):
+    await office.open()
+    first = await slack.mention(ann, general, "learn", files=[BEES])
+    await office.until_answered(first)
+    newer = await slack.mention(ann, general, "learn", files=[(BEES[0], BEES[1].replace(b"nine", b"twelve"))])
+    (learned,) = await office.until_answered(newer)
+
+    asked = await slack.mention(ann, general, "In how many hives do the bees sleep?")
+    (answer,) = await office.until_answered(asked)
+    forget = await slack.mention(ann, general, "forget bees.md")
+    (forgotten,) = await office.until_answered(forget)
+    again = await slack.mention(ann, general, "In how many hives do the bees sleep?")
+    (gone,) = await office.until_answered(again)
+
+    assert "1 document changed" in learned.visible
+    assert "twelve hives" in answer.visible
+    assert "nine hives" not in answer.visible
+    assert "Forgot bees.md" in forgotten.visible
+    assert "hives" not in gone.visible.replace("how many hives", "")
+
+
+async def test_a_question_that_is_too_long_is_refused_once(office, slack, ann, general):
+    await office.open()
+
+    long = await slack.mention(ann, general, "long " * 1_000)
+    await slack.until_acked(long)
+    marker = await slack.mention(ann, general, FERRY)
+    await office.until_answered(marker)
+
+    (refusal,) = await slack.until(lambda: slack.whispers(ann))
+    assert "too long" in refusal.visible
+
+
+async def test_a_question_that_the_app_may_not_answer_yet_is_answered_once_it_may(
+    office, slack, ann, general
+):
+    slack.faults.queue("chat.postMessage", Refusal("missing_scope"))
+    await office.open()
+
+    asked = await slack.mention(ann, general, FERRY)
+    (answer,) = await office.until_answered(asked)
+
+    assert FERRY_ANSWER in answer.visible
+    assert "footnote doctor slack" in office.log
+
+
+async def test_a_search_that_was_allowed_and_stopped_stays_decided(office, slack, ann, general):
+    async with HangingSearXNG([FRANCE]) as engine:
+        office.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        await office.open()
+        asked = await slack.mention(ann, general, CUP)
+        (card,) = await office.until_answered(asked)
+
+        await slack.press(card, "approve", ann)
+        await engine.asked.wait()
+        await slack.say(ann, general, "stop", asked.ts)
+        _, stopped = await office.until_answered(asked, 2)
+
+    assert "Stopped." in stopped.visible
+    assert "ann allowed this search" in card.visible
+    assert "Nothing is sent" not in card.visible
