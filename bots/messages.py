@@ -50,8 +50,9 @@ _PROVENANCE: Mapping[tuple[Grounding, bool], str | None] = {
     ("both", False): "From your documents and from the web. Quoted, not composed.",
 }
 
-#: What a stage is called with a count of passages or pages, and without.
+#: What a stage is called with a count, and without.
 _STAGES: Mapping[Stage, tuple[str, str]] = {
+    "waiting": ("I am busy: {} will come before yours…", "I am busy: yours is next…"),
     "reading": ("Reading {}…", "Reading your documents…"),
     "checking": ("Checking {}…", "Checking what was found…"),
     "writing": ("Writing…", "Writing…"),
@@ -59,6 +60,8 @@ _STAGES: Mapping[Stage, tuple[str, str]] = {
     "searching": ("Searching the web…", "Searching the web…"),
     "fetching": ("Reading {}…", "Reading what the search found…"),
 }
+
+_COUNTED: Mapping[Stage, str] = {"fetching": "page", "waiting": "question"}  # the others count passages
 
 ENGINE_NAMES: Mapping[str, str] = {
     "duckduckgo": "DuckDuckGo",
@@ -75,9 +78,9 @@ def counted(number: int, thing: str) -> str:
 
 def progress_note(progress: Progress) -> str:
     counting, plain = _STAGES[progress.stage]
-    if progress.count is None:
+    if not progress.count:
         return plain
-    return counting.format(counted(progress.count, "page" if progress.stage == "fetching" else "passage"))
+    return counting.format(counted(progress.count, _COUNTED.get(progress.stage, "passage")))
 
 
 def provenance(answer: Answer) -> str:

@@ -77,9 +77,7 @@ async def open_footnote(
             async with AsyncExitStack() as open_now:
                 saver = open_checkpoints(settings.data_dir / "conversations.sqlite")
                 checkpoints = await open_now.enter_async_context(saver)
-                models = _models_of(settings)
-                if models is not None:
-                    open_now.push_async_callback(models.aclose)
+                models = _models_of(settings, open_now)
                 assistant = Assistant(
                     graph=build_graph(checkpoints),
                     checkpoints=checkpoints,
@@ -169,14 +167,17 @@ def _deps_maker(
     return make_deps
 
 
-def _models_of(settings: Settings) -> ChatModels | None:
-    """The chat models of the operator's choice; None where quotes are all there is."""
+def _models_of(settings: Settings, open_now: AsyncExitStack) -> ChatModels | None:
+    """The chat models of the operator's choice, open as long as the rest; None where quotes are all there is."""
     if not settings.has_chat_model:
         return None
     from core.chat_model import ChatModels
+    from core.model.budget import open_budget
     from core.model.providers import Access
 
-    return ChatModels.open(
+    limit = settings.tokens_per_day
+    budget = open_now.enter_context(open_budget(limit, settings.data_dir)) if limit else None
+    models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,
         access=Access(
@@ -184,7 +185,10 @@ def _models_of(settings: Settings) -> ChatModels | None:
             google_url=settings.google_gemini_base_url,
             timeout=settings.model_timeout,
         ),
+        budget=budget,
     )
+    open_now.push_async_callback(models.aclose)
+    return models
 
 
 def _reasoner_maker(

@@ -8,16 +8,19 @@ what is kept of their replies in :mod:`core.model`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from core import prompts
 from core.conversation import Usage
 from core.errors import ModelTrouble
 from core.library.documents import Retrieved
 from core.model import drafts, faults, replies
+from core.model.budget import Budget
 from core.model.calls import Calls, Limits
+from core.model.circuit import Circuit
 from core.model.faults import CallFailed
 from core.model.providers import Access, connect, split_name
+from core.model.shaped import Shaped, ShapedModel
 from core.prompts import Messages
 from core.reasoner import Ask, Draft, Grades, Grounded, Plan, Strip
 
@@ -34,31 +37,47 @@ class ChatModels:
 
     name: str  #: of the one that writes, without its provider
     writer: BaseChatModel
-    grader: BaseChatModel
+    grader: ShapedModel
     timeout: float  #: seconds for one call
     limits: Limits = field(default_factory=Limits)
+    budget: Budget | None = None  #: of the day; None: as much as it takes
+    writing: Circuit = field(default_factory=Circuit)  #: of the model that writes
+    judging: Circuit = field(default_factory=Circuit)
 
     @classmethod
     def open(
-        cls, *, chat_model: str, grader_model: str, access: Access, limits: Limits | None = None
+        cls,
+        *,
+        chat_model: str,
+        grader_model: str,
+        access: Access,
+        limits: Limits | None = None,
+        budget: Budget | None = None,
     ) -> ChatModels:
         """Connects nothing yet; SettingsError when a provider, its package or its key is missing."""
         return cls(
             name=split_name(chat_model)[1],
             writer=connect("CHAT_MODEL", chat_model, access),
-            grader=connect("GRADER_MODEL", grader_model, access),
+            grader=ShapedModel(connect("GRADER_MODEL", grader_model, access)),
             timeout=access.timeout,
             limits=limits or Limits(),
+            budget=budget,
         )
 
     def reasoner(self, *, turn_timeout: float) -> ChatModelReasoner:
         """A reasoner for a turn that begins now and has this many seconds."""
-        calls = Calls(name=self.name, timeout=self.timeout, turn_timeout=turn_timeout, limits=self.limits)
-        return ChatModelReasoner(writer=self.writer, grader=self.grader, calls=calls)
+        calls = Calls(
+            name=self.name,
+            timeout=self.timeout,
+            turn_timeout=turn_timeout,
+            limits=self.limits,
+            budget=self.budget,
+        )
+        return ChatModelReasoner(models=self, calls=calls)
 
     async def aclose(self) -> None:
         """Closes the connections of models that keep any; in the event loop that used them."""
-        for model in (self.writer, self.grader):
+        for model in (self.writer, self.grader.model):
             close = getattr(model, "aclose", None)
             if close is not None:
                 await close()
@@ -67,9 +86,8 @@ class ChatModels:
 class ChatModelReasoner:
     """One turn's thinking, done by chat models. Every method returns a usable value or raises ModelTrouble."""
 
-    def __init__(self, *, writer: BaseChatModel, grader: BaseChatModel, calls: Calls) -> None:
-        self._writer = writer
-        self._grader = grader
+    def __init__(self, *, models: ChatModels, calls: Calls) -> None:
+        self._models = models
         self._calls = calls
         self._ballots = 0
 
@@ -106,9 +124,9 @@ class ChatModelReasoner:
         async def send(messages: Messages) -> BaseMessage:
             from core.model.quiet import QUIET
 
-            return await self._writer.ainvoke(list(messages), config=QUIET)
+            return await self._models.writer.ainvoke(list(messages), config=QUIET)
 
-        return await self._calls.ask(send, prompts.write(ask, strips, failing), read)
+        return await self._calls.ask(send, prompts.write(ask, strips, failing), read, self._models.writing)
 
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:  # noqa: ARG002 - not its to do
         raise ModelTrouble("The model composes and does not quote.")
@@ -126,17 +144,14 @@ class ChatModelReasoner:
     async def _structured(self, shape: type[ReplyT], messages: Messages) -> ReplyT:
         """A reply of this shape from the model that judges."""
 
-        def read(reply: Any) -> ReplyT:
-            self._calls.charge(reply["raw"])
-            replies.check_ending(reply["raw"])
-            if not isinstance(reply["parsed"], shape):
-                raise CallFailed(faults.unreadable(replies.complaint(reply["parsing_error"])))
-            return reply["parsed"]
+        def read(reply: Shaped) -> ReplyT:
+            self._calls.charge(reply.raw)
+            replies.check_ending(reply.raw)
+            if not isinstance(reply.parsed, shape):
+                raise CallFailed(faults.unreadable(replies.complaint(reply.trouble)))
+            return reply.parsed
 
-        async def send(messages: Messages) -> Any:
-            from core.model.quiet import QUIET
+        async def send(messages: Messages) -> Shaped:
+            return await self._models.grader.ask(shape, messages)
 
-            model = self._grader.with_structured_output(shape, include_raw=True)
-            return await model.ainvoke(list(messages), config=QUIET)
-
-        return await self._calls.ask(send, messages, read)
+        return await self._calls.ask(send, messages, read, self._models.judging)

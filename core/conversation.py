@@ -16,7 +16,7 @@ Verdict = Literal["approve", "deny"]
 Grounding = Literal["documents", "web", "both", "none"]
 Origin = Literal["documents", "web"]
 OutcomeKind = Literal["answered", "approval_needed", "no_answer", "clarify", "failed"]
-Stage = Literal["reading", "checking", "writing", "verifying", "searching", "fetching"]
+Stage = Literal["waiting", "reading", "checking", "writing", "verifying", "searching", "fetching"]
 
 QUESTION_LIMIT = 4_000  # characters; a longer question is refused with a sentence
 QUERY_LIMIT = 400  # characters of one outgoing web query; DuckDuckGo cuts near 500
@@ -100,6 +100,7 @@ class Errand:
     name: str  #: the word that was said
     details: Mapping[str, Any] = field(default_factory=dict)  #: JSON types only
     said_at: float  #: seconds since the epoch
+    is_apart: bool = False  #: carried out at once, whatever its conversation is busy with
 
 
 @value
@@ -223,4 +224,4 @@ class Progress:
     """A sign of life while a turn runs."""
 
     stage: Stage
-    count: int | None = None  #: passages read, checked …; None where it says nothing
+    count: int | None = None  #: passages read, checked …, questions waited for; None where it says nothing

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from core.errors import SettingsError
 from core.policy import PRESETS
+from core.rates import PERIODS, Period, Rate
 
 WebSearch = Literal["duckduckgo", "tavily", "searxng", "off"]
 WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]
@@ -44,6 +45,9 @@ class Settings:
     model_timeout: float = 60.0  #: seconds for one model call
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn
+    tokens_per_day: int = 0  #: that the models may take, read and written together; 0: no limit
+    questions_per_person: Rate | None = None  #: that are answered; None: no limit
+    questions_per_channel: Rate | None = None
     database_url: str = field(default="", repr=False)  #: of the turns; empty: a file in the data folder
     log_level: str = "WARNING"
     log_format: Literal["text", "json"] = "text"
@@ -135,6 +139,23 @@ def _seconds(raw: str) -> float:
     return seconds
 
 
+def _tokens(raw: str) -> int:
+    if not raw.isdecimal():
+        raise ValueError(f"must be a number of tokens, 0 for no limit, not “{raw}”")
+    return int(raw)
+
+
+def _rate(raw: str) -> Rate | None:
+    if raw.lower() == "off":
+        return None
+    count, _, unit = raw.lower().partition("/")
+    if not count.isdecimal() or int(count) < 1 or unit not in PERIODS:
+        raise ValueError(
+            f"must be off, or a number with a period, as in 20/{' or 20/'.join(PERIODS)}, not “{raw}”"
+        )
+    return Rate(count=int(count), period=cast("Period", unit))
+
+
 def _names(raw: str) -> tuple[str, ...]:
     return tuple(name for part in raw.split(",") if (name := part.strip()))
 
@@ -215,6 +236,9 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "model_timeout": _seconds,
     "search_timeout": _seconds,
     "turn_timeout": _seconds,
+    "tokens_per_day": _tokens,
+    "questions_per_person": _rate,
+    "questions_per_channel": _rate,
     "database_url": _database,
     "log_level": _level,
     "log_format": _one_of("text", "json"),

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from core.assistant import Assistant, Report
-from core.conversation import Conversation, Decision, Errand, Outcome, Question, Turn
+from core.conversation import Conversation, Decision, Errand, Outcome, Progress, Question, Turn
 from core.errors import FootnoteError
 from core.messenger import Address, Messenger, Unreachable
 from core.records import plain
@@ -74,6 +74,7 @@ class Turns:
     messengers: Mapping[str, Messenger]  #: by the conversation's platform label
     drain: float = DRAIN  #: seconds
     _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(THINKING))
+    _waiting: int = 0  #: turns that have no seat yet
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
     _arriving: WeakValueDictionary[str, Arriving] = field(default_factory=WeakValueDictionary)
@@ -106,13 +107,19 @@ class Turns:
         # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
         arriving = self._arriving.setdefault(turn.conversation.id, Arriving())
         async with arriving.in_order(order_of(turn), settle):
-            place = SetEnqueueOptions(queue_partition_key=turn.conversation.id, priority=order_of(turn))
+            is_apart = isinstance(turn, Errand) and turn.is_apart
+            line = turn.id if is_apart else turn.conversation.id
+            place = SetEnqueueOptions(queue_partition_key=line, priority=order_of(turn))
             workflow: Any = run_errand if isinstance(turn, Errand) else run_turn
             with SetWorkflowID(turn.id), place:
                 await DBOS.enqueue_workflow_async(QUEUE, workflow, plain(turn), dict(address))
         self._stored[turn.id] = None
         if len(self._stored) > REMEMBERED:
             del self._stored[next(iter(self._stored))]
+
+    def has(self, turn_id: str) -> bool:
+        """Whether this process has stored it, or is about to."""
+        return turn_id in self._stored or turn_id in self._storing
 
     def stop(self, conversation: Conversation) -> bool:
         """End what runs in a conversation now; whether there was anything."""
@@ -135,7 +142,7 @@ class Turns:
                 return await self._give_up(turn, CUT_OFF)
             report = self.messengers[turn.conversation.platform].reporter(turn, address, handle)
             try:
-                async with self._seats:
+                async with self._seat(report):
                     return await self._run(await self._with_context(turn, address), report)
             except FootnoteError as trouble:
                 return await self._give_up(turn, str(trouble))
@@ -177,6 +184,21 @@ class Turns:
             await asyncio.wait(self._steps, timeout=self.drain)
         for step in self._steps:
             step.cancel()
+
+    @asynccontextmanager
+    async def _seat(self, report: Report) -> AsyncIterator[None]:
+        """A place among those that think; who finds none free is told how many are before it."""
+        if self._seats.locked():
+            report(Progress(stage="waiting", count=self._waiting))
+        self._waiting += 1
+        try:
+            await self._seats.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._seats.release()
 
     async def _with_context(self, turn: Turn, address: Address) -> Turn:
         """A conversation's first question, with what was said in the thread before it."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import SettingsError
 from core.policy import PRESETS
+from core.rates import Rate
 from core.settings import Settings, read_settings
 
 SECRETS = {
@@ -66,6 +67,10 @@ def test_what_is_not_ours_is_not_read():
         ("model_timeout", "2.5", 2.5),
         ("search_timeout", "1e1", 10.0),
         ("turn_timeout", "3600", 3600.0),
+        ("tokens_per_day", "2000000", 2_000_000),
+        ("questions_per_person", "20/hour", Rate(count=20, period="hour")),
+        ("questions_per_person", "OFF", None),
+        ("questions_per_channel", "3/Day", Rate(count=3, period="day")),
         ("log_level", "debug", "DEBUG"),
         ("log_format", "JSON", "json"),
     ],
@@ -95,6 +100,16 @@ def test_every_policy_can_be_chosen(policy):
         ("model_timeout", "0", "MODEL_TIMEOUT must be a number of seconds above 0 and at most 3600, not “0”"),
         ("model_timeout", "-1", "MODEL_TIMEOUT must be a number of seconds above 0 and at most 3600, not “-1”"),
         ("search_timeout", "nan", "SEARCH_TIMEOUT must be a number of seconds above 0 and at most 3600, not “nan”"),
+        ("tokens_per_day", "-1", "TOKENS_PER_DAY must be a number of tokens, 0 for no limit, not “-1”"),
+        *(
+            (
+                "questions_per_person",
+                wrong,
+                "QUESTIONS_PER_PERSON must be off, or a number with a period, as in 20/minute or 20/hour or 20/day, "
+                f"not “{wrong}”",
+            )
+            for wrong in ("20", "0/hour", "20/week", "/hour", "-1/day")
+        ),
         ("turn_timeout", "inf", "TURN_TIMEOUT must be a number of seconds above 0 and at most 3600, not “inf”"),
         ("chat_model", "google_genai:", "CHAT_MODEL must be a model, or provider:model, not “google_genai:”"),
         ("grader_model", ":gpt", "GRADER_MODEL must be a model, or provider:model, not “:gpt”"),

@@ -173,6 +173,42 @@ async def test_a_conversation_that_hangs_holds_up_no_other(folder):
     assert messenger.delivered == ["other", "slow"]
 
 
+async def test_who_finds_every_seat_taken_is_told_how_many_come_first(folder, monkeypatch):
+    monkeypatch.setattr("core.turns.THINKING", 1)
+    messenger, reasoner = RecordingMessenger(), HangingReasoner()
+    threads = {name: replace(HERE, thread=name) for name in ("one", "two", "three")}
+
+    async with turns_over(folder, messenger, reasoner) as turns:
+        for number, (name, thread) in enumerate(threads.items(), start=1):
+            await turns.accept(replace(question(id=name), conversation=thread), TO_HERE)
+            await messenger.until_shown("begin", name)
+            if number == 1:
+                await reasoner.asked.wait()
+            await messenger.until_waiting(number - 1)
+        for name, thread in threads.items():
+            await asyncio.wait_for(reasoner.asked.wait(), 20)
+            reasoner.asked.clear()
+            assert turns.stop(thread)
+            await messenger.until_delivered(name)
+
+    assert [note.count for note in messenger.notes if note.stage == "waiting"] == [0, 1]
+
+
+async def test_an_errand_that_is_apart_waits_for_no_turn_of_its_conversation(folder):
+    messenger, reasoner = RecordingMessenger(), HangingReasoner()
+    told = Errand(id="told", conversation=HERE, author="ada", name="tell", said_at=9.0, is_apart=True)
+
+    async with turns_over(folder, messenger, reasoner) as turns:
+        await turns.accept(question(), TO_HERE)
+        await reasoner.asked.wait()
+        await turns.accept(told, TO_HERE)
+        await messenger.until_shown("errand", "told")
+        turns.stop(HERE)
+        await messenger.until_delivered("q1")
+
+    assert messenger.delivered == ["told", "q1"]
+
+
 async def test_a_turn_that_a_person_stops_says_so(folder):
     messenger, reasoner = RecordingMessenger(), HangingReasoner()
 

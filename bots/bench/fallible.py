@@ -18,6 +18,7 @@ from typing import Literal, TypeVar
 
 from bots.bench.truth import Known, World, draw
 from core.model.calls import Calls, Limits
+from core.model.circuit import Circuit
 from core.values import value
 
 Said = TypeVar("Said")
@@ -122,4 +123,4 @@ async def called(calls: Calls, said: Said) -> Said:
         await asyncio.sleep(0)  # so that calls side by side overlap
         return said
 
-    return await calls.ask(send, (), lambda reply: reply)
+    return await calls.ask(send, (), lambda reply: reply, Circuit())

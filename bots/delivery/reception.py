@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bots.delivery.platform import People, Refused
 from bots.delivery.rooms import Rooms
-from bots.delivery.said import Feedback, Said, Word, errand_of
+from bots.delivery.said import TELL, Feedback, Said, Word, errand_of
 from bots.delivery.voice import Voice
 from core.assistant import Assistant
 from core.consent import may_decide
-from core.conversation import Decision, Proposal, Question
-from core.errors import QuestionRejected
+from core.conversation import Conversation, Decision, Errand, Proposal, Question
 from core.messenger import Address, Unreachable
+from core.rates import Rates
 from core.settings import Settings
 from core.turn_archive import outcome_of, question_of
 from core.turns import Turns
@@ -44,6 +45,7 @@ class Reception:
     people: People
     voice: Voice[Any]
     turns: Turns
+    rates: Rates
     settle: float = 0.0  #: seconds within which messages of one thread may come the other way round
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -63,6 +65,11 @@ class Reception:
             self.rooms.rate(said)
 
     async def _ask(self, question: Question, address: Address) -> None:
+        if not self.turns.has(question.id):  # what is brought again was counted
+            refusal = self.rates.admit(question.author, question.conversation.channel_id, question.asked_at)
+            if refusal is not None:
+                await self.tell(question.id, question.conversation, question.author, refusal, address)
+                return
         is_follow_up = self.rooms.room_of(question.conversation).knows_thread
         self.rooms.remember_thread(question.conversation, question.author, question.asked_at)
         await self.turns.accept(question, address, settle=self.settle if is_follow_up else 0.0)
@@ -84,10 +91,22 @@ class Reception:
         else:
             self.begin(self.voice.refuse(address, proposal))
 
-    def reject(self, said_id: str, address: Address, why: QuestionRejected) -> None:
-        """Tell whoever said it why it cannot be taken; once, however often it comes."""
-        if self.rooms.take_word(f"{said_id}/told"):
-            self._whisper(address, str(why))
+    async def tell(
+        self, said_id: str, conversation: Conversation, author: str, sentence: str, address: Address
+    ) -> None:
+        """Tell whoever said it why it cannot be taken: stored first, and once, however often it comes."""
+        await self.turns.accept(
+            Errand(
+                id=f"{said_id}/told",
+                conversation=conversation,
+                author=author,
+                name=TELL,
+                details={"sentence": sentence},
+                said_at=time.time(),
+                is_apart=True,
+            ),
+            {key: value for key, value in address.items() if key != "opens"},
+        )
 
     async def _hear(self, word: Word, address: Address) -> None:
         if word.name in ("approve", "deny"):
@@ -132,8 +151,8 @@ class Reception:
         if question is None or question.conversation != word.conversation:
             self._whisper(address, NO_QUESTION_LEFT)
             return
-        again = replace(question, id=_next_try(question.id), asked_at=word.said_at)
-        await self.turns.accept(again, address)
+        again = replace(question, id=_next_try(question.id), author=word.author, asked_at=word.said_at)
+        await self._ask(again, address)
 
     async def _ask_what_was_meant(self, word: Word, address: Address) -> None:
         """One of the readings that a question was answered with."""
@@ -196,6 +215,11 @@ class Reception:
         """Give what is under way some seconds to finish."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=DRAIN)
+
+
+def rates_of(settings: Settings) -> Rates:
+    """How much people may ask, counted from now."""
+    return Rates(per_person=settings.questions_per_person, per_channel=settings.questions_per_channel)
 
 
 def _next_try(turn_id: str) -> str:

@@ -55,6 +55,8 @@ class Feedback:
     given_at: float  #: seconds since the epoch
 
 
+TELL = "tell"  # an errand that is no word: a sentence for whoever spoke, stored until it is said
+
 Said = Question | Decision | Word | Feedback
 
 

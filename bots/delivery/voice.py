@@ -11,7 +11,7 @@ from typing import Generic, cast
 from bots.delivery.notes import Notes
 from bots.delivery.platform import People, Posts, Refused, Shown, Writer
 from bots.delivery.replies import Note, Reply
-from bots.delivery.said import word_of
+from bots.delivery.said import TELL, word_of
 from bots.delivery.setting import Setting
 from bots.delivery.words import Words
 from bots.messages import progress_note
@@ -111,11 +111,20 @@ class Voice(Generic[Shown]):
             await self.whisper(address, outcome.reason or NOT_FINISHED)
 
     async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
+        if errand.name == TELL:
+            await self._tell(errand, address)
+            return
         replies = await self._replies(errand, address)
         messages = [message for reply in replies for message in self.writer.reply(reply)]
         try:
             for part, message in enumerate(messages):
                 await self.posts.say(address, errand.id, part, message, is_again=is_again)
+        except Refused as refused:
+            logger.warning("cannot answer there", extra={**_named(errand), "reason": refused.code})
+
+    async def _tell(self, errand: Errand, address: Address) -> None:
+        try:
+            await self.whisper(address, errand.details["sentence"])
         except Refused as refused:
             logger.warning("cannot answer there", extra={**_named(errand), "reason": refused.code})
 

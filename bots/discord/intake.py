@@ -66,8 +66,13 @@ class Intake:
         try:
             said = read(message, me, room, moved)
         except QuestionRejected as rejection:
-            address.pop("opens", None)
-            self.reception.begin(self.reception.voice.whisper(address, str(rejection)))
+            await self.reception.tell(
+                turn_id(address, message.id),
+                conversation_of(address),
+                message.author,
+                str(rejection),
+                address,
+            )
             return
         if isinstance(said, Word):
             address.pop("opens", None)  # a thread is for a conversation, not for a word

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bots.delivery.reception import Reception
+from bots.delivery.reception import Reception, rates_of
 from bots.delivery.rooms import Rooms
 from bots.delivery.voice import Voice
 from bots.delivery.words import Words
@@ -54,7 +54,7 @@ class DiscordServer:
         """Take what Discord brings until the end; ``give_up`` is called when it brings nothing any more."""
         reception = Reception(
             settings=self.footnote.settings, assistant=self.footnote.assistant, rooms=self.rooms,
-            people=self.people, voice=self.voice, turns=turns,
+            people=self.people, voice=self.voice, turns=turns, rates=rates_of(self.footnote.settings),
         )  # fmt: skip
         self.client.intake = Intake(
             reception=reception, rooms=self.rooms, posts=self.posts, me=self.client.me,

@@ -39,7 +39,9 @@ class Intake:
             if payload.get("type") == "view_submission":
                 return {"response_action": "errors", "errors": {"query": str(rejection)}}
             place = address_of(payload, self.me)
-            self.reception.reject(id_of(place), place, rejection)
+            await self.reception.tell(
+                id_of(place), conversation_of(place), place["user"], str(rejection), place
+            )
             return {}
         if said is not None:
             files = len((payload.get("event") or {}).get("files") or ())

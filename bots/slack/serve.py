@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bots.delivery.proxies import is_reached_directly
-from bots.delivery.reception import Reception
+from bots.delivery.reception import Reception, rates_of
 from bots.delivery.rooms import Rooms
 from bots.delivery.voice import Voice
 from bots.delivery.words import Words
@@ -73,8 +73,7 @@ class SlackServer:
         """Take what Slack brings until the end, over sockets or on a port; then finish what is under way."""
         reception = Reception(
             settings=self.footnote.settings, assistant=self.footnote.assistant, rooms=self.rooms,
-            people=self.people, voice=self.voice, turns=turns,
-            settle=SETTLE,
+            people=self.people, voice=self.voice, turns=turns, rates=rates_of(self.footnote.settings), settle=SETTLE,
         )  # fmt: skip
         intake = Intake(reception=reception, rooms=self.rooms, calls=self.calls, me=self.me)
         try:

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from core import prompts
 from core.conversation import Usage
 from core.model import faults
+from core.model.budget import Budget
+from core.model.circuit import Circuit
 from core.model.faults import CallFailed, Fault
 from core.prompts import Messages
 
@@ -40,8 +42,11 @@ class Calls:
     timeout and not six.
     """
 
-    def __init__(self, *, name: str, timeout: float, turn_timeout: float, limits: Limits) -> None:
+    def __init__(
+        self, *, name: str, timeout: float, turn_timeout: float, limits: Limits, budget: Budget | None = None
+    ) -> None:
         self._usage = Usage(name=name)
+        self._budget = budget
         self._timeout = timeout
         self._ends_at = time.monotonic() + turn_timeout
         self._limits = limits
@@ -57,16 +62,20 @@ class Calls:
         send: Callable[[Messages], Awaitable[Any]],
         messages: Messages,
         read: Callable[[Any], Value],
+        circuit: Circuit,
     ) -> Value:
-        """What ``read`` makes of the reply; like ``read``, it raises CallFailed, which is a ModelTrouble."""
+        """What ``read`` makes of the reply; like ``read``, it raises CallFailed, which is a ModelTrouble.
+
+        ``circuit`` is that of the model which ``send`` asks.
+        """
         try:
             try:
-                return read(await self._send(send, messages))
+                return read(await self._send(send, messages, circuit))
             except CallFailed as failed:
                 await self._before_second_try(failed.fault)
                 if failed.fault.complaint:
                     messages = prompts.once_more(messages, failed.fault.complaint)
-            return read(await self._send(send, messages))
+            return read(await self._send(send, messages, circuit))
         except CallFailed as failed:
             if failed.fault.lasting:
                 self._given_up = self._given_up or failed.fault
@@ -75,22 +84,31 @@ class Calls:
     def charge(self, message: Any) -> None:
         """Adds the tokens that a reply reports."""
         reported = getattr(message, "usage_metadata", None) or {}
+        read, written = (max(0, reported.get(name, 0)) for name in ("input_tokens", "output_tokens"))
         self._usage = replace(
             self._usage,
-            input_tokens=self._usage.input_tokens + max(0, reported.get("input_tokens", 0)),
-            output_tokens=self._usage.output_tokens + max(0, reported.get("output_tokens", 0)),
+            input_tokens=self._usage.input_tokens + read,
+            output_tokens=self._usage.output_tokens + written,
         )
+        if self._budget is not None:
+            self._budget.charge(read + written)
 
-    async def _send(self, send: Callable[[Messages], Awaitable[Any]], messages: Messages) -> Any:
+    async def _send(
+        self, send: Callable[[Messages], Awaitable[Any]], messages: Messages, circuit: Circuit
+    ) -> Any:
         from langsmith import tracing_context
 
         remaining = self._ends_at - time.monotonic()
-        with self._counted(remaining), tracing_context(enabled=False):
+        with self._counted(remaining, circuit), tracing_context(enabled=False):
             try:
                 async with asyncio.timeout(min(self._timeout, remaining)):
-                    return await send(messages)
+                    reply = await send(messages)
+                circuit.succeeded()
+                return reply
             except Exception as error:  # the one boundary to whichever client stands behind the model
                 fault = faults.diagnose(error)
+                if fault.outage and (fault is not faults.SILENT or remaining >= self._timeout):
+                    circuit.failed()
                 logger.warning("%s (%s)", fault.sentence, type(error).__name__)
                 logger.debug("the model's client says: %s", error)
                 if fault is faults.SILENT and remaining >= self._timeout:
@@ -98,7 +116,7 @@ class Calls:
                 raise CallFailed(fault) from error
 
     @contextmanager
-    def _counted(self, remaining: float) -> Iterator[None]:
+    def _counted(self, remaining: float, circuit: Circuit) -> Iterator[None]:
         """Charges one call to the budget. Round trips are the longest chain of calls that each began
         after another had ended, which is what a server sees."""
         trip = self._finished_trips + 1
@@ -108,6 +126,10 @@ class Calls:
             raise CallFailed(faults.SILENT)
         if self._usage.calls >= self._limits.calls or trip > self._limits.round_trips:
             raise CallFailed(faults.SPENT)
+        if self._budget is not None and self._budget.is_spent:
+            raise CallFailed(faults.SPENT_TODAY)
+        if not circuit.lets_through():
+            raise CallFailed(faults.DOWN)
         self._usage = replace(
             self._usage, calls=self._usage.calls + 1, round_trips=max(self._usage.round_trips, trip)
         )

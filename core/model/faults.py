@@ -23,6 +23,7 @@ class Fault:
     pause: float | None = None  #: seconds the provider asked to wait before it
     complaint: str = ""  #: what to tell the model before it
     lasting: bool = False  #: the model is left alone for the rest of the turn
+    outage: bool = False  #: nothing of this turn brought it about
 
 
 class CallFailed(ModelTrouble):
@@ -33,14 +34,19 @@ class CallFailed(ModelTrouble):
         self.fault = fault
 
 
-SILENT = Fault(sentence="The model did not answer in time.", lasting=True)
-BUSY = Fault(sentence="The model is busy.", again=True, lasting=True)
-UNREACHABLE = Fault(sentence="The model cannot be reached.", again=True, lasting=True)
+SILENT = Fault(sentence="The model did not answer in time.", lasting=True, outage=True)
+BUSY = Fault(sentence="The model is busy.", again=True, lasting=True, outage=True)
+UNREACHABLE = Fault(sentence="The model cannot be reached.", again=True, lasting=True, outage=True)
 KEY_REFUSED = Fault(sentence="The model key was refused.", lasting=True)
 UNKNOWN = Fault(sentence="The model is not known to its provider.", lasting=True)
 REFUSED = Fault(sentence="The model refused this question.")
 UNREADABLE = Fault(sentence="The model's reply could not be read.", again=True)
 SPENT = Fault(sentence="The model calls of this question are used up.", lasting=True)
+SPENT_TODAY = Fault(
+    sentence="The tokens that the models may take today are used up; the count begins anew at midnight UTC.",
+    lasting=True,
+)
+DOWN = Fault(sentence="The model has failed again and again and is left alone for a moment.", lasting=True)
 
 OF_STATUS: Mapping[int, Fault] = {
     400: REFUSED,

@@ -34,7 +34,11 @@ class RecordingMessenger:
         self._show("errand", errand)
 
     def reporter(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], None]:
-        return self.notes.append
+        def note(progress: Progress) -> None:
+            self.notes.append(progress)
+            self.changed.set()
+
+        return note
 
     async def deliver(
         self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
@@ -52,6 +56,13 @@ class RecordingMessenger:
     async def until_delivered(self, *turns: str, within: float = 20.0) -> None:
         async with asyncio.timeout(within):
             while not set(turns) <= set(self.outcomes):
+                self.changed.clear()
+                await self.changed.wait()
+
+    async def until_waiting(self, count: int, within: float = 20.0) -> None:
+        """Returns when so many turns were told that they wait."""
+        async with asyncio.timeout(within):
+            while sum(note.stage == "waiting" for note in self.notes) < count:
                 self.changed.clear()
                 await self.changed.wait()
 

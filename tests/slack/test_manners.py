@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakes.slack import DUPLICATES, Refusal
+from fakes.slack import DUPLICATES, LostRequest, Refusal
 from fakes.web_servers import HangingSearXNG
 from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, Office, make_data_dir
 
@@ -163,3 +163,42 @@ async def test_a_search_that_was_allowed_and_stopped_stays_decided(office, slack
     assert "Stopped." in stopped.visible
     assert "ann allowed this search" in card.visible
     assert "Nothing is sent" not in card.visible
+
+
+async def test_who_asks_too_much_is_told_so_once_and_in_private_and_may_go_on_later(
+    office, slack, ann, general
+):
+    bob = slack.add_user("bob")
+    slack.state.conversations[general].members.append(bob)
+    office.settings["QUESTIONS_PER_PERSON"] = "1/hour"
+    await office.open()
+    asked = await slack.mention(ann, general, FERRY)
+    await office.until_answered(asked)
+
+    beyond = await slack.mention(ann, general, PONTOON)
+    await slack.until(lambda: slack.whispers(ann))
+    await slack.duplicate(asked, DUPLICATES[0])
+    await slack.duplicate(beyond, DUPLICATES[0])
+    others = await slack.mention(bob, general, PONTOON)
+    (answer,) = await office.until_answered(others)
+
+    (told,) = slack.whispers(ann)
+    assert "You have asked 1 question within one hour" in told.visible
+    assert PONTOON_ANSWER in answer.visible
+    assert len(slack.replies(general, asked.ts)) == 1
+    assert slack.replies(general, beyond.ts) == []
+
+
+async def test_a_refusal_that_a_kill_cut_off_is_said_at_the_next_start(office, slack, ann, general):
+    office.settings["QUESTIONS_PER_PERSON"] = "1/hour"
+    await office.open()
+    asked = await slack.mention(ann, general, FERRY)
+    await office.until_answered(asked)
+
+    slack.faults.queue("chat.postEphemeral", *[LostRequest()] * 3)
+    beyond = await slack.mention(ann, general, PONTOON)
+    await slack.until_acked(beyond)
+    await office.kill()
+    await office.open()
+
+    assert await slack.until(lambda: slack.whispers(ann))

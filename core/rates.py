@@ -1,0 +1,80 @@
+"""How many questions people may ask in a while."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Literal
+
+from core.values import value
+
+Period = Literal["minute", "hour", "day"]
+
+PERIODS: Mapping[str, float] = {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0}  # seconds
+REMEMBERED = 10_000  # people and channels that are counted before those who are long silent are let go
+
+
+@value
+class Rate:
+    """At most so many within any stretch of such a length."""
+
+    count: int
+    period: Period
+
+    @property
+    def seconds(self) -> float:
+        return PERIODS[self.period]
+
+
+@dataclass(slots=True, kw_only=True)
+class Rates:
+    """What was asked lately, by whom and where; a restart begins to count anew."""
+
+    per_person: Rate | None = None
+    per_channel: Rate | None = None
+    _asked: dict[str, deque[float]] = field(default_factory=dict)  #: when, by person or channel
+
+    def admit(self, person: str, channel: str, at: float) -> str | None:
+        """None, and the question counts; or the sentence with which it is refused, and it does not.
+
+        ``at`` is when it was asked, in seconds since the epoch: what waited for the bot to come back
+        was not asked all at once.
+        """
+        counted = ((f"p/{person}", self.per_person, _PERSON), (f"c/{channel}", self.per_channel, _CHANNEL))
+        limited = [(key, rate, said) for key, rate, said in counted if rate is not None]
+        for key, rate, said in limited:
+            wait = self._wait(key, rate, at)
+            if wait > 0:
+                many = "1 question" if rate.count == 1 else f"{rate.count:,} questions"
+                return said.format(many=many, period=rate.period, wait=_in_words(wait))
+        for key, _, _ in limited:
+            self._asked.setdefault(key, deque()).append(at)
+        return None
+
+    def _wait(self, key: str, rate: Rate, at: float) -> float:
+        """Seconds until one more is within the rate."""
+        if len(self._asked) > REMEMBERED:
+            self._let_go(at)
+        asked = self._asked.get(key, deque())
+        while asked and asked[0] <= at - rate.seconds:
+            asked.popleft()
+        return asked[-rate.count] + rate.seconds - at if len(asked) >= rate.count else 0.0
+
+    def _let_go(self, at: float) -> None:
+        longest = max(rate.seconds for rate in (self.per_person, self.per_channel) if rate is not None)
+        self._asked = {key: asked for key, asked in self._asked.items() if asked and asked[-1] > at - longest}
+
+
+_PERSON = (
+    "You have asked {many} within one {period}, which is as many as I may answer. Please ask again in {wait}."
+)
+_CHANNEL = "This channel has asked {many} within one {period}, which is as many as I may answer. Please ask again in {wait}."
+
+
+def _in_words(seconds: float) -> str:
+    for name, length in (("hour", 3_600.0), ("minute", 60.0)):
+        if seconds > 1.5 * length:
+            return f"{ceil(seconds / length)} {name}s"
+    return "a minute" if seconds > 1 else "a second"

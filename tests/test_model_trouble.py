@@ -1,0 +1,141 @@
+"""A model in trouble for longer than one turn, and one that has taken enough for today; the real client."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from fakes.gemini import FakeGemini, Status
+
+from core.chat_model import ChatModels
+from core.errors import ModelTrouble, SettingsError
+from core.model.budget import open_budget
+from core.model.calls import Limits
+from core.model.circuit import PAUSE, ROW, Circuit
+from core.model.providers import Access
+from core.reasoner import Ask
+
+# Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
+pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
+
+ASK = Ask(question="How many files may I upload?")
+DOWN = "left alone for a moment"
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def gemini():
+    async with FakeGemini() as server:
+        yield server
+
+
+def models_of(gemini, **more):
+    access = Access(google_api_key="test-key", google_url=gemini.base_url, timeout=20)
+    return ChatModels.open(
+        chat_model="google_genai:gemini-3.5-flash",
+        grader_model="google_genai:gemini-3.5-flash-lite",
+        access=access,
+        limits=Limits(pause=0.001),
+        **more,
+    )
+
+
+async def trouble_of(models):
+    """What one turn's plan fails with; empty when it does not."""
+    try:
+        await models.reasoner(turn_timeout=60).plan(ASK)
+    except ModelTrouble as trouble:
+        return str(trouble)
+    return ""
+
+
+async def test_a_model_that_is_down_is_asked_by_few_turns_and_found_again_when_it_is_back(gemini):
+    clock = Clock()
+    models = models_of(gemini)
+    models.judging.clock = clock
+    gemini.reply = lambda _step, _call: Status(503)
+
+    told = [await trouble_of(models) for _ in range(20)]
+    asked_while_down = len(gemini.calls)
+    clock.now += PAUSE
+    still_down = [await trouble_of(models) for _ in range(3)]
+    asked_once_more = len(gemini.calls) - asked_while_down
+    clock.now += PAUSE
+    gemini.reply = lambda _step, _call: None
+    back = [await trouble_of(models) for _ in range(3)]
+    await models.aclose()
+
+    assert asked_while_down == ROW
+    assert [DOWN in each for each in told] == [False] * (ROW // 2) + [True] * (20 - ROW // 2)
+    assert asked_once_more == 1
+    assert all(still_down)
+    assert back == ["", "", ""]
+
+
+async def test_the_model_that_judges_may_be_down_while_the_other_writes(gemini):
+    models = models_of(gemini)
+    gemini.reply = lambda step, _call: Status(503) if step == "plan" else None
+
+    for _ in range(ROW):
+        assert await trouble_of(models)
+    await models.aclose()
+
+    assert (models.judging.is_open, models.writing.is_open) == (True, False)
+
+
+def test_a_success_ends_a_row_of_failures():
+    circuit = Circuit(row=3)
+
+    for _ in range(5):
+        circuit.failed()
+        circuit.failed()
+        circuit.succeeded()
+
+    assert not circuit.is_open
+
+
+async def test_the_tokens_of_a_day_end_with_the_day_and_not_with_the_process(gemini, tmp_path):
+    clock = [NOON]
+
+    async def asked() -> tuple[str, int]:
+        with open_budget(1, tmp_path, lambda: clock[0]) as budget:
+            models = models_of(gemini, budget=budget)
+            told = await trouble_of(models)
+            await models.aclose()
+            return told, budget.spent_today
+
+    first = await asked()
+    again = await asked()
+    clock[0] += timedelta(hours=12)
+    tomorrow = await asked()
+
+    assert (first[0], tomorrow[0]) == ("", "")
+    assert first[1] == again[1] == tomorrow[1] > 0
+    assert "used up" in again[0]
+    assert len(gemini.calls) == 2
+
+
+def test_the_count_of_long_ago_is_not_kept(tmp_path):
+    for day in range(60):
+        with open_budget(10, tmp_path, lambda day=day: NOON + timedelta(days=day)) as budget:
+            budget.charge(7)
+
+    with open_budget(10, tmp_path) as budget:
+        (kept,) = budget.database.execute("SELECT count(*) FROM spent").fetchone()
+
+    assert kept <= 32
+    assert (tmp_path / "spending.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_a_damaged_count_is_told_as_a_setting(tmp_path):
+    (tmp_path / "spending.sqlite").write_bytes(b"no database at all" * 100)
+
+    with pytest.raises(SettingsError, match="Move it away"), open_budget(10, tmp_path):
+        pass

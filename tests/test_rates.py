@@ -1,0 +1,88 @@
+"""How many questions are answered in a while, and what those are told who ask more."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import rates
+from core.rates import Rate, Rates
+
+HOUR = 3_600.0
+
+
+def test_the_question_beyond_the_rate_is_refused_with_the_time_to_wait():
+    asked = Rates(per_person=Rate(count=2, period="hour"))
+
+    assert [asked.admit("ann", "general", at) for at in (0.0, 600.0)] == [None, None]
+    assert asked.admit("ann", "random", 900.0) == (
+        "You have asked 2 questions within one hour, which is as many as I may answer."
+        " Please ask again in 45 minutes."
+    )
+
+
+def test_a_refused_question_does_not_count():
+    asked = Rates(per_person=Rate(count=1, period="minute"))
+    asked.admit("ann", "general", 0.0)
+    for at in range(1, 60):
+        assert asked.admit("ann", "general", float(at)) is not None
+
+    assert asked.admit("ann", "general", 60.0) is None
+
+
+def test_people_are_counted_apart_and_a_channel_together():
+    asked = Rates(per_person=Rate(count=2, period="day"), per_channel=Rate(count=3, period="day"))
+
+    told = [asked.admit(person, "general", 0.0) for person in ("ann", "bob", "cleo", "dan")]
+    elsewhere = asked.admit("dan", "random", 1.0)
+
+    assert told[:3] == [None, None, None]
+    assert told[3].startswith("This channel has asked 3 questions within one day")
+    assert elsewhere is None
+
+
+def test_without_a_rate_nobody_is_refused_and_nothing_is_remembered():
+    asked = Rates()
+
+    assert all(asked.admit("ann", "general", 0.0) is None for _ in range(1_000))
+    assert asked._asked == {}
+
+
+def test_who_is_long_silent_is_let_go(monkeypatch):
+    monkeypatch.setattr(rates, "REMEMBERED", 10)
+    asked = Rates(per_person=Rate(count=1, period="hour"))
+
+    for number in range(100):
+        assert asked.admit(f"person {number}", "general", number * HOUR) is None
+
+    assert len(asked._asked) <= 12
+
+
+@given(
+    count=st.integers(1, 5),
+    gaps=st.lists(st.floats(0, 200), max_size=60),
+)
+def test_no_stretch_of_the_period_holds_more_than_the_rate(count, gaps):
+    asked, at, taken = Rates(per_person=Rate(count=count, period="minute")), 0.0, []
+    for gap in gaps:
+        at += gap
+        if asked.admit("ann", "general", at) is None:
+            taken.append(at)
+
+    assert all(later - earlier >= 60 for earlier, later in zip(taken, taken[count:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "a second"),
+        (30, "a minute"),
+        (90, "a minute"),
+        (91, "2 minutes"),
+        (5_400, "90 minutes"),
+        (5_401, "2 hours"),
+    ],
+)
+def test_a_wait_is_told_in_words(seconds, words):
+    assert rates._in_words(seconds) == words
