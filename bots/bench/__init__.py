@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 BENCHES: tuple[str, ...] = (
     "trips",
     "overhead",
+    "retrieval",
+    "confidence",
+    "growth",
     "judges",
 )
 
