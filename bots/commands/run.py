@@ -17,6 +17,7 @@ from bots.discord.address import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.keeping import Keeper
+from bots.lag import lag_watched
 from bots.logs import log_to_stderr
 from bots.messages import NOTHING_INDEXED, counted
 from bots.slack.address import PLATFORM as SLACK
@@ -64,6 +65,7 @@ async def _run(served: Served, settings: Settings) -> int:
             open_footnote(settings, purpose="footnote run", reads=reads, freshen=keeper.freshen) as footnote,
             _kept(keeper, footnote),
             _serving(served, footnote, rooms, stop),
+            lag_watched(),
         ):
             sys.stdout.write(f"{_greeting(served, footnote)}\n")
             sys.stdout.flush()

@@ -1,0 +1,124 @@
+"""Questions at a steady rate through Slack: the real command, the real slack-bolt, a model that takes its time.
+
+    python tests/benchmarks/load.py [--rate 50] [--seconds 60] [--latency 1.0]
+
+Slack is the local one of the tests, in this process; the model a server of its own, the bot
+another. Overhead is the time from a question to its final answer, less what the model took for
+its chain of replies. On two processors the three share what there is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path[:0] = [
+    str(Path(__file__).resolve().parents[2]),
+    *(str(Path(__file__).resolve().parents[1] / name) for name in ("", "slack")),
+]
+
+from fakes.slack import FakeSlack
+from office import FERRY, Office, make_data_dir
+
+from bots.bench.intervals import percentile
+from bots.bench.model_server import Scenario, local_model
+
+CHANNELS = 40
+PATIENCE = 300.0  # seconds for what is still under way when the last question was asked
+
+
+async def load(rate: float, seconds: float, latency: float, folder: Path) -> dict[str, float]:
+    async with local_model() as model, FakeSlack() as slack:
+        await model.begin(Scenario(latency=latency, relevant="Sark"))
+        ann = slack.add_user("ann")
+        channels = [slack.add_channel(f"c{number}", ann) for number in range(CHANNELS)]
+        office = Office(folder=folder, slack=slack)
+        office.settings = {"GOOGLE_API_KEY": "local", "GOOGLE_GEMINI_BASE_URL": model.base_url}
+        await office.open()
+        warm = await slack.mention(ann, channels[0], FERRY)
+        await office.until_answered(warm)
+        used = _cpu_of_children(office)
+        asked, began = [], time.monotonic()
+        for number in range(int(rate * seconds)):
+            await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
+            asked.append(await slack.mention(ann, channels[number % CHANNELS], FERRY))
+        sent = time.monotonic() - began
+        ended = await _until_all_answered(slack, asked)
+        used = _cpu_of_children(office) - used
+        await office.stop()
+    return figures(slack, asked, ended, latency) | {
+        "questions": len(asked),
+        "asked each second": len(asked) / sent,
+        "CPU ms of the bot a question": 1000 * used / len(asked),
+        **_lateness(office),
+    }
+
+
+async def _until_all_answered(slack: FakeSlack, asked: list) -> dict[str, float]:
+    """When each question had its final answer, by the question's time."""
+    ended: dict[str, float] = {}
+    threads = {each.ts for each in asked}
+    until = time.monotonic() + PATIENCE
+    while len(ended) < len(asked) and time.monotonic() < until:
+        await asyncio.sleep(0.5)
+        for shown in slack.shown:
+            if shown.thread_ts in threads and shown.action != "status" and not shown.visible.endswith("…"):
+                ended.setdefault(shown.thread_ts, shown.at)
+    return ended
+
+
+def figures(slack: FakeSlack, asked: list, ended: dict[str, float], latency: float) -> dict[str, float]:
+    """Overhead is what a question took beyond two replies of the model, its chain on the happy path."""
+    took = [ended[each.ts] - float(each.ts) - 2 * latency for each in asked if each.ts in ended]
+    right = sum(
+        "handbook.md" in slack.replies(each.channel, each.ts)[-1].visible
+        for each in asked
+        if each.ts in ended
+    )
+    acked = slack.ack_latencies()
+    return {
+        "answered": len(took),
+        "answered with a footnote": right,
+        "overhead p50, s": percentile(took, 0.5),
+        "overhead p95, s": percentile(took, 0.95),
+        "acknowledged p99, s": percentile(acked, 0.99),
+    }
+
+
+def _cpu_of_children(office: Office) -> float:
+    """Seconds of CPU that the bot has used; Linux tells it in ticks."""
+    ticks = (
+        Path(f"/proc/{office.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[11:13]
+    )
+    return sum(map(int, ticks)) / 100
+
+
+def _lateness(office: Office) -> dict[str, float]:
+    told = [json.loads(line) for line in office.log.splitlines() if "event loop was late" in line]
+    errors = [each for each in office.faults if each["level"] != "warning"]
+    return {
+        "event loop late p99, ms": max(each["p99_ms"] for each in told),
+        "event loop late at most, ms": max(each["most_ms"] for each in told),
+        "errors in the log": len(errors),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rate", type=float, default=50.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--latency", type=float, default=1.0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = asyncio.run(load(given.rate, given.seconds, given.latency, make_data_dir(Path(folder))))
+    for name, figure in found.items():
+        print(f"{name}: {figure:.3f}" if isinstance(figure, float) else f"{name}: {figure}")
+
+
+if __name__ == "__main__":
+    main()
