@@ -6,7 +6,7 @@ import asyncio
 import resource
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from time import process_time
 
@@ -157,7 +157,7 @@ def in_flight(passages: int, flying: int) -> tuple[int, int]:
 
 async def _in_flight(passages: int, flying: int) -> tuple[int, int]:
     async with running(passages) as queue:
-        texts = questions(passages)
+        texts = cycle(questions(passages))
         await queue.model.begin(Scenario())
         await queue.end([asked(text, 0, f"warm {number}") for number, text in enumerate(islice(texts, WARM))])
         idle = resident()
