@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
 from core import endings
-from core.checkpoints import PrunedSqliteSaver
+from core.checkpoints import PrunedSqliteSaver, troubles_told
 from core.conversation import QUESTION_LIMIT, Conversation, Outcome, Progress, Proposal, Question, Turn
 from core.errors import FootnoteError, QuestionRejected
 from core.graph import RECURSION_LIMIT
@@ -51,32 +51,39 @@ class Assistant:
 
     async def run(self, turn: Turn, report: Report = lambda _: None) -> Outcome:
         """The turn's outcome. A turn that already ended returns what it ended with; one that was cut off goes on."""
-        conversation = turn.conversation.id
-        async with self._one_at_a_time(conversation):
-            began = perf_counter()
-            stored = await self._state(conversation)
-            if (ended := _outcome_of(stored, turn)) is not None:
-                return ended
-            is_cut_off = _is_same(stored.get("turn"), turn)
-            reasoner: Reasoner | None = None
-            try:
-                async with asyncio.timeout(self.turn_timeout):
-                    deps = self.make_deps(turn, report)
-                    reasoner = deps.reasoner
-                    await self._invoke(conversation, None if is_cut_off else {"turn": turn}, deps)
-            except TimeoutError:
-                await self._fail(turn, f"I could not finish this within {self.turn_timeout:g} s.")
-            except FootnoteError as trouble:
-                await self._fail(turn, str(trouble))
-            except Exception:  # the one boundary of a turn: whatever broke, it ends in words
-                logger.exception("turn %s broke", turn.id)
-                await self._fail(turn, "I could not finish this because of a fault of mine. It was logged.")
-            return await self._close(turn, reasoner, began)
+        async with self._one_at_a_time(turn.conversation.id):
+            with troubles_told():
+                return await self._run(turn, report)
 
-    async def _close(self, turn: Turn, reasoner: Reasoner | None, began: float) -> Outcome:
-        """The stored outcome with what it cost, stored so; and no older checkpoint."""
+    async def _run(self, turn: Turn, report: Report) -> Outcome:
         conversation = turn.conversation.id
-        outcome = _outcome_of(await self._state(conversation), turn)
+        began = perf_counter()
+        stored = await self._state(conversation)
+        if (ended := _outcome_of(stored, turn)) is not None:
+            return ended
+        is_cut_off = _is_same(stored.get("turn"), turn)
+        reasoner: Reasoner | None = None
+        state: State = {}
+        try:
+            async with asyncio.timeout(self.turn_timeout):
+                deps = self.make_deps(turn, report)
+                reasoner = deps.reasoner
+                state = await self._invoke(conversation, None if is_cut_off else {"turn": turn}, deps)
+        except TimeoutError:
+            await self._fail(turn, f"I could not finish this within {self.turn_timeout:g} s.")
+        except FootnoteError as trouble:
+            await self._fail(turn, str(trouble))
+        except Exception:  # the one boundary of a turn: whatever broke, it ends in words
+            logger.exception("turn %s broke", turn.id)
+            await self._fail(turn, "I could not finish this because of a fault of mine. It was logged.")
+        return await self._close(turn, reasoner, began, _outcome_of(state, turn))
+
+    async def _close(
+        self, turn: Turn, reasoner: Reasoner | None, began: float, outcome: Outcome | None = None
+    ) -> Outcome:
+        """The outcome, by default the stored one, with what it cost; stored so, without older checkpoints."""
+        conversation = turn.conversation.id
+        outcome = outcome or _outcome_of(await self._state(conversation), turn)
         if outcome is None:
             raise RuntimeError(f"turn {turn.id} ended without an outcome")
         total = (perf_counter() - began) * 1000
@@ -84,8 +91,8 @@ class Assistant:
         if reasoner is not None:
             outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or reasoner.trouble)
         outcome = replace(outcome, timing_ms=timing)
-        await self.graph.aupdate_state(_config(conversation), {"outcome": outcome}, as_node="give_up")
-        await self.checkpoints.aprune([conversation])
+        saver = cast("PrunedSqliteSaver", self.graph.checkpointer)  # a copy that knows our types
+        await saver.settle(conversation, {"outcome": outcome})
         return outcome
 
     async def give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
@@ -130,13 +137,15 @@ class Assistant:
     def _one_at_a_time(self, conversation: str) -> asyncio.Lock:
         return self._running.setdefault(conversation, asyncio.Lock())
 
-    async def _invoke(self, conversation: str, given: State | None, deps: Deps) -> None:
-        await self.graph.ainvoke(
+    async def _invoke(self, conversation: str, given: State | None, deps: Deps) -> State:
+        """Run the graph to its end; the state it ends in."""
+        values: Any = await self.graph.ainvoke(
             given,
             {**_config(conversation), "recursion_limit": RECURSION_LIMIT},
             context=deps,
             durability="sync",
         )
+        return cast("State", values or {})
 
     async def _state(self, conversation: str) -> State:
         snapshot = await self.graph.aget_state(_config(conversation))

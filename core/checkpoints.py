@@ -1,4 +1,4 @@
-"""Where conversations are kept: LangGraph's SQLite saver, pruned after every turn.
+"""Where conversations are kept: LangGraph's SQLite saver, settled after every turn.
 
 A thread's newest checkpoint holds all that a follow-up or a restart needs; the older ones
 would make a long thread grow with its square.
@@ -6,15 +6,19 @@ would make a long thread grow with its square.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from core.errors import SettingsError
+from core.errors import SettingsError, StoreTrouble
+
+logger = logging.getLogger(__name__)
 
 # What SQLite says, and what a person can do with it.
 _TROUBLES = {
@@ -25,24 +29,38 @@ _TROUBLES = {
 
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
+#: Within a turn a checkpoint does not wait for the disk. Under WAL a killed process loses nothing by that;
+#: where the power fails, the turn, which is in the queue's own file, goes on from an earlier checkpoint.
+#: The end of a turn does wait, and all that was written before it with it: nothing that was told is lost.
+NOT_WAITING = "PRAGMA synchronous = NORMAL"
+WAITING = "PRAGMA synchronous = FULL"
+
 
 class PrunedSqliteSaver(AsyncSqliteSaver):
-    """Adds what the library leaves out: pruning, and the threads there are."""
+    """Adds what the library leaves out: the end of a turn, and the threads there are."""
 
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep only the newest checkpoint of each thread, and its pending writes; or, with "delete", nothing."""
-        newest = (
-            "(SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = '')"
-        )
-        for thread in thread_ids:
-            if strategy == "delete":
-                await self.adelete_thread(thread)
-                continue
-            async with self.lock:
+    async def settle(self, thread: str, values: Mapping[str, Any]) -> None:
+        """Put values into the newest checkpoint of a thread, and delete the older ones.
+
+        To be called on the graph's own copy of the saver: it knows which types may be read.
+        """
+        async with self.lock:
+            ((newest, kind, stored),) = await self.conn.execute_fetchall(
+                "SELECT checkpoint_id, type, checkpoint FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+                " ORDER BY checkpoint_id DESC LIMIT 1",
+                (thread,),
+            )
+            checkpoint = self.serde.loads_typed((kind, stored))
+            checkpoint["channel_values"] |= values
+            async with _on_the_disk(self.conn):
+                await self.conn.execute(
+                    "UPDATE checkpoints SET type = ?, checkpoint = ?"
+                    " WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?",
+                    (*self.serde.dumps_typed(checkpoint), thread, newest),
+                )
                 for table in ("checkpoints", "writes"):
                     await self.conn.execute(
-                        f"DELETE FROM {table} WHERE thread_id = :thread AND checkpoint_id < {newest}",
-                        {"thread": thread},
+                        f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id < ?", (thread, newest)
                     )
                 await self.conn.commit()
 
@@ -52,6 +70,27 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
             return tuple([str(row[0]) async for row in rows])
 
 
+@contextmanager
+def troubles_told() -> Iterator[None]:
+    """StoreTrouble in place of what SQLite raises."""
+    try:
+        yield
+    except sqlite3.Error as fault:
+        logger.exception("the conversations' file failed")
+        reason = _TROUBLES.get(str(fault), "the disk refused")
+        raise StoreTrouble(f"I cannot write down this conversation: {reason}.") from fault
+
+
+@asynccontextmanager
+async def _on_the_disk(connection: aiosqlite.Connection) -> AsyncIterator[None]:
+    """What is committed within has reached the disk."""
+    await connection.execute(WAITING)
+    try:
+        yield
+    finally:
+        await connection.execute(NOT_WAITING)
+
+
 @asynccontextmanager
 async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
     """The saver over this file; open it inside the loop that will use it."""
@@ -59,6 +98,7 @@ async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
         saver = PrunedSqliteSaver(connection)
         try:
             await connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+            await connection.execute(NOT_WAITING)
             await saver.setup()
         except sqlite3.OperationalError as fault:
             raise SettingsError(

@@ -9,6 +9,7 @@ FootnoteError
 ├── NotFound             a proposal, thread or source that does not exist
 ├── ModelTrouble         the model is busy, unreachable, silent, or refused
 ├── SearchTrouble        the web search failed or found nothing
+├── StoreTrouble         what is remembered cannot be read or written
 └── FetchRefused         an address that must not be visited
 
 ``str(error)`` is the sentence. Text of foreign exceptions is logged, never shown.
@@ -51,6 +52,10 @@ class ModelTrouble(FootnoteError):
 
 class SearchTrouble(FootnoteError):
     """The web search failed."""
+
+
+class StoreTrouble(FootnoteError):
+    """What is remembered of conversations cannot be read or written now."""
 
 
 class FetchRefused(FootnoteError):

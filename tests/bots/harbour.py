@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,6 +75,7 @@ class Machine:
 
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
+    before_start: Callable[[], None] | None = None  #: in the new process, before the command
 
     @property
     def docs(self) -> Path:
@@ -91,6 +93,7 @@ class Machine:
             stdin=pipe,
             stdout=stdout,
             stderr=pipe,
+            preexec_fn=self.before_start,
         )
 
     async def run(self, *arguments: str, stdin: str | bytes = b"") -> Ran:

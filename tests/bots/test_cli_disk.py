@@ -1,0 +1,49 @@
+"""A disk that refuses: what the person is told, and that everything goes on once it does not."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+from contextlib import closing
+
+import pytest
+from harbour import FERRY_QUESTION
+
+ASK = ("ask", FERRY_QUESTION, "--docs", "docs", "--thread", "sark", "--json")
+
+
+def largest_files(size: int):
+    """As a full disk: no file of the process grows beyond so many bytes."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+async def test_a_full_disk_is_told_in_a_sentence_and_nothing_that_was_there_is_lost(machine):
+    before = await machine.run(*ASK)
+    files = [file.stat().st_size for file in (machine.folder / ".footnote").glob("*.sqlite")]
+    machine.before_start = largest_files(min(files))
+
+    full = await machine.run("ask", "Does it take bicycles?", *ASK[2:])
+    machine.before_start = None
+    after = await machine.run("ask", "Does it take bicycles?", *ASK[2:])
+
+    assert before.record["outcome"] == after.record["outcome"] == "answered"
+    assert full.code in (1, 2)
+    assert "refused" in full.err + full.out or "disk" in full.err + full.out
+    assert "Traceback" not in full.err
+
+
+@pytest.mark.long
+async def test_conversations_that_another_program_holds_are_told_after_ten_seconds(machine):
+    await machine.run(*ASK)
+    file = machine.folder / ".footnote" / "conversations.sqlite"
+    with closing(sqlite3.connect(file)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+
+        held = await machine.run(*ASK)
+        holder.rollback()
+    after = await machine.run(*ASK)
+
+    assert held.code in (1, 2)
+    assert "another program holds it" in held.err + held.out
+    assert (after.code, after.err) == (0, "")
+    assert after.record["outcome"] == "answered"
