@@ -97,7 +97,9 @@ def _fence(lines: str, info: str) -> str:
 
 
 def _link(url: str, label: str) -> str:
-    """In angle brackets, so that no preview is loaded."""
+    """In angle brackets, so that no preview is loaded; an address that would ping is code."""
+    if _PING.search(url):
+        return _code(url) if label == url else f"{_code(label)} ({_code(url)})"
     target = f"<{_target(url)}>"
     if _NO_LABEL.search(label):
         return target if label.rstrip("/") == url.rstrip("/") else f"{_code(label)} ({target})"

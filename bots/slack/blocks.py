@@ -40,7 +40,7 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
     """``action`` up to a colon is what :mod:`bots.slack.read` knows it by."""
     made = {
         "type": "button",
-        "text": plain(clipped(label, limits.BUTTON_LABEL)),
+        "text": plain(clipped(safe.line(label), limits.BUTTON_LABEL)),
         "action_id": action,
         "value": value[: limits.BUTTON_VALUE],
     }

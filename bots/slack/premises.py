@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from bots.slack.calls import SlackCalls
 from bots.slack.settings import SlackSettings
 from core.errors import DocumentError
 
+_HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE | re.ASCII)
 FILES_HOSTS = ("files.slack.com", "slack.com")  # where the bot's token may go, "Working with files"
 
 
@@ -43,5 +45,6 @@ def _may_have_token(url: str, api_url: str) -> bool:
     parts, own = urlsplit(url), urlsplit(api_url)
     if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
         return True
-    host = parts.hostname or ""
+    # Nothing but a plain name: readers of addresses disagree about other signs, and the token goes to one of them.
+    host = parts.netloc.lower() if _HOST.fullmatch(parts.netloc) else ""
     return parts.scheme == "https" and (host in FILES_HOSTS or host.endswith(".slack.com"))

@@ -94,7 +94,7 @@ def _clarify(outcome: Outcome, _setting: Setting) -> Iterator[Part]:
     yield from pieces(text_of(outcome), limit=PIECE, dialect=SLACK)
     if options := [option for option in outcome.options if line(option)][: limits.ACTIONS]:
         yield blocks.actions(
-            *(blocks.button(option, f"choose:{n}", option) for n, option in enumerate(options, start=1))
+            *(blocks.button(option, f"choose:{n}", line(option)) for n, option in enumerate(options, start=1))
         )
 
 

@@ -15,6 +15,8 @@ from urllib.parse import quote, urlsplit
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from bots.delivery.markdown.safe import web_link
+
 #: ECMA-48 sequences with what they carry: CSI, then OSC and other strings up to their end, then the rest.
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
@@ -40,10 +42,16 @@ def line(text: str) -> str:
 
 
 def link(address: str) -> str | None:
-    """A URL that may stand behind a word: http, https or a local file; None for anything else."""
-    if urlsplit(plain(address)).scheme.lower() not in ("http", "https", "file"):
+    """A URL that may stand behind a word: http, https or a file of this machine; None for anything else."""
+    try:
+        parts = urlsplit(plain(address))
+        host = parts.hostname or ""
+    except ValueError:
         return None
-    return quote(line(address), safe=_URL_SAFE)
+    scheme = parts.scheme.lower()
+    is_web = scheme in ("http", "https") and web_link(address) is not None
+    # A file with a host would be asked of that host by some systems, with the name of who asks.
+    return quote(line(address), safe=_URL_SAFE) if is_web or (scheme == "file" and not host) else None
 
 
 class SafeConsole(Console):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import groupby
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -13,6 +14,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from bots.delivery.markdown.safe import names_another_host, web_link
 from bots.messages import (
     CLOSEST,
     FOOTNOTES_SHOWN,
@@ -107,9 +109,14 @@ def footnotes(
 
 def _place(citation: Citation, files: Mapping[str, str]) -> Text:
     """ "Title › location · source", linked to the page or the file where there is one."""
-    address = link_of(citation, files)
-    place = Text().append(line(headings(citation)), style=Style(link=address) if address else "")
-    if (origin := line(whence(citation))) and origin != place.plain:
+    address, title = link_of(citation, files), line(headings(citation))
+    # Words that name another host than they would lead to lead nowhere; the origin beside them does.
+    is_forged = address is not None and not address.startswith("file:") and names_another_host(title, address)
+    shown = Style(link=address) if address else Style()
+    place = Text().append(title, style="" if is_forged else shown)
+    if is_forged:
+        place.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
+    if (origin := line(whence(citation))) and origin != title:
         place.append(f" · {origin}", style="dim")
     return place
 
@@ -117,7 +124,7 @@ def _place(citation: Citation, files: Mapping[str, str]) -> Text:
 def link_of(citation: Citation, files: Mapping[str, str]) -> str | None:
     """Where a footnote leads: the citation's own URL, or its file on this machine."""
     if citation.url:
-        return link(citation.url)
+        return link(citation.url) if web_link(citation.url) else None
     path = files.get(citation.source)
     return link(Path(path).as_uri()) if path and Path(path).is_absolute() else None
 

@@ -10,7 +10,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection
-from urllib.parse import quote, urlsplit
+from functools import cache
+from itertools import groupby
+from urllib.parse import SplitResult, quote, urlsplit
+
+from bots.delivery.markdown.look_alikes import read_as
+from bots.delivery.markdown.top_level import KNOWN, RESERVED
 
 URL_LIMIT = 2_000  # characters; a longer one is shown and not linked
 
@@ -20,23 +25,25 @@ _DROPPED = frozenset(("Cc", "Cf", "Cs", "Co"))  # unassigned signs stay: newer e
 _URL_SAFE = "%/:?#[]@!$&'()+,;=-._~"  # RFC 3986 without "*", which Markdown would take for its own
 _DOTS = ".\u3002\uff0e\uff61"  # all of them separate the labels of a host, UTS 46
 
-#: What a client makes into a link, a mail or a ping by itself; top-level domains of two letters and the
-#: commonest of the others. Wider than any client: "README.md" is shown as code too.
-ADDRESS = re.compile(
-    rf"""
+#: A host that a link may lead to: no sign in it that a reader would take for the end of one.
+_HOST = re.compile(rf"[\w.{_DOTS}-]+|\[[0-9a-f:.]+\]", re.IGNORECASE)
+_LATIN_ENDS = "|".join(
+    f"{first}(?:{'|'.join(end[1:] for end in ends)})"
+    for first, ends in groupby(sorted({*KNOWN, *RESERVED}), key=lambda end: end[0])
+)
+#: What a client makes into a link, a mail or a ping by itself. Wider than any client: "README.md" is shown as
+#: code too, since two letters are always a country.
+_ADDRESS = rf"""
       (?:https?|ftp|steam|discord)://[^\s<>`]*
     | (?<![a-z])[a-z][a-z0-9+.-]{{1,30}}://[^\s<>`]*
     | (?<![a-z0-9])(?:mailto|tel|sms|slack|javascript|data|file):[^\s<>`]+
     | (?<!\w)www[{_DOTS}][^\s<>`]+
-    | (?<![\w.+-])[\w.+-]+@(?:[\w-]+[{_DOTS}])+[a-z]{{2,24}}(?![\w-])
+    | (?<![\w.+-])[\w.+-]+@(?:[\w-]+[{_DOTS}])+[a-z]{{2,24}}(?![^\W_]|-)
     | (?<![\w@/.-])(?:[\w-]+[{_DOTS}])+
-      (?:[a-z]{{2}}|com|net|org|edu|gov|mil|int|info|biz|name|dev|app|xyz|online|site|tech|store|cloud|page
-      |link|click|top|shop|blog|zip|mov|ninja|live|world|club|space|work|today|news|wiki|docs|email|chat)
-      (?![\w-])(?:[:/?][^\s<>`]*)?
+      (?:[a-z]{{2}}|{_LATIN_ENDS}|xn--[a-z0-9-]+|(?<=\.)[^\W\d_\x00-\x7f]{{2,24}})
+      (?![^\W_]|-)(?:[:/?][^\s<>`]*)?
     | (?<![\w@])@(?:here|channel|everyone)\b
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
+    """
 _TRAILING = ".,;:!?'\"*_~]}"  # marks that end a sentence rather than an address
 
 
@@ -55,7 +62,14 @@ def line(text: str) -> str:
 
 def addresses(text: str) -> list[tuple[int, int]]:
     """Where addresses begin and end."""
-    return [(found.start(), found.start() + _length(found[0])) for found in ADDRESS.finditer(text)]
+    return [
+        (found.start(), found.start() + _length(found[0])) for found in _looks_like_address().finditer(text)
+    ]
+
+
+@cache
+def _looks_like_address() -> re.Pattern[str]:
+    return re.compile(_ADDRESS, re.VERBOSE | re.IGNORECASE)
 
 
 def _length(address: str) -> int:
@@ -76,12 +90,15 @@ def web_link(address: str | None) -> str | None:
         return None
     try:
         parts = urlsplit(clean(address).strip())
-        is_web = (
-            parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
-        )
+        is_web = parts.scheme.lower() in ("http", "https") and bool(_HOST.fullmatch(_without_port(parts)))
     except ValueError:
         return None
     return quote(line(address).replace(" ", "%20"), safe=_URL_SAFE) if is_web else None
+
+
+def _without_port(parts: SplitResult) -> str:
+    """The host as it is written; empty where that is followed by no port. ValueError where the port is none."""
+    return parts.netloc if parts.port is None else parts.netloc.rpartition(":")[0]
 
 
 def same_place(address: str, links: Collection[str]) -> str | None:
@@ -93,14 +110,21 @@ def same_place(address: str, links: Collection[str]) -> str | None:
 
 
 def names_another_host(label: str, url: str) -> bool:
-    """Whether the words of a link speak of an address that it does not lead to."""
+    """Whether the words of a link speak of an address that it does not lead to, in whatever letters."""
+    if label == url:
+        return False
     host = (urlsplit(url).hostname or "").removeprefix("www.")
-    return any(_host(label[start:end]) != host for start, end in addresses(label))
+    return any(
+        _host(said[start:end]) != host for said in {label, read_as(label)} for start, end in addresses(said)
+    )
 
 
-def _host(address: str) -> str:
+def _host(address: str) -> str | None:
+    """Of an address as a reader takes it; None where readers and clients may disagree."""
     try:
-        host = urlsplit(address if "://" in address else f"//{address}").hostname
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        host = parts.hostname or ""
     except ValueError:
-        host = None
-    return (host or "").removeprefix("www.")
+        return None
+    is_plain = "@" not in parts.netloc and _HOST.fullmatch(host)
+    return host.removeprefix("www.") if is_plain else None
