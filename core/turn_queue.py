@@ -7,9 +7,10 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.errors import SettingsError
@@ -82,9 +83,14 @@ def _config(database_url: str) -> DBOSConfig:
 
 
 def _let_readers_pass(database_url: str) -> None:
-    """SQLite's write-ahead log: one flush to the disk for each turn that is stored, and readers do not wait."""
+    """SQLite's write-ahead log: one flush to the disk for each turn that is stored, and readers do not wait.
+
+    The file, and with it the log, is readable by its owner alone.
+    """
     file = database_url.removeprefix("sqlite:///")
     if file != database_url:
+        with suppress(OSError):  # what cannot be made is told when it is opened
+            Path(file).touch(mode=0o600)
         with closing(sqlite3.connect(file)) as database:
             database.execute("PRAGMA journal_mode = WAL")
 

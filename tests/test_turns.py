@@ -296,6 +296,16 @@ async def test_a_database_that_cannot_be_opened_is_told_as_a_setting(tmp_path):
             pass
 
 
+async def test_what_is_stored_can_be_read_by_its_owner_alone(tmp_path):
+    async with turns_over(tmp_path, RecordingMessenger()) as turns:
+        await turns.accept(question(), TO_HERE)
+
+        modes = {file.name: file.stat().st_mode & 0o077 for file in tmp_path.glob("turns.sqlite*")}
+
+    assert len(modes) >= 2
+    assert set(modes.values()) == {0}
+
+
 async def test_nothing_is_taken_once_the_queue_is_closed(folder):
     async with turns_over(folder, RecordingMessenger()) as turns:
         pass
