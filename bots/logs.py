@@ -13,7 +13,10 @@ from core.settings import Settings
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-#: Libraries that write down whole addresses, and with them what is searched for.
+#: Whose details may be written down: libraries log what they send and store, and that is what people said.
+_OURS = ("core.", "bots.")
+
+#: Libraries that write down whole addresses, and with them what is searched for, as mere information.
 _TALKATIVE = ("httpx", "httpcore", "primp", "ddgs", "urllib3", "aiohttp.access")
 
 
@@ -23,6 +26,7 @@ def log_to_stderr(settings: Settings, *, quiet: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonLines() if settings.log_format == "json" else text)
+    handler.addFilter(lambda record: record.levelno > logging.DEBUG or record.name.startswith(_OURS))
     is_default = settings.log_level == Settings().log_level
     level = logging.CRITICAL if quiet and is_default else logging.getLevelName(settings.log_level)
     logging.basicConfig(level=level, handlers=[handler], force=True)
