@@ -91,7 +91,14 @@ def open_library(folder: Path, embedder: Embedder | None) -> Library:
     )
 
 
-def add_paragraphs(library: Library, address: str, title: str, paragraphs: Iterable[str]) -> None:
+def add_paragraphs(
+    library: Library,
+    address: str,
+    title: str,
+    paragraphs: Iterable[str],
+    *,
+    collection: str = DEFAULT_COLLECTION,
+) -> None:
     """A document whose passages are these paragraphs, one each."""
     from core.library.catalogue import NewDocument
     from core.library.chunk import Piece
@@ -102,7 +109,7 @@ def add_paragraphs(library: Library, address: str, title: str, paragraphs: Itera
     ]
     library.catalogue.put(
         NewDocument(
-            collection=DEFAULT_COLLECTION, address=address, root=address, source=address, title=title, url=None,
+            collection=collection, address=address, root=address, source=address, title=title, url=None,
             hash="", size=pieces[-1].end if pieces else 0, modified=0, pieces=pieces,
         )
     )  # fmt: skip
