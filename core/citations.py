@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from core.claims import Claim, claims_of
+from core.claims import Claim, claims_of, readable, without_unfounded_headings
 from core.conversation import Answer, Citation, Grounding
 from core.reasoner import Draft, Strip
 from core.text.inline import MARKER, outside_code, without_markers
 from core.text.quoting import as_quoted, is_quotable
+from core.text.restated import idle
 from core.text.sentences import units_within
 from core.text.terms import query_terms, terms
 
@@ -30,7 +31,8 @@ _LINK_ADDRESS = re.compile(
 def to_answer(draft: Draft, strips: Sequence[Strip]) -> Answer:
     """The draft with footnotes in place of strips; citations in order of appearance."""
     footnotes = _Footnotes({strip.number: strip for strip in strips})
-    text = _composed(draft.text, footnotes) if draft.composed else _quotes(draft.quotes, footnotes)
+    written = without_unfounded_headings(draft.text, strips)
+    text = _composed(written, footnotes) if draft.composed else _quotes(draft.quotes, footnotes)
     citations = footnotes.citations
     return Answer(text=text, citations=citations, grounding=grounding_of(citations), composed=draft.composed)
 
@@ -70,10 +72,17 @@ def _between(text: str) -> str:
 
 
 def _renumbered(text: str, claim: Claim, footnotes: _Footnotes) -> str:
-    """The claim's own words, its footnotes behind them; in a table, in their cells."""
+    """The claim's own words, its footnotes behind them; in a table, in their cells.
+
+    A sentence loses the footnotes that say nothing of it.
+    """
+    named = {strip.number: strip for strip in footnotes.existing(claim.own)}
+    sources = {number: readable(strip) for number, strip in named.items()}
+    needless = idle(claim.text, list(named), sources) if claim.kind in ("sentence", "item") else set()
     given = {
-        strip.number: f"[{footnotes.number(strip, *_quoted(claim, strip))}]"
-        for strip in footnotes.existing(claim.own)
+        number: f"[{footnotes.number(strip, *_quoted(claim, strip))}]"
+        for number, strip in named.items()
+        if number not in needless
     }
     if claim.kind == "table" and claim.own:
         written = _BEHIND_ROW.sub(r"\1 \2 |", text[claim.start : claim.end])

@@ -9,8 +9,11 @@ from itertools import pairwise
 
 from core.reasoner import Strip
 from core.text.blocks import LIST_MARKER, QUOTATION_MARK, stretches
-from core.text.facts import holds_code_block, missing_code, missing_figures, missing_names
+from core.text.facts import missing_code, missing_figures, missing_identifiers, missing_names
 from core.text.inline import MARKER, cited, without_markers
+from core.text.listings import holds_code_block
+from core.text.quotations import is_verbatim, missing_quotations
+from core.text.restated import changes, is_misplaced
 from core.text.sentences import Unit, split_units
 
 _ONLY_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern}[.,;]?)++")
@@ -19,6 +22,8 @@ _LINE_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?[ \t]*+(?:{LIST_MARKER}[ \t]+)?"
 _ITEM_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*){LIST_MARKER}[ \t]+")
 _ITEM_NUMBER = re.compile(r"\A([ \t]*)(\d{1,9})(?=[.)])")
 _HASHES = re.compile(r"#{1,6}")
+_COUNTED = re.compile(r"\A#*\s*(?:\w+\s+)?\d{1,2}\s*(?:[.):–-]|\Z)")  # "Step 2: …", "3. …"
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")  # where all begin with a capital letter, they are no names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,7 @@ class Claim:
     text: str  #: without markers
     own: tuple[int, ...]  #: strip numbers that it names itself
     cited: tuple[int, ...]  #: its own, or what a code block or an introduction inherits of its neighbour
+    is_quotation: bool = False  #: it stands in a block quotation, as somebody else's words
 
 
 def claims_of(text: str) -> tuple[Claim, ...]:
@@ -66,7 +72,9 @@ def _claim(text: str, start: int, end: int, kind: str) -> Claim:
     written = text[start:end]
     own = () if kind == "code" else cited(written)
     words = written if kind == "code" else without_markers(written).strip()
-    return Claim(start=start, end=end, kind=kind, text=words, own=own, cited=own)
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    is_quotation = kind != "code" and bool(re.match(QUOTATION_MARK, line))
+    return Claim(start=start, end=end, kind=kind, text=words, own=own, cited=own, is_quotation=is_quotation)
 
 
 def _with_markers(claim: Claim, text: str, end: int) -> Claim:
@@ -100,21 +108,40 @@ def faults_of(claim: Claim, strips: Mapping[int, Strip]) -> tuple[str, ...]:
         return ("it has no footnote",)
     if any(number not in strips for number in claim.cited):
         return ("its footnote does not exist",)
-    source = "\n".join(_readable(strips[number]) for number in claim.cited)
+    read = {number: readable(strip) for number, strip in strips.items()}
+    source = "\n".join("\n".join(read[number]) for number in claim.cited)
     if claim.kind == "code":
         return () if holds_code_block(claim.text, source) else ("its code is not in the source",)
     named = claim.text.partition("\n")[2] if claim.kind == "table" else claim.text  # a header names nothing
-    return (
+    named = "" if claim.is_quotation else named
+    unknown = (
         *(f"the number {number} is not in its source" for number in missing_figures(claim.text, source)),
         *(f"“{name}” is not in its source" for name in missing_names(named, source)),
         *(f"“{code}” is not in its source" for code in missing_code(claim.text, source)),
+        *(f"“{name}” is not in its source" for name in missing_identifiers(claim.text, source)),
     )
+    return unknown or tuple(_altered(claim, read))
 
 
-def _readable(strip: Strip) -> str:
-    """All that a reader of the strip sees."""
+def _altered(claim: Claim, read: Mapping[int, tuple[str, str]]) -> Iterator[str]:
+    """What the claim makes of its sources' own words, and whether they are the ones that say it."""
+    texts = [text for number in claim.cited for text in read[number]]
+    if claim.is_quotation:
+        if not is_verbatim(claim.text, texts):
+            yield "it is no quotation of its source"
+        return
+    yield from (f"its source does not say “{words}”" for words in missing_quotations(claim.text, texts))
+    if claim.kind in ("sentence", "item"):
+        above = "\n".join(read[number][0] for number in claim.cited)
+        yield from changes(claim.text, [read[number][1] for number in claim.cited], above)
+        if is_misplaced(claim.text, claim.own, read):
+            yield "another source says this, not the one it names"
+
+
+def readable(strip: Strip) -> tuple[str, str]:
+    """What a reader sees above the strip, and the strip."""
     passage = strip.retrieved.passage
-    return "\n".join((passage.title, *passage.path, passage.published or "", strip.text))
+    return "\n".join((passage.title, *passage.path, passage.published or "")), strip.text
 
 
 def without(text: str, claims: Sequence[Claim]) -> str:
@@ -187,6 +214,21 @@ def _closed_ranks(after: str, indent: int) -> Iterator[str]:
         else:
             outward = 0
             yield _ITEM_NUMBER.sub(lambda found: f"{found[1]}{max(1, int(found[2]) - 1)}", line)
+
+
+def without_unfounded_headings(text: str, strips: Sequence[Strip]) -> str:
+    """The draft without headings that state a number, or name a thing, that no strip knows.
+
+    They carry no footnote, so that nobody would look there; a heading that counts steps states nothing.
+    """
+    source = "\n".join("\n".join(readable(strip)) for strip in strips)
+    for unit in reversed([unit for unit in split_units(text) if unit.kind == "heading"]):
+        said = _COUNTED.sub("", without_markers(text[unit.start : unit.end]))
+        is_titled = not any(word.islower() for word in _LONG_WORD.findall(said))
+        names = [] if is_titled else missing_names(said, source)
+        if names or missing_figures(said, source) or missing_code(said, source):
+            text = text[: unit.start] + text[unit.end :].lstrip("\n")
+    return text
 
 
 def _without_empty_headings(text: str) -> str:

@@ -27,9 +27,10 @@ Similarity = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
 
 SURVIVING = 2  # best-ranked passages that stay in whatever their words say
 QUOTES = 3  # at most this many quotes in one answer
-ENOUGH = 0.8  # a further quote must score this share of the best one
+ENOUGH = 0.76  # a further quote must score this share of the best one
 SAID_AGAIN = 0.6  # of its score is left to a quote that the last answer held: a follow-up wants what is new
 SAID_LENGTH = 60  # characters by which such a quote is recognised
+EVIDENCE_ENOUGH = 0.78  # a further sentence must score this share of the best one to be evidence
 EVIDENCE_PER_PASSAGE = 3  # sentences of one passage that may be quoted
 MEANING_PASSAGES = 3  # best passages whose sentences are compared by meaning
 MEANING_SENTENCES = 40  # sentences compared by meaning for one question
@@ -71,8 +72,13 @@ class ExtractiveReasoner:
 
     async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
         weights = _weights(ask, passages)
-        ranked = candidates(ask.question, weights, passages, await self._meaning(ask, passages))
+        ranked = await self.rank(ask, passages)
         return Grades(of={hit.passage.id: _grade(hit, i, weights, ranked) for i, hit in enumerate(passages)})
+
+    async def rank(self, ask: Ask, passages: Sequence[Retrieved]) -> list[Candidate]:
+        """The quotable units of the passages, likeliest first."""
+        meaning = await self._meaning(ask, passages)
+        return candidates(ask.question, _weights(ask, passages), passages, meaning)
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
         """The best strips as they stand, each with its footnote."""
@@ -157,7 +163,7 @@ def _grade(hit: Retrieved, index: int, weights: Mapping[str, float], ranked: Seq
     elif share >= AMBIGUOUS or meaning >= RELATED or index < SURVIVING:
         relevance = "ambiguous"
     best = max((c.score for c in ranked), default=0.0)
-    evidence = [c.unit + 1 for c in ranked if c.passage == index and c.score >= ENOUGH * best][
+    evidence = [c.unit + 1 for c in ranked if c.passage == index and c.score >= EVIDENCE_ENOUGH * best][
         :EVIDENCE_PER_PASSAGE
     ]
     top = [c.unit + 1 for c in ranked if c.passage == index][:1]

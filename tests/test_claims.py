@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from core.claims import claims_of, faults_of, without
+from core.claims import claims_of, faults_of, without, without_unfounded_headings
 from core.text.sentences import split_units
 
 SOURCE = "The tower in Paris is 300 metres tall. Gustave Eiffel built it in 1889 for 7,300,000 francs.\n\n```python\nclimb(tower)\n```"
@@ -231,6 +231,30 @@ def test_code_goes_with_the_sentence_it_leans_on():
 def test_a_heading_above_nothing_goes_too():
     assert cut("## One\n\nOne. [1]\n\n## Two\n\n### Inner\n\nTwo. [2]", "Two") == "## One\n\nOne. [1]"
     assert cut("## One\n\nOne. [1]\n\n## Two\n\nTwo. [2]", "One") == "## Two\n\nTwo. [2]"
+
+
+@pytest.mark.parametrize(
+    "heading", ["## A tower of 301 metres", "### Why Rome has one", "# Call `jump(tower)`"]
+)
+def test_a_heading_that_states_what_no_source_says_goes(heading):
+    assert without_unfounded_headings(f"{heading}\n\nOne. [1]", list(STRIPS.values())) == "One. [1]"
+
+
+@pytest.mark.parametrize(
+    "heading", ["## Step 2: climb", "## 3. Height of 300 metres", "## How To Climb The Tower"]
+)
+def test_a_heading_that_states_nothing_new_stays(heading):
+    draft = f"{heading}\n\nOne. [1]"
+
+    assert without_unfounded_headings(draft, list(STRIPS.values())) == draft
+
+
+def test_words_in_a_block_quotation_are_the_source_s():
+    (true,) = claims_of("> The tower in Paris is 300 metres tall. [1]")
+    (false,) = claims_of("> The tower is of iron. [1]")
+
+    assert faults_of(true, STRIPS) == ()
+    assert faults_of(false, STRIPS) == ("it is no quotation of its source",)
 
 
 def test_code_that_stays_is_not_touched():

@@ -12,8 +12,12 @@ if TYPE_CHECKING:
 BENCHES: tuple[str, ...] = (
     "trips",
     "overhead",
+    "extraction",
+    "citations",
     "retrieval",
     "confidence",
+    "search",
+    "indexing",
     "growth",
     "judges",
 )

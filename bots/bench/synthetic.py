@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 WORDS = 8_000  # vocabulary of the synthetic passages
 SENTENCES, LENGTH = 6, 12  # of a passage, in words
 PER_DOCUMENT = 50  # passages
+FAMILIES, CLUSTERS = 50, 2_000  # of drawn vectors
 
 
 @contextmanager
@@ -98,9 +100,11 @@ _STOP = sorted(STOP_WORDS)
 
 @dataclass(frozen=True, slots=True)
 class DrawnVectors:
-    """An embedder whose documents have vectors by lot: real ones of a large library take ten minutes to make.
+    """An embedder whose vectors are drawn by lot, the same for the same text: real ones take ten minutes for
+    a large library.
 
-    A query's is made as ever, which is what a turn costs.
+    They lie as passages of one library do, in clusters and families of clusters. The network reads every
+    query all the same, because that is what a turn costs.
     """
 
     network: Embedder
@@ -116,11 +120,31 @@ class DrawnVectors:
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        drawn = np.stack(
-            [np.random.default_rng(crc32(text.encode())).standard_normal(self.dimension) for text in texts]
-        )
-        unit = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-        return np.asarray(unit, dtype=np.float32)
+        centres = _centres(self.dimension)
+        noise = np.stack([_noise(crc32(text.encode()), 1, self.dimension)[0] for text in texts])
+        drawn = 0.7 * centres[[crc32(text.encode()) % CLUSTERS for text in texts]] + noise
+        unit: NDArray[np.float32] = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+        return unit
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        return self.network.embed_query(text)
+        self.network.embed_query(text)
+        drawn: NDArray[np.float32] = self.embed_documents([text])[0]
+        return drawn
+
+
+@cache
+def _centres(dimension: int) -> NDArray[np.float32]:
+    """The middles of the clusters, shape ``(CLUSTERS, dimension)``."""
+    import numpy as np
+
+    families = _noise(1, FAMILIES, dimension)[np.arange(CLUSTERS) % FAMILIES]
+    centres: NDArray[np.float32] = 0.8 * families + 0.7 * _noise(2, CLUSTERS, dimension)
+    return centres
+
+
+def _noise(seed: int, rows: int, dimension: int) -> NDArray[np.float32]:
+    """Vectors of about length one."""
+    import numpy as np
+
+    drawn = np.random.default_rng(seed).standard_normal((rows, dimension), dtype=np.float32)
+    return drawn / np.float32(dimension**0.5)

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
@@ -19,17 +18,27 @@ from core.library.addresses import span_below
 from core.library.chunk import CHUNKER_VERSION, Piece
 from core.library.database import SCHEMA_VERSION, Database
 from core.library.documents import Passage, Scope
-from core.library.lexical import LexicalIndex, empty, enter, places_of, strike, words_of
+from core.library.lexical import (
+    LEXICAL_VERSION,
+    LexicalIndex,
+    empty,
+    enter,
+    places_of,
+    strike,
+    words_of,
+)
 from core.library.roots import Roots
 from core.text.terms import TERMS_VERSION
 
-INDEX_VERSION = f"{SCHEMA_VERSION}.{CHUNKER_VERSION}.{TERMS_VERSION}"
+INDEX_VERSION = f"{SCHEMA_VERSION}.{CHUNKER_VERSION}.{TERMS_VERSION}.{LEXICAL_VERSION}"
 
 MAY_LACK = 0.1  # share of the passages without a vector, up to which dense search takes part
 
+#: A cross join is done in the order it is written: from passages of known numbers to what they belong to,
+#: and never from the scope to all that it holds.
 _PASSAGE = """
 SELECT p.id, c.name, d.source, d.title, p.path, p.location, p.text, p.start, p."end", d.url
-FROM passages p JOIN documents d ON d.id = p.document JOIN collections c ON c.number = d.collection
+FROM passages p CROSS JOIN documents d ON d.id = p.document CROSS JOIN collections c ON c.number = d.collection
 """
 
 
@@ -153,7 +162,7 @@ class Catalogue:
                 _put_piece(writing, int(row.lastrowid or 0), ordinal, piece)
                 for ordinal, piece in enumerate(document.pieces)
             ]
-            enter(writing, zip(ids, repeat(places_of(number, document.address)), words))
+            enter(writing, number, places_of(number, document.address), zip(ids, words, strict=True))
 
     def touch(self, entry_id: int, *, modified: int, size: int, root: str, source: str) -> None:
         """The bytes are the same, but not their date or the folder they were found under."""
@@ -188,13 +197,9 @@ class Catalogue:
         )
         with self.transaction() as writing:
             empty(writing)
-            enter(
-                writing,
-                (
-                    (passage, places_of(number, address), words_of(title, json.loads(path), text))
-                    for passage, number, address, title, path, text in rows
-                ),
-            )
+            for passage, number, address, title, path, text in rows:
+                words = words_of(title, json.loads(path), text)
+                enter(writing, number, places_of(number, address), [(passage, words)])
 
     # Vectors still to make or to drop
 

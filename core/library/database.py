@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS documents (
     passages INTEGER NOT NULL,  -- how many it has
     UNIQUE (collection, address)
 );
+CREATE INDEX IF NOT EXISTS documents_counted ON documents (collection, passages);  -- before every search
 CREATE TABLE IF NOT EXISTS passages (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,

@@ -1,13 +1,13 @@
 """The lexical index: BM25 over the terms of :mod:`core.text.terms`, by SQLite's FTS5.
 
-Beside its words every passage holds the places it lies in: its collection, and within that
-its document and each folder above. A search asks for its scope as it asks for words, so a
-passage outside is never a candidate, and a narrow scope costs less than a wide one.
+Every term is marked with the collection it stands in, so that a search in some collections meets
+nothing of the others and counts nothing of them. Beside its words every passage holds the places it
+lies in: its document and each folder above. A narrower search asks for its scope as it asks for words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from sqlite3 import Connection
@@ -17,7 +17,12 @@ from core.library.database import WORDS_TABLE, Database
 from core.library.documents import Scope
 from core.text.terms import terms
 
+Words = tuple[list[str], list[str]]  # terms of a passage's title path and of its text, in reading order
+
+LEXICAL_VERSION = "2"  # part of the index's identity: raise it when the same passage is entered otherwise
 TITLE_WEIGHT = 2.0  # BM25 weight of the title path over the body
+ALONE = 5_000  # passages that hold any of some terms, up to which all of them are ranked: about 5 ms
+IN_COMPANY = 2_000  # passages that are ranked of those that hold frequent terms
 
 
 def words_of(title: str, path: Sequence[str], text: str) -> tuple[str, str]:
@@ -27,14 +32,19 @@ def words_of(title: str, path: Sequence[str], text: str) -> tuple[str, str]:
 
 def places_of(collection: int, address: str) -> str:
     """The terms of the places that a document lies in, spaces between them."""
-    return " ".join(_place(collection, place) for place in (None, *ancestors(address)))
+    return " ".join(_place(collection, place) for place in ancestors(address))
 
 
-def enter(writing: Connection, passages: Iterable[tuple[int, str, tuple[str, str]]]) -> None:
-    """Take passages in: id, :func:`places_of`, :func:`words_of`."""
+def enter(
+    writing: Connection, collection: int, places: str, passages: Iterable[tuple[int, tuple[str, str]]]
+) -> None:
+    """Take passages of one document in: id and :func:`words_of`."""
     writing.executemany(
         "INSERT INTO words (rowid, scope, title, body) VALUES (?, ?, ?, ?)",
-        ((passage, places, title, body) for passage, places, (title, body) in passages),
+        (
+            (passage, places, _marked(collection, title), _marked(collection, body))
+            for passage, (title, body) in passages
+        ),
     )
 
 
@@ -54,47 +64,129 @@ class LexicalIndex:
 
     database: Database
 
-    def search(self, words: Sequence[str], scope: Scope, *, limit: int) -> list[tuple[str, float]]:
-        """(passage id, BM25) of the best passages with any of the terms, best first."""
-        places = self._places_of(scope)
-        if not places or not words:
+    def search(
+        self,
+        words: Sequence[str],
+        scope: Scope,
+        *,
+        limit: int,
+        frequencies: Mapping[str, int] | None = None,
+    ) -> list[tuple[str, float]]:
+        """(passage id, BM25) of the best passages with any of the terms, best first.
+
+        Where ``frequencies`` say that more passages hold them than can be ranked in time, frequent terms
+        only count in what the rare ones find. What is found by two of them, or by one, fills up the list.
+        """
+        within = self._within(scope)
+        if not within.collections or not words:
             return []
+        alone, frequent = _by_rarity(words, frequencies or {})
+        found: dict[str, float] = {}
+        for expression in within.expressions(alone, frequent):
+            among = IN_COMPANY if found or not alone else 2 * ALONE
+            for passage, weight in self._ranked(expression, among, limit):
+                found.setdefault(passage, weight)
+            if len(found) >= limit:
+                break
+        return list(found.items())[:limit]
+
+    def _ranked(self, expression: str, among: int, limit: int) -> list[tuple[str, float]]:
         rows = self.database.rows(
-            "SELECT rowid, -bm25(words, 0.0, ?, 1.0) AS weight FROM words WHERE words MATCH ?"
+            "SELECT * FROM (SELECT rowid, -bm25(words, 0.0, ?, 1.0) AS weight FROM words WHERE words MATCH ? LIMIT ?)"
             " ORDER BY weight DESC, rowid LIMIT ?",
-            (TITLE_WEIGHT, _expression(places, words), limit),
+            (TITLE_WEIGHT, expression, among, limit),
         )
         return [(str(passage), float(weight)) for passage, weight in rows]
 
     def document_frequencies(self, words: Sequence[str], scope: Scope) -> dict[str, int]:
         """In how many passages of the scope each term occurs."""
-        places = self._places_of(scope)
-        if not places or not words:
+        within = self._within(scope)
+        if not within.collections or not words:
             return dict.fromkeys(words, 0)
         rows = self.database.rows(
             f"WITH asked (word, expression) AS (VALUES {', '.join(['(?, ?)'] * len(words))})"
             " SELECT word, (SELECT count(*) FROM words WHERE words MATCH expression) FROM asked",
-            [value for word in words for value in (word, _expression(places, [word]))],
+            [value for word in words for value in (word, within.expression([word]))],
         )
         return {str(word): int(count) for word, count in rows}
 
-    def _places_of(self, scope: Scope) -> list[str]:
+    def words(self, ids: Iterable[str]) -> dict[str, Words]:
+        """The terms of the passages with these ids, as they were entered: to cut them again takes longer."""
+        wanted = [int(number) for number in ids]
+        rows = self.database.rows(
+            f"SELECT rowid, title, body FROM words WHERE rowid IN ({', '.join('?' * len(wanted))})", wanted
+        )
+        return {str(passage): (_unmarked(title), _unmarked(body)) for passage, title, body in rows}
+
+    def _within(self, scope: Scope) -> _Within:
         names = tuple(scope.collections)
-        numbers = self.database.rows(
+        rows = self.database.rows(
             f"SELECT number FROM collections WHERE name IN ({', '.join('?' * len(names))})", names
         )
-        within: list[str | None] = [address.rstrip("/") or "/" for address in scope.addresses]
-        within = within or [None]
-        return [_place(int(number), address) for (number,) in numbers for address in within]
+        numbers = [int(number) for (number,) in rows]
+        addresses = [address.rstrip("/") or "/" for address in scope.addresses]
+        return _Within(numbers, [_place(number, address) for number in numbers for address in addresses])
 
 
-def _expression(places: Sequence[str], words: Sequence[str]) -> str:
-    """FTS5: in any of the places, and with any of the words."""
-    any_word = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-    return f"{{scope}} : ({' OR '.join(places)}) AND {{title body}} : ({any_word})"
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """A scope in the index's own terms."""
+
+    collections: Sequence[int]
+    places: Sequence[str]  #: empty: the whole of the collections
+
+    def expressions(self, alone: Sequence[str], frequent: Sequence[str]) -> Iterator[str]:
+        """FTS5, one after the other: any of the words that find alone, two of the frequent ones, one of them."""
+        if alone:
+            yield self.expression(alone) + (self._and_any([*alone, *frequent]) if frequent else "")
+        for company in (2, 1):
+            if len(frequent) >= company:
+                others = (self._and_any([word]) for word in frequent[1:company])
+                yield self.expression(frequent[:1]) + "".join(others)
+
+    def expression(self, words: Sequence[str]) -> str:
+        """FTS5: any of the words, within the scope."""
+        within = f"{{scope}} : ({' OR '.join(self.places)}) AND " if self.places else ""
+        return f"{within}{{title body}} : ({self._any(words)})"
+
+    def _and_any(self, words: Sequence[str]) -> str:
+        return f" AND {{title body}} : ({self._any(words)})"
+
+    def _any(self, words: Sequence[str]) -> str:
+        quoted = (word.replace('"', '""') for word in words)
+        return " OR ".join(f'"{_mark(number)}{word}"' for word in quoted for number in self.collections)
 
 
-def _place(collection: int, address: str | None) -> str:
-    """The term of a collection, or of an address in it; SQL checks again what is found by it."""
-    digest = blake2b(address.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest() if address else ""
-    return f"c{collection}x{digest}"
+def _by_rarity(words: Sequence[str], frequencies: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    """The words that few passages hold, few enough in all to be ranked; and the others, rarest first."""
+    alone: list[str] = []
+    ordered = sorted(words, key=lambda word: frequencies.get(word, 0))
+    held = 0
+    for word in ordered:
+        held += frequencies.get(word, 0)
+        if held > ALONE:
+            break
+        alone.append(word)
+    return alone, ordered[len(alone) :]
+
+
+def _mark(collection: int) -> str:
+    return f"c{collection}x"
+
+
+def _marked(collection: int, words: str) -> str:
+    """Each of the words behind the mark of its collection."""
+    mark = _mark(collection)
+    return mark + words.replace(" ", f" {mark}") if words else ""
+
+
+def _unmarked(words: str) -> list[str]:
+    mark = words[: words.find("x") + 1]
+    return f" {words}".split(f" {mark}")[1:] if mark else []
+
+
+def _place(collection: int, address: str) -> str:
+    """The term of an address in a collection; SQL checks again what is found by it."""
+    return (
+        f"{_mark(collection)}{blake2b(address.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+    )

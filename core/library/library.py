@@ -17,6 +17,7 @@ from core.library.characters import whole
 from core.library.chunk import cut
 from core.library.disk import resolved, survey
 from core.library.documents import Document, Passage, Retrieval
+from core.library.formats import apart
 from core.library.retriever import Query, Retriever
 from core.library.sync import Failure, SyncReport, carry_out, plan_sync, storable
 
@@ -56,6 +57,7 @@ class Library:
             return self._vectors
 
     def close(self) -> None:
+        apart.close()  # who still waits for a document to be read waits no longer
         if self._vectors is not None:
             self._vectors.close()
         self.catalogue.close()

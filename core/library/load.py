@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.encoding import decode
+from core.library.formats import apart
 
 FILE_LIMIT = 32 * 1024 * 1024  # bytes
 
@@ -33,7 +34,8 @@ def read_document(path: Path) -> Document:
     if not data.strip():
         raise DocumentError("is empty")
     try:
-        document = loader(data, path)
+        foreign = apart.is_foreign(path.suffix, len(data))
+        document = apart.read_file(data, path.name) if foreign else loader(data, path)
     except DocumentError:
         raise
     except Exception as error:
@@ -47,10 +49,12 @@ def read_document(path: Path) -> Document:
 
 def parse_html(data: bytes | str, *, url: str | None) -> Document:
     """A fetched page's readable text in blocks; DocumentError when there is none."""
-    from core.library.formats import webpage
-
     name = urlsplit(url).hostname if url else None
-    document = webpage.parse(data, name=name or "", url=url)
+    try:
+        document = _page(data, name=name or "", url=url)
+    except apart.Broken as error:
+        _LOG.warning("a page of %s could not be parsed: %s", name, error)
+        raise DocumentError("could not be read: it is damaged") from error
     if not document.text.strip():
         raise DocumentError("holds no readable text")
     return document
@@ -118,6 +122,14 @@ def _restructured(data: bytes, path: Path) -> Document:
     from core.library.formats import plain
 
     return plain.parse_rst(decode(data, suffix=path.suffix))
+
+
+def _page(data: bytes | str, *, name: str, url: str | None) -> Document:
+    if apart.is_foreign(".html", len(data)):
+        return apart.read_page(data, name=name, url=url)
+    from core.library.formats import webpage
+
+    return webpage.parse(data, name=name, url=url)
 
 
 def _html(data: bytes, path: Path) -> Document:

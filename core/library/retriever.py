@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CANDIDATES = 60  # passages taken from each index before fusion
 EXACT_LIMIT = 3_000  # passages of a narrow scope that are compared one by one: about 5 ms
-LEXICAL_WEIGHT = 0.4  # of the fused score when there are vectors; the rest is cosine
+LEXICAL_WEIGHT = 0.5  # of the fused score when there are vectors; the rest is cosine
 HISTORY_WEIGHT = 0.35  # of a term that only the history brings, next to the question's own
 TERM_LIMIT = 40  # terms of one lexical query
 
@@ -71,7 +71,7 @@ class Retriever:
             for word, weight in rarity.items()
             if word in asked
         }
-        found = self._candidates(query, rarity, merged)
+        found = self._candidates(query, rarity, frequencies, merged)
         passages = found.best(query.limit)
         finding = Finding(
             question=query.text,
@@ -85,21 +85,24 @@ class Retriever:
             passages=passages, weights=weights, confidence=confidence_of(finding), searched=searched
         )
 
-    def _candidates(self, query: Query, rarity: Mapping[str, float], merged: str) -> Candidates:
+    def _candidates(
+        self, query: Query, rarity: Mapping[str, float], frequencies: Mapping[str, int], merged: str
+    ) -> Candidates:
         """The best by words and the nearest by meaning, each with both scores."""
-        listed = self.catalogue.lexical.search(list(rarity), query.scope, limit=CANDIDATES)
-        passages = self.catalogue.passages((number for number, _ in listed), query.scope)
+        lexical = self.catalogue.lexical
+        listed = dict(lexical.search(list(rarity), query.scope, limit=CANDIDATES, frequencies=frequencies))
         dense: dict[str, float] = {}
         if self.embedder is not None and self.vectors is not None:
             vector = _vector_of(self.embedder, query.text, merged)
             dense = self._nearest(self.vectors, vector, query.scope)
-            passages |= self.catalogue.passages(dense.keys() - passages.keys(), query.scope)
+        passages = self.catalogue.passages(listed | dense, query.scope)
+        if dense and self.vectors is not None:
             unmeasured = {number: hit for number, hit in passages.items() if number not in dense}
             dense |= self.vectors.similarities(vector, _by_collection(unmeasured))
         # What was removed since it was listed, or has left a vector behind, is no passage any more.
         return Candidates(
             passages=passages,
-            lexical=bm25(passages, rarity),
+            lexical=bm25(lexical.words(passages), rarity),
             dense={number: cosine for number, cosine in dense.items() if number in passages},
         )
 

@@ -11,9 +11,7 @@ from decimal import Decimal
 
 from core.text.inline import code_in, without_code
 from core.text.terms import terms
-from core.text.vocabulary import INSTRUCTIONS, NUMBER_WORDS, OPENERS, SCALES, STOP_WORDS, UNITS
-
-CODE_NAMES_FOUND = 0.8  # share of a code block's names that its source must hold; others may be placeholders
+from core.text.vocabulary import DATE_WORDS, INSTRUCTIONS, NUMBER_WORDS, OPENERS, SCALES, STOP_WORDS, UNITS
 
 _NUMBER = re.compile(r"(?<!\d)\d{1,3}(?:\ \d{3})+(?!\d)|\d+(?:[.,'’\u00a0\u202f]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:[,'’\u00a0\u202f ]\d{2,3})*[,'’\u00a0\u202f ]\d{3}(?:\.\d+)?")
@@ -35,9 +33,8 @@ _BEFORE_NAME = re.compile(r"\s+[^\W\d_a-z]")  # the first of several capital wor
 _DERIVED = re.compile(r"(?:tion|sion|ing|ment|ness|ity|ance|ence|ship|ism|ed|ly)s?\Z")  # words, not names
 _ALONE = re.compile(r"\s*(?:[.;!?|]|\Z)")
 _NO_NAMES = STOP_WORDS | OPENERS | {"yes", "none", "true", "false"}
-
-_CODE_NAME = re.compile(r"[^\W\d]\w{2,}")
-_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
+_IDENTIFIER = re.compile(r"(?<!\S)--\w[\w-]*|[\w.]+(?:\(\))?")
+_EMPHASIS = re.compile(r"[*]|(?<!\w)_+|_+(?![\w.(])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +57,17 @@ def missing_figures(claim: str, source: str) -> list[str]:
     said = {word.casefold() for word in _WORD.findall(source)}
     mentioned = said | {UNITS[word] for word in said & UNITS.keys()}
     return list(dict.fromkeys(f.written for f in _figures(claim) if not _is_given(f, given, mentioned)))
+
+
+def stated_figures(text: str) -> list[tuple[str, str]]:
+    """(figure, as written) of the numbers, in digits or words, and of the words of dates.
+
+    "One" is left out: it counts less often than it points.
+    """
+    prose = unicodedata.normalize("NFC", text)
+    spelled = [figure for figure in _spelled_out(prose) if figure.number != "1"]
+    dates = [(word, word) for word in _WORD.findall(prose) if word in DATE_WORDS]
+    return [*((figure.number, figure.written) for figure in (*spelled, *_figures(prose))), *dates]
 
 
 def _is_given(figure: _Figure, given: dict[str, set[str | None]], mentioned: set[str]) -> bool:
@@ -165,13 +173,12 @@ def missing_code(claim: str, source: str) -> list[str]:
     return [code for code in dict.fromkeys(code_in(claim)) if code and not _stands_in(_bare(code), flat)]
 
 
-def holds_code_block(block: str, source: str) -> bool:
-    """Whether nearly every name of a code block stands in the source; the whole block where it has none."""
-    lines = _FENCE_LINE.sub("", block)
-    names = set(_CODE_NAME.findall(lines))
-    if not names:
-        return _flat(lines) in _flat(source)
-    return len(names & set(_CODE_NAME.findall(source))) >= CODE_NAMES_FOUND * len(names)
+def missing_identifiers(claim: str, source: str) -> list[str]:
+    """Identifiers outside code spans that do not stand in the source: "add_task", "run()", "--reload"."""
+    flat = _flat(source)
+    words = dict.fromkeys(_IDENTIFIER.findall(_EMPHASIS.sub(" ", without_code(claim))))
+    names = [word.strip(".") for word in words if re.search(r"\w_+\w|\w\(\)\Z|\A--\w", word)]
+    return [name for name in names if not _stands_in(_bare(name), flat)]
 
 
 def _flat(text: str) -> str:

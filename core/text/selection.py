@@ -1,22 +1,34 @@
-"""Which sentences of a passage answer a question: scores from words, headings and meaning."""
+"""Which sentences of a passage answer a question: scores from words, headings, neighbours and meaning.
+
+The credits are shares of what a sentence gets that holds every telling word of the question. They
+lie between what was fitted on each half of the articles of SQuAD 2 and CLAPNQ, with words alone and
+with meaning, and was confirmed on the other half; tests/benchmarks/fit_selection.py looks for better.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from core.library.documents import Retrieved
+from core.library.documents import Passage, Retrieved
 from core.text.sentences import Unit, split_units
 from core.text.terms import terms
 
 HEADING_CREDIT = 0.5  # of a question term that stands in the headings above a sentence, not in it
+PREVIOUS_CREDIT = 0.4  # of one that stands in the sentence before, which this one may go on from
+LEANING_CREDIT = 0.3  # and this much more where it begins with a pronoun
+PHRASE_CREDIT = 0.6  # for words that follow each other as they do in the question
 PASSAGE_CREDIT = 1.2  # how much the passage's own rank says about its sentences
-MEANING_CREDIT = 0.8  # of the cosine between question and sentence
-CUE_CREDIT = 0.12  # for a sentence that holds the kind of thing asked for
-LONG_SENTENCE = 25  # words; beyond it more words find more of a question without saying more about it
-LENGTH_COST = 0.006  # for each word beyond
+MEANING_CREDIT = 0.65  # of the cosine between question and sentence
+CUE_CREDIT = 0.28  # for a sentence that holds the kind of thing asked for
+NAMES_CREDIT = 0.08  # for names that the question does not give: an answer says something new
+NAMES_COUNTED = 5
 SHORT_SENTENCE = 4  # words; below it a sentence rarely says anything alone
+
+_PRONOUN = re.compile(r"[\W_]*(?:it|its|this|these|those|they|their|he|she|his|her|such)\b", re.IGNORECASE)
+_NAME = re.compile(r"(?<=\w )[A-Z][a-z]+")
 
 _CUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
     (re.compile(r"\b(?:when|what year|which year|what date|how long|since)\b", re.IGNORECASE), re.compile(r"\d|\b(?:January|February|March|April|May|June|July|August|September|October|November|December|century|minutes?|hours?|days?|years?)\b")),
@@ -49,37 +61,85 @@ def candidates(
 
     ``meaning`` gives the cosine of (passage, unit) with the question where it is known.
     """
-    total = sum(weights.values()) or 1.0
-    cue = next((answer for asked, answer in _CUES if asked.search(question)), None)
+    asked = _Asked.of(question, weights)
     found = []
     for index, hit in enumerate(passages):
-        text = hit.passage.text
-        headings = frozenset(terms(" ".join((hit.passage.title, *hit.passage.path))))
-        for number, unit in enumerate(split_units(text)):
-            if unit.kind in ("heading", "markup"):
-                continue
-            words = text[unit.start : unit.end]
-            present = frozenset(terms(words))
-            own = sum(weight for term, weight in weights.items() if term in present) / total
-            above = sum(w for term, w in weights.items() if term in headings and term not in present) / total
-            score = own + HEADING_CREDIT * above + PASSAGE_CREDIT * hit.score
-            score += MEANING_CREDIT * (meaning or {}).get((index, number), 0.0)
-            score += _shape_credit(unit, words, cue)
-            found.append(Candidate(passage=index, unit=number, span=unit, score=score, coverage=own))
+        for number, unit, told, coverage in _scored(asked, hit.passage):
+            cosine = (meaning or {}).get((index, number), 0.0)
+            score = told + PASSAGE_CREDIT * hit.score + MEANING_CREDIT * cosine
+            found.append(Candidate(passage=index, unit=number, span=unit, score=score, coverage=coverage))
     return sorted(found, key=lambda c: (-c.score, c.passage, c.unit))
 
 
-def _shape_credit(unit: Unit, words: str, cue: re.Pattern[str] | None) -> float:
-    """What the look of a unit says: kind, length, whether it asks rather than tells."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a question looks for in a sentence."""
+
+    text: str  #: in small letters
+    weights: Mapping[str, float]
+    total: float
+    phrases: frozenset[tuple[str, str]]  #: terms that follow each other
+    cue: re.Pattern[str] | None
+
+    @classmethod
+    def of(cls, question: str, weights: Mapping[str, float]) -> _Asked:
+        cue = next((answer for asked, answer in _CUES if asked.search(question)), None)
+        return cls(
+            text=question.lower(),
+            weights=weights,
+            total=sum(weights.values()) or 1.0,
+            phrases=frozenset(pairwise(terms(question))),
+            cue=cue,
+        )
+
+    def share(self, present: Collection[str], elsewhere: Collection[str] = ()) -> float:
+        """Share of the question's weight in these terms, without those that stand elsewhere."""
+        held = (w for term, w in self.weights.items() if term in present and term not in elsewhere)
+        return sum(held) / self.total
+
+    def phrased(self, said: Sequence[str]) -> float:
+        """Share of the question's pairs of neighbouring words that stand together here too."""
+        return len(self.phrases.intersection(pairwise(said))) / max(1, len(self.phrases))
+
+
+def _scored(asked: _Asked, passage: Passage) -> list[tuple[int, Unit, float, float]]:
+    """(number, unit, score, coverage) of each quotable unit, by all that is told without its rank."""
+    headings = frozenset(terms(" ".join((passage.title, *passage.path))))
+    before: frozenset[str] = frozenset()
+    scored = []
+    for number, unit in enumerate(split_units(passage.text)):
+        words = passage.text[unit.start : unit.end]
+        said = terms(words)
+        present = frozenset(said)
+        if unit.kind not in ("heading", "markup"):
+            own = asked.share(present)
+            leans = PREVIOUS_CREDIT + (LEANING_CREDIT if _PRONOUN.match(words) else 0.0)
+            score = own + HEADING_CREDIT * asked.share(headings, present)
+            if not asked.weights.keys() <= before:  # else the one before has said it all
+                score += leans * asked.share(before, present | headings)
+            score += 0.0 if _asks(words) else PHRASE_CREDIT * asked.phrased(said)
+            score += _shape_credit(asked, unit, words, passage.title)
+            scored.append((number, unit, score, own))
+        before = present
+    return scored
+
+
+def _shape_credit(asked: _Asked, unit: Unit, words: str, title: str) -> float:
+    """What the look of a unit says: kind, length, names, whether it asks rather than tells."""
     if unit.kind == "code":
         return -0.35
     if unit.kind == "table":
         return -0.1
-    credit = CUE_CREDIT if cue and cue.search(words) else 0.0
-    length = len(words.split())
-    credit -= LENGTH_COST * max(0, length - LONG_SENTENCE)
-    if length < SHORT_SENTENCE:
+    credit = CUE_CREDIT if asked.cue and asked.cue.search(words) else 0.0
+    given = asked.text + title.lower()
+    names = sum(name.lower() not in given for name in _NAME.findall(words))
+    credit += NAMES_CREDIT * min(names, NAMES_COUNTED) / NAMES_COUNTED
+    if len(words.split()) < SHORT_SENTENCE:
         credit -= 0.25
-    if words.rstrip().endswith("?"):
+    if _asks(words):
         credit -= 0.3
     return credit
+
+
+def _asks(words: str) -> bool:
+    return words.rstrip().endswith("?")

@@ -21,8 +21,9 @@ UnitKind = Literal["sentence", "item", "code", "table", "heading", "markup"]
 
 _CLOSERS = r"""["'”’)\]*_`」』）]*+"""
 _FOOTNOTES = r"(?:\[\d{1,3}(?:[,;]\s?\d{1,3})*\])*+"  # behind the full stop: "… so.[3] Then …"
+_APART = r"(?:[ \t]++(?:''|[”’)\]])(?=\s|\Z))*+"  # what closes can open nothing: "… so . '' Then …"
 _END = re.compile(
-    rf"(?<![.!?…])[.!?…]++{_CLOSERS}{_FOOTNOTES}(?=\s|\Z)|(?<![。！？｡।])[。！？｡।]++{_CLOSERS}{_FOOTNOTES}"
+    rf"(?<![.!?…])[.!?…]++{_CLOSERS}{_FOOTNOTES}(?=\s|\Z){_APART}|(?<![。！？｡।])[。！？｡।]++{_CLOSERS}{_FOOTNOTES}"
 )
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_`]+\Z")
 _WORD_BEFORE_LIMIT = 16  # characters; every abbreviation is shorter
@@ -87,7 +88,7 @@ def _first_visible(text: str, start: int, end: int) -> int:
 
 def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) -> bool:
     """Whether the punctuation ends a sentence rather than an abbreviation or an initial."""
-    if text[following].islower():
+    if text[following].islower() or text[following] == ",":
         return False
     if match.group()[0] != ".":
         return True

@@ -48,7 +48,7 @@ _LETTERS = {
 
 def terms(text: str) -> list[str]:
     """Index terms of a text in reading order; an identifier gives itself and its parts."""
-    return [stem for _, stem in _terms(text)]
+    return [stem for word in _words(text) for stem in _stems(word)]
 
 
 def query_terms(text: str) -> list[str]:
@@ -92,15 +92,24 @@ _FOLDING = _Folding()
 
 def _terms(text: str) -> Iterator[tuple[str, str]]:
     """(word, stem) in reading order."""
+    for word in _words(text):
+        yield from _parts(word)
+
+
+def _words(text: str) -> list[str]:
     folded = text if text.isascii() else unicodedata.normalize("NFC", text).translate(_FOLDING)
-    for match in _WORD.finditer(folded):
-        word = match.group()
-        yield from _word_terms(word) if len(word) <= LONGEST_WORD else _parts(word)
+    found: list[str] = _WORD.findall(folded)
+    return found
+
+
+def _stems(word: str) -> tuple[str, ...]:
+    """What a word gives; what is longer than any word of a language is not remembered."""
+    return _known_stems(word) if len(word) <= LONGEST_WORD else tuple(stem for _, stem in _parts(word))
 
 
 @lru_cache(maxsize=200_000)
-def _word_terms(word: str) -> tuple[tuple[str, str], ...]:
-    return tuple(_parts(word))
+def _known_stems(word: str) -> tuple[str, ...]:
+    return tuple(stem for _, stem in _parts(word))
 
 
 def _parts(word: str) -> Iterator[tuple[str, str]]:

@@ -18,9 +18,9 @@ STOP_WORDS = _words(
 )
 
 #: Never the end of a sentence.
-ABBREVIATIONS = _words("e.g i.e eg ie v vs cf approx dept fig figs vol resp incl excl al ed eds")
+ABBREVIATIONS = _words("e.g i.e eg ie v vs cf approx dept fig figs vol resp incl excl al ed eds lit")
 #: Abbreviations before a name; "ms" and "st" are none.
-TITLES = _words("Mr Mrs Ms Dr Prof Sr St Rev Gen Gov")
+TITLES = _words("Mr Mrs Ms Dr Prof Sr St Rev Gen Gov Maj Capt Col Lt Sgt Adm Hon")
 #: Abbreviations before a number: "No. 5", "max. 10", but "The answer is no."
 BEFORE_NUMBERS = _words(
     "no nos p pp c ca ch sec art est max min jan feb mar apr jun jul aug sep sept oct nov dec"
@@ -57,13 +57,30 @@ NUMBER_WORDS = {
     "ten": "10",
     "eleven": "11",
     "twelve": "12",
+    "thirteen": "13",
+    "fourteen": "14",
+    "fifteen": "15",
+    "sixteen": "16",
+    "seventeen": "17",
+    "eighteen": "18",
+    "nineteen": "19",
     "twenty": "20",
     "thirty": "30",
     "forty": "40",
     "fifty": "50",
+    "sixty": "60",
+    "seventy": "70",
+    "eighty": "80",
+    "ninety": "90",
     "hundred": "100",
     "thousand": "1000",
 }
+
+#: Words of a date, which say when as numbers do.
+DATE_WORDS = _words(
+    "January February March April May June July August September October November December "
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+)
 
 #: Words that multiply the number before them.
 SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "bn": 10**9, "trillion": 10**12}

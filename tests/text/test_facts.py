@@ -7,7 +7,8 @@ from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.facts import holds_code_block, missing_code, missing_figures, missing_names
+from core.text.facts import missing_code, missing_figures, missing_names
+from core.text.listings import holds_code_block
 
 
 @pytest.mark.parametrize(

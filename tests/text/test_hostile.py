@@ -73,10 +73,19 @@ READERS = {
     "markers": "from core.text.inline import without_markers as read",
     "claims": "from core.claims import claims_of as read",
     "facts": """
-from core.text.facts import holds_code_block, missing_code, missing_figures, missing_names
+from core.text.facts import missing_code, missing_figures, missing_names
+from core.text.listings import holds_code_block
 def read(text):
     for check in (missing_figures, missing_names, missing_code, holds_code_block):
         check(text, text)
+""",
+    "what a source says": """
+from core.text.facts import missing_identifiers
+from core.text.quotations import missing_quotations
+from core.text.restated import changes, idle, is_misplaced
+def read(text):
+    missing_identifiers(text, text), missing_quotations(text, [text]), changes(text, [text], "")
+    is_misplaced(text, [1], {1: ("", text), 2: ("", text)}), idle(text, [1, 2], {1: ("", text), 2: ("", text)})
 """,
     "quotes": """
 from core.text.quoting import as_quoted

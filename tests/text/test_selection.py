@@ -39,6 +39,21 @@ def test_a_sentence_that_asks_answers_less_than_one_that_tells():
     assert best("What is the cache for?", text) == "The cache is for speed."
 
 
+def test_words_that_follow_each_other_as_in_the_question_count_more():
+    text = "The cache file is in the log. The log file is in the cache."
+
+    assert best("Where is the log file?", text) == "The log file is in the cache."
+
+
+def test_a_sentence_may_go_on_from_the_one_before():
+    text = "Colours vary much. The cache is new. It holds ten entries. Colours fade soon."
+
+    assert best("How many entries does the cache hold?", text) == "It holds ten entries."
+    weights = {"cach": 1.0, "size": 1.0}
+    ranked = candidates("cache size", weights, hits(text))
+    assert [c.unit for c in ranked[:2]] == [1, 2]
+
+
 def test_meaning_counts_where_it_is_known():
     question, text = "How quick is it?", "Alpha beta gamma delta. Epsilon zeta eta theta."
 

@@ -264,3 +264,11 @@ def test_nothing_of_a_real_documentation_is_left_out(shared_data):
             left.add(text[position:].strip())
 
     assert {words for words in left if not re.fullmatch(r"[*>-]?|\d\.", words)} == set()
+
+
+def test_what_closes_a_sentence_stays_with_it_though_a_blank_stands_between():
+    assert [words for _, words in units_of("`` It is so . '' Then ( lit. , so ) more . ) End.")] == [
+        "`` It is so . ''",
+        "Then ( lit. , so ) more . )",
+        "End.",
+    ]

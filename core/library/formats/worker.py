@@ -1,0 +1,139 @@
+"""The process in which strangers' files are parsed: ``python -m core.library.formats.worker``.
+
+It has no secrets in its environment, may take only so much memory and processor time, and is ended without
+regret: whoever asked (:mod:`core.library.formats.apart`) starts another one. Requests come in by standard input, replies go out by standard output;
+each is a header of JSON behind its length, and a request's bytes behind that.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import struct
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from core.errors import DocumentError
+from core.library.documents import Document
+
+IDLE = 60.0  # seconds without a request after which the process ends
+NICENESS = 5  # questions of others go first
+NOTES = 20  # warnings about one file that are told to whoever asked
+
+LENGTH = struct.Struct(">I")
+
+
+def main() -> None:
+    """Serve until nobody asks any more."""
+    requests, replies = _streams()
+    _confine()
+    notes = _Notes()
+    logging.getLogger().addHandler(notes)
+    while _is_asked(requests) and (asked := receive(requests)):
+        data = _exactly(requests, asked["size"])
+        _allow(asked["seconds"], asked["memory"])
+        send(replies, _reply(asked, data) | {"notes": notes.taken()})
+
+
+def receive(stream: BinaryIO) -> Any:
+    """The next header; None at the end."""
+    prefix = _exactly(stream, LENGTH.size)
+    return json.loads(_exactly(stream, LENGTH.unpack(prefix)[0])) if len(prefix) == LENGTH.size else None
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    """So many bytes, or fewer at the end: a pipe gives them piece by piece."""
+    received = bytearray()
+    while len(received) < size and (part := stream.read(size - len(received))):
+        received += part
+    return bytes(received)
+
+
+def send(stream: BinaryIO, header: dict[str, Any], data: bytes = b"") -> None:
+    written = json.dumps(header).encode()
+    stream.write(LENGTH.pack(len(written)) + written)
+    stream.write(data)
+    stream.flush()
+
+
+def _streams() -> tuple[BinaryIO, BinaryIO]:
+    """What a parser prints goes nowhere: it would be taken for a reply."""
+    replies = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    return os.fdopen(0, "rb", buffering=0), replies
+
+
+def _confine() -> None:
+    import resource
+
+    os.nice(NICENESS)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def _allow(seconds: float, memory: int) -> None:
+    """So much processor time from now on, after which the system ends the process, and so many bytes in all."""
+    import resource
+    import time
+
+    wanted = {resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1, resource.RLIMIT_AS: memory}
+    for kind, limit in wanted.items():
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+def _is_asked(requests: BinaryIO) -> bool:
+    import select
+
+    return bool(select.select([requests], [], [], IDLE)[0])
+
+
+def _reply(asked: dict[str, Any], data: bytes) -> dict[str, Any]:
+    try:
+        return _written(_parsed(asked, data))
+    except DocumentError as fault:
+        return {"fault": str(fault)}
+    except MemoryError:
+        return {"fault": "takes too much memory to read"}
+    except Exception as error:  # noqa: BLE001 - the boundary to parsers of foreign formats, which raise anything
+        return {"broken": repr(error)[:1_000]}
+
+
+def _parsed(asked: dict[str, Any], data: bytes) -> Document:
+    if asked["kind"] == "page":
+        from core.library.formats import webpage
+
+        text = data.decode("utf-8", "surrogatepass") if asked["is_text"] else data
+        return webpage.parse(text, name=asked["name"], url=asked["url"])
+    from core.library.load import SUFFIXES
+
+    path = Path(asked["name"])
+    return SUFFIXES[path.suffix.lower()](data, path)
+
+
+def _written(document: Document) -> dict[str, Any]:
+    blocks = [[b.kind, b.start, b.end, b.level, b.page, b.row] for b in document.blocks]
+    return {"title": document.title, "text": document.text, "url": document.url, "blocks": blocks}
+
+
+class _Notes(logging.Handler):
+    """Warnings about the file at hand."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.startswith("core.") and len(self._said) < NOTES:
+            self._said.append(record.getMessage()[:500])
+
+    def taken(self) -> list[str]:
+        said, self._said = self._said, []
+        return said
+
+
+if __name__ == "__main__":
+    main()
