@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from fakes.passages import loose_strip, thorough
+from fakes.passages import loose_strip
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, hit, question
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -211,7 +211,7 @@ def test_what_is_changed_below_is_accepted_as_it_is(number, text):
 
 
 @pytest.mark.parametrize("change", [change for change in CHANGES if change is not footnote_too_many])
-@thorough
+@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_a_changed_claim_is_faulted(change, data):
     number, text = data.draw(true_claims)
@@ -220,7 +220,7 @@ def test_a_changed_claim_is_faulted(change, data):
     assert not is_accepted(changed), changed
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(st.data())
 def test_a_footnote_that_says_nothing_of_a_claim_is_taken_from_it(data):
     number, text = data.draw(true_claims)
@@ -232,7 +232,7 @@ def test_a_footnote_that_says_nothing_of_a_claim_is_taken_from_it(data):
 
 
 @pytest.mark.parametrize("change", [change for change in CHANGES if change is not footnote_too_many])
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(st.data())
 def test_a_change_hidden_among_true_claims_is_cut_and_they_stay(change, data):
     number, text = data.draw(true_claims)

@@ -234,7 +234,7 @@ def test_a_heading_above_nothing_goes_too():
 
 
 @pytest.mark.parametrize(
-    "heading", ["## A tower of 301 metres", "### Why Rome has one", "# Call `jump(tower)`"]
+    "heading", ["## A tower of 301 metres", "### Why there is one in Rome", "# Call `jump(tower)`"]
 )
 def test_a_heading_that_states_what_no_source_says_goes(heading):
     assert without_unfounded_headings(f"{heading}\n\nOne. [1]", list(STRIPS.values())) == "One. [1]"
