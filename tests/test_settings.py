@@ -105,8 +105,8 @@ def test_every_policy_can_be_chosen(policy):
             (
                 "questions_per_person",
                 wrong,
-                "QUESTIONS_PER_PERSON must be off, or a number with a period, as in 20/minute or 20/hour or 20/day, "
-                f"not “{wrong}”",
+                ("QUESTIONS_PER_PERSON must be off, or a number with a period, as in 20/minute or 20/hour or 20/day, "
+                f"not “{wrong}”"),
             )
             for wrong in ("20", "0/hour", "20/week", "/hour", "-1/day")
         ),

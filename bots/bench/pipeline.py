@@ -32,7 +32,7 @@ def index(files: Sequence[Path], folder: Path, embed: Embed) -> int:
         texts += chunks
         sources += [{"source": str(file)}] * len(chunks)
     settings = Settings(anonymized_telemetry=False)
-    client = chromadb.PersistentClient(str(folder), settings=settings)
+    client: Any = chromadb.PersistentClient(str(folder), settings=settings)
     try:
         collection = client.get_or_create_collection("langchain", embedding_function=None)
         named = [str(uuid4()) for _ in texts]

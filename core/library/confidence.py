@@ -8,12 +8,15 @@ what they are worth.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain, pairwise
 from math import tanh
 
+from core.library.bm25 import highest
 from core.library.coefficients import LEXICAL_ALONE, WITH_VECTORS
 from core.library.documents import Retrieved
+from core.text.opposites import is_opposed
 from core.text.sentences import split_sentences
 from core.text.terms import query_terms, term_weights, terms
 
@@ -21,6 +24,8 @@ LOOKED_AT = 5  # best passages that the features read
 CLOSEST = 3  # of them, where a name or a number is looked for
 BACKGROUND = slice(10, 30)  # ranks that say what an unrelated passage scores here
 SATURATION = 40.0  # a BM25 score seldom passes this
+
+Sentence = tuple[str, frozenset[str]]  # its text and its terms
 
 
 # A name: a word written with a capital inside the sentence, or an identifier.
@@ -30,6 +35,12 @@ _ASKS_QUANTITY = re.compile(
     r"\b(?:what|which) (?:date|year|number|percentage|price|size|limit|port)\b|\bon what date\b",
     re.IGNORECASE,
 )
+_ASKS_AMOUNT = re.compile(r"\bhow (?:many|much|long|old|far|large|big)\b", re.IGNORECASE)
+_AMOUNT = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|half|several|many|few|dozen)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
 _QUANTITY = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b"
 )
@@ -53,10 +64,12 @@ class Features:
 
     passage_coverage: float  #: best share of the question's weight in one passage and its headings
     sentence_coverage: float  #: best share in one sentence
+    window_coverage: float  #: best share in two neighbouring sentences of the closest passages
     union_coverage: float  #: share found anywhere in the best passages
     term_coverage: float  #: best share of the question's terms, each counted alike, in one passage
+    term_coverage_squared: float  #: its square: the last terms count otherwise than the first
     heading_coverage: float  #: best share of the question's weight in the headings of one passage
-    bm25: float  #: best BM25 over the sum of term weights
+    bm25: float  #: best BM25 over the highest that there can be
     bm25_top: float  #: best BM25, over SATURATION
     bm25_gap: float  #: best BM25 less the background's mean, over SATURATION
     length: float  #: terms of the question, over 30
@@ -68,6 +81,9 @@ class Features:
     unknown_names: float  #: share of the question's weight in names that no passage holds
     missing_names: float  #: least share of the question's weight in names that one of the best passages lacks
     missing_quantity: float  #: 1 when a number or date is asked for and the best passages hold none
+    opposed: float  #: 1 when the likeliest sentence says the opposite of what is asked
+    unsaid_number: float  #: 1 when it lacks a number of the question
+    unsaid_amount: float  #: 1 when an amount is asked for and it says none
 
 
 def features_of(finding: Finding) -> Features:
@@ -77,15 +93,19 @@ def features_of(finding: Finding) -> Features:
     headings = [frozenset(terms(" ".join((hit.passage.title, *hit.passage.path)))) for hit in best]
     names = names_of(finding.question) & weights.keys()
     unknown = [term for term in weights if not finding.frequencies.get(term)]
+    sentences = [_sentences(hit.passage.text) for hit in best]
+    likeliest = _likeliest(sentences[:CLOSEST], weights)
+    covered = max((len(weights.keys() & present) for present in found), default=0) / max(len(weights), 1)
     top_lexical, top_dense = max(finding.lexical, default=0.0), max(finding.dense, default=0.0)
     return Features(
-        passage_coverage=max((_share(weights, present) for present in found), default=0.0) / total,
-        sentence_coverage=max((_best_sentence(hit, weights) for hit in best), default=0.0) / total,
+        passage_coverage=_most(weights, found) / total,
+        sentence_coverage=_most(weights, (held for said in sentences for _, held in said)) / total,
+        window_coverage=_most(weights, chain(*map(_windows, sentences[:CLOSEST]))) / total,
         union_coverage=_share(weights, frozenset().union(*found)) / total,
-        term_coverage=max((len(weights.keys() & present) for present in found), default=0)
-        / max(len(weights), 1),
-        heading_coverage=max((_share(weights, present) for present in headings), default=0.0) / total,
-        bm25=min(top_lexical / (total * 2.2), 2.0),
+        term_coverage=covered,
+        term_coverage_squared=covered**2,
+        heading_coverage=_most(weights, headings) / total,
+        bm25=min(top_lexical / (highest(weights) or 1.0), 2.0),
         bm25_top=min(top_lexical / SATURATION, 2.0),
         bm25_gap=_gap(finding.lexical) / SATURATION,
         length=min(len(weights), 30) / 30,
@@ -98,6 +118,9 @@ def features_of(finding: Finding) -> Features:
         missing_names=min((_share(weights, names - present) for present in found[:CLOSEST]), default=0.0)
         / total,
         missing_quantity=float(_lacks_quantity(finding.question, best[:CLOSEST])),
+        opposed=float(is_opposed(finding.question, likeliest)),
+        unsaid_number=float(any(number not in likeliest for number in _NUMBER.findall(finding.question))),
+        unsaid_amount=float(bool(_ASKS_AMOUNT.search(finding.question)) and not _AMOUNT.search(likeliest)),
     )
 
 
@@ -127,7 +150,7 @@ def coverage_of(question: str, passages: Sequence[Retrieved]) -> float:
     found = [_terms_of(hit) for hit in passages]
     weights = term_weights(words, {w: sum(w in present for present in found) for w in words}, len(found))
     total = sum(weights.values())
-    return max((_share(weights, present) / total for present in found), default=0.0) if total else 0.0
+    return _most(weights, found) / total if total else 0.0
 
 
 def _gap(scores: Sequence[float]) -> float:
@@ -150,9 +173,25 @@ def _terms_of(hit: Retrieved) -> frozenset[str]:
     return frozenset(terms(" ".join((passage.title, *passage.path, passage.text))))
 
 
-def _best_sentence(hit: Retrieved, weights: Mapping[str, float]) -> float:
-    text = hit.passage.text
-    return max((_share(weights, frozenset(terms(text[a:b]))) for a, b in split_sentences(text)), default=0.0)
+def _sentences(text: str) -> list[Sentence]:
+    return [(text[a:b], frozenset(terms(text[a:b]))) for a, b in split_sentences(text)]
+
+
+def _likeliest(sentences: Sequence[Sequence[Sentence]], weights: Mapping[str, float]) -> str:
+    """The sentence that holds most of the question, the first of several."""
+    return max(chain(*sentences), key=lambda said: _share(weights, said[1]), default=("", frozenset()))[0]
+
+
+def _windows(sentences: Sequence[Sentence]) -> Iterator[frozenset[str]]:
+    """Terms of each two neighbours, and of each alone where it has none."""
+    if len(sentences) == 1:
+        yield sentences[0][1]
+    for (_, one), (_, other) in pairwise(sentences):
+        yield one | other
+
+
+def _most(weights: Mapping[str, float], found: Iterable[frozenset[str]]) -> float:
+    return max((_share(weights, present) for present in found), default=0.0)
 
 
 def _share(weights: Mapping[str, float], present: frozenset[str]) -> float:

@@ -34,7 +34,7 @@ BATCH = 250  # ids of one call: Chroma takes 5,461, but searches wait while a ca
 #: not synced is added to the graph anew by every process that searches: sync often.
 HNSW = {
     "space": "ip",
-    "ef_construction": 100,
+    "ef_construction": 200,
     "ef_search": 200,
     "batch_size": 100,
     "sync_threshold": 100,

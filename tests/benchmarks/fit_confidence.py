@@ -2,12 +2,16 @@
 
     python tests/benchmarks/fit_confidence.py ../shared/data MODEL [--write]
 
-MODEL is a folder with model.onnx, or "none" for lexical search alone. Trained on questions
-whose article is, or is not, in a library of SQuAD 2 articles (the whole library, and a few
-articles of it, one to eight paragraphs of it), and on two sets of questions over the FastAPI documentation. The held-out set
-(tests/evaluation/fastapi_heldout.jsonl) takes no part in the fit. A question counts as
-answerable when a passage that answers it is among the three best: that is what an answer
-would be quoted from. ``--write`` puts the coefficients into core/library/coefficients.py.
+MODEL is a folder with model.onnx; both are fitted, words with vectors and words alone. Trained on
+SQuAD 2 with its articles in the library or left out of it (over half of all articles, over three
+articles, over one to eight paragraphs) and with its near-misses, on MTRAG and CLAPNQ, and on two sets
+of questions over the FastAPI documentation. The third (tests/evaluation/fastapi_heldout.jsonl) takes
+no part in the fit. A question counts as answerable when a passage that answers it is among the three
+best: that is what an answer would be quoted from.
+
+What is reported was not seen by the coefficients that judged it: the questions are parted into folds,
+those about one article or of one conversation together, and each fold is judged by a fit on the others.
+``--write`` puts the coefficients of a fit on all of them into core/library/coefficients.py.
 """
 
 from __future__ import annotations
@@ -15,27 +19,87 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from pathlib import Path
 from random import Random
-from urllib.parse import quote
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[1])]
 
 import numpy as np
-from benchmarks.corpora import EVERYTHING, add_paragraphs, lines, open_library, open_model
 
+from bots.bench.confidence import auc, false_at, placed
+from bots.bench.corpora import (
+    EVERYTHING,
+    Asked,
+    Corpus,
+    clapnq,
+    fill,
+    folder,
+    lines,
+    mtrag,
+    open_library,
+    open_model,
+    spot,
+    squad,
+)
+from bots.bench.retrieval import sides
 from core.library import confidence
-from core.library.documents import Scope
+from core.library.documents import Passage, Scope
 from core.library.library import Library
 from core.library.retriever import Query
 
 HERE = Path(__file__).resolve().parents[1] / "evaluation"
-TAKEN = 350  # questions of each kind from SQuAD 2
-PENALTY = 1.0  # of squared coefficients, on standardised features
-TOP = 3
+TAKEN = 700  # questions of each set at most, evenly spread
+PENALTY = 5.0  # of squared coefficients, on standardised features
+TOP = 3  # passages among which one must answer
+FOLDS = 5
+THRESHOLDS = (0.4, 0.5, 0.6, 0.66)
 
-Row = tuple[dict[str, float], bool, bool]  # features, is found, is answerable
+#: What each set counts for in the fit, whatever its size. A near-miss can hardly be told by these
+#: features: more weight would lower every confidence and part the other sets worse.
+WEIGHTS = {
+    "left_out": 1.0, "few": 0.5, "tiny": 0.5, "near": 0.5, "mtrag": 0.5, "clapnq": 0.5,
+    "fastapi_questions": 0.5, "fastapi_training": 1.0,
+}  # fmt: skip
+#: By these the scale of the confidence is set: a question nobody wrote to mislead.
+PLAIN = ("left_out", "few", "tiny", "fastapi_questions", "fastapi_training")
+HELD_OUT = "fastapi_heldout"
+
+SIDES = {"vectors": "WITH_VECTORS", "words": "LEXICAL_ALONE"}
+DENSE = ("cosine", "agreement")  # how the names of features begin that only vectors give
+
+Coefficients = tuple[float, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A question, where it is asked, and which passages answer it."""
+
+    asked: Asked
+    scope: Scope
+    answers: Callable[[Passage], bool]
+    together: str  #: questions with the same one are kept in one fold
+
+    @property
+    def is_answerable(self) -> bool:
+        return bool(self.asked.gold)
+
+    @property
+    def fold(self) -> int:
+        return int.from_bytes(blake2b(self.together.encode(), digest_size=4).digest(), "big") % FOLDS
+
+
+@dataclass(frozen=True)
+class Row:
+    features: dict[str, float]
+    is_found: bool
+    is_answerable: bool
+    fold: int
+
+
+Sets = dict[str, list[Row]]
 
 
 class Recorder:
@@ -55,130 +119,155 @@ recorder = Recorder()
 confidence.features_of = recorder
 
 
-def row(library: Library, question: str, scope: Scope, is_gold, *, answerable: bool) -> Row:
-    found = library.retrieve(Query(text=question, scope=scope)).passages
-    hit = answerable and any(is_gold(h.passage) for h in found[:TOP])
-    return dict(recorder.features), hit, answerable
+# Questions
 
 
-def squad(data: Path, folder: Path, model) -> dict[str, list[Row]]:
-    library = open_library(folder, model)
-    paragraphs = lines(data / "squad2/paragraphs.jsonl")
-    articles = sorted({p["title"] for p in paragraphs})
-    kept = articles[::2]
-    for title in kept:
-        add_paragraphs(
-            library, f"/squad/{quote(title)}", title, [p["text"] for p in paragraphs if p["title"] == title]
-        )
-    library.embed_pending()
-    texts = {p["id"]: p for p in paragraphs}
-    asked = [q for q in lines(data / "squad2/questions.jsonl") if q["answerable"]]
-    random = Random(7)
-    random.shuffle(asked)
-    inside = [q for q in asked if texts[q["paragraph"]]["title"] in kept][:TAKEN]
-    outside = [q for q in asked if texts[q["paragraph"]]["title"] not in kept][:TAKEN]
-
-    def few(gold: dict, *, is_in: bool) -> Scope:
-        chosen = {*random.sample(kept, 2), *([gold["title"]] if is_in else [])}
-        return Scope(
-            collections=EVERYTHING.collections, addresses=tuple(f"/squad/{quote(t)}" for t in sorted(chosen))
-        )
-
-    addresses = {e.address: e.title for e in library.entries()}
-    place = {
-        p.text: p.source for p in library.catalogue.passages(map(str, range(1, 10_000)), EVERYTHING).values()
-    }
-
-    def tiny(gold: dict, *, is_in: bool) -> Scope:
-        """One to eight paragraphs, the gold one among them when it is there; half of them from its article."""
-        near = [a for a, title in addresses.items() if title == gold["title"]] if is_in else []
-        others = random.sample(sorted(addresses), random.randrange(0, 5)) + near[: random.randrange(0, 4)]
-        chosen = {*others, *([place[gold["text"]]] if is_in else random.sample(sorted(addresses), 1))}
-        return Scope(collections=EVERYTHING.collections, addresses=tuple(sorted(chosen)))
-
-    def rows(make_scope) -> list[Row]:
-        result = []
-        for q in (*inside, *outside):
-            gold = texts[q["paragraph"]]
-            is_in = gold["title"] in kept
-            scope = make_scope(gold, is_in=is_in)
-            result.append(
-                row(
-                    library,
-                    q["question"],
-                    scope,
-                    lambda p, gold=gold: p.text == gold["text"],
-                    answerable=is_in,
-                )
-            )
-        return result
-
-    return {
-        "squad2 whole": rows(lambda _gold, is_in: EVERYTHING),
-        "squad2 few": rows(few),
-        "squad2 tiny": rows(tiny),
-    }
-
-
-def fastapi(data: Path, folder: Path, model) -> dict[str, list[Row]]:
-    library = open_library(folder, model)
+def wanted_of(data: Path, scratch: Path, model) -> Iterator[tuple[Library, dict[str, list[Wanted]]]]:
+    """Each library with what is asked of it, by set."""
+    for name, read in (("mtrag", mtrag), ("clapnq", clapnq)):
+        corpus = read(data)
+        yield stocked(scratch / name, model, corpus), {name: of(placed(name, corpus))}
+    corpus = squad(data)
+    asked = {"left_out": of(placed("left_out", corpus)), "near": of(placed("near", corpus))}
+    asked |= narrowed(corpus)
+    yield stocked(scratch / "squad", model, corpus), asked
+    library = open_library(scratch / "fastapi", model)
     library.ingest([data / "fastapi_docs"])
     library.embed_pending()
-    sets = {}
-    for name in ("fastapi_questions", "fastapi_training", "fastapi_heldout"):
-        sets[name] = [
-            row(
-                library,
-                q["question"],
-                EVERYTHING,
-                lambda p, q=q: p.source.split("/", 1)[1] in q["sources"],
-                answerable=q["answerable"],
-            )
-            for q in lines(HERE / f"{name}.jsonl")
-        ]
-    return sets
+    files = ("fastapi_questions", "fastapi_training", HELD_OUT)
+    yield library, {name: list(over_files(lines(HERE / f"{name}.jsonl"))) for name in files}
 
 
-def fit(sets: dict[str, list[Row]], names: list[str]) -> tuple[float, dict[str, float]]:
-    """Logistic regression by Newton's method; the sets of one source share a weight."""
-    x, y, weight = [], [], []
-    for name, rows in sets.items():
-        source = name.split("_")[0].split(" ")[0]
-        sharing = sum(other.startswith(source) for other in sets)
-        for features, is_found, _ in rows:
-            x.append([features[n] for n in names])
-            y.append(float(is_found))
-            weight.append(1 / len(rows) / sharing)
-    design, target, w = np.array(x), np.array(y), np.array(weight) * len(x) / sum(weight)
+def stocked(place: Path, model, corpus: Corpus) -> Library:
+    return fill(open_library(place, model), corpus.documents)
+
+
+def of(asked: Iterable[tuple[Asked, Scope]]) -> list[Wanted]:
+    return [
+        Wanted(
+            asked=each,
+            scope=scope,
+            answers=lambda passage, gold=each.gold: spot(passage) in gold,
+            together=each.group if each.group.startswith("/") else each.id.split("<::>")[0],
+        )
+        for each, scope in asked
+    ]
+
+
+def over_files(rows: Iterable[dict]) -> Iterator[Wanted]:
+    for row in rows:
+        sources = frozenset(row["sources"] if row["answerable"] else ())
+        yield Wanted(
+            asked=Asked(id=row["id"], question=row["question"], gold=frozenset((s, 0) for s in sources)),
+            scope=EVERYTHING,
+            answers=lambda passage, sources=sources: passage.source.split("/", 1)[1] in sources,
+            together=row["id"],
+        )
+
+
+def narrowed(corpus: Corpus) -> dict[str, list[Wanted]]:
+    """Questions of SQuAD 2 asked of three articles, and of one to eight paragraphs; half have the gold one."""
+    random = Random(7)
+    sources = sorted(source for source, _, _ in corpus.documents)
+    articles = sorted({folder(source) for source in sources})
+    few, tiny = [], []
+    for number, asked in enumerate(random.sample(corpus.asked, TAKEN)):
+        is_in = number % 2 == 0
+        gold = next(source for source, _ in asked.gold)
+        others = [article for article in articles if article != asked.group]
+        few.append((asked, [*random.sample(others, 2), asked.group if is_in else random.choice(others)]))
+        near = [s for s in sources if folder(s) == asked.group and s != gold]
+        far = [s for s in sources if folder(s) != asked.group]
+        beside = random.sample(near, min(len(near), random.randrange(4))) if is_in else []
+        chosen = [*random.sample(far, random.randrange(5)), *beside, gold if is_in else random.choice(far)]
+        tiny.append((asked, chosen))
+    return {"few": of(map(within, few)), "tiny": of(map(within, tiny))}
+
+
+def within(asked_where: tuple[Asked, list[str]]) -> tuple[Asked, Scope]:
+    """The question with the gold that these places hold."""
+    asked, places = asked_where
+    scope = Scope(collections=EVERYTHING.collections, addresses=tuple(sorted(set(places))))
+    held = {asked.group, *(source for source, _ in asked.gold)} & set(places)
+    gold = asked.gold if held else frozenset()
+    return Asked(id=asked.id, question=asked.question, gold=gold, group=asked.group), scope
+
+
+def rows_of(library: Library, wanted: list[Wanted]) -> list[Row]:
+    rows = []
+    for each in wanted[:: max(1, len(wanted) // TAKEN)]:
+        query = Query(text=each.asked.question, scope=each.scope, history=each.asked.history)
+        recorder.features = {}
+        found = library.retrieve(query).passages[:TOP]
+        if recorder.features:  # where nothing is found the confidence is 0 whatever the coefficients
+            hit = each.is_answerable and any(each.answers(hit.passage) for hit in found)
+            rows.append(Row(recorder.features, hit, each.is_answerable, each.fold))
+    return rows
+
+
+# The fit
+
+
+def fit(sets: Sets) -> Coefficients:
+    """Logistic regression over all sets, its scale then set by the plain ones."""
+    names = list(next(iter(sets.values()))[0].features)
+    bias, weights = regression(sets, names, PENALTY)
+    plain = {
+        name: [Row({"score": score(row, (bias, weights))}, row.is_found, row.is_answerable, row.fold) for row in rows]
+        for name, rows in sets.items()
+        if name in PLAIN
+    }  # fmt: skip
+    shift, slope = regression(plain, ["score"], 0.0)
+    scale = slope["score"]
+    return shift + scale * bias, {name: round(scale * weight, 4) for name, weight in weights.items()}
+
+
+def regression(sets: Sets, names: list[str], penalty: float) -> Coefficients:
+    """By Newton's method; each set counts for what WEIGHTS says."""
+    rows = [(row, WEIGHTS[name] / len(rows)) for name, rows in sets.items() for row in rows]
+    design = np.array([[row.features[name] for name in names] for row, _ in rows])
+    target = np.array([float(row.is_found) for row, _ in rows])
+    w = np.array([weight for _, weight in rows])
+    w *= len(w) / w.sum()
     mean, spread = design.mean(0), design.std(0) + 1e-9
-    z = np.hstack([np.ones((len(x), 1)), (design - mean) / spread])
-    beta = np.zeros(z.shape[1])
-    penalty = np.diag([0.0] + [PENALTY * 5] * len(names))
+    z = np.hstack([np.ones((len(rows), 1)), (design - mean) / spread])
+    beta, shrink = np.zeros(z.shape[1]), np.diag([0.0, *[penalty] * len(names)])
     for _ in range(50):
         p = 1 / (1 + np.exp(-z @ beta))
-        gradient = z.T @ (w * (target - p)) - penalty @ beta
-        beta += np.linalg.solve((z * (w * p * (1 - p) + 1e-9)[:, None]).T @ z + penalty, gradient)
+        gradient = z.T @ (w * (target - p)) - shrink @ beta
+        beta += np.linalg.solve((z * (w * p * (1 - p) + 1e-9)[:, None]).T @ z + shrink, gradient)
     raw = beta[1:] / spread
-    return float(beta[0] - raw @ mean), dict(zip(names, raw.round(4).tolist(), strict=True))
+    return float(beta[0] - raw @ mean), dict(zip(names, raw.tolist(), strict=True))
 
 
-def probabilities(rows: list[Row], model: tuple[float, dict[str, float]]) -> np.ndarray:
-    bias, weights = model
-    return np.array([1 / (1 + np.exp(-bias - sum(w * f[n] for n, w in weights.items()))) for f, _, _ in rows])
+def score(row: Row, coefficients: Coefficients) -> float:
+    bias, weights = coefficients
+    return bias + sum(weight * row.features[name] for name, weight in weights.items())
 
 
-def auc(positive: np.ndarray, negative: np.ndarray) -> float:
-    return float(np.mean(positive[:, None] > negative) + np.mean(positive[:, None] == negative) / 2)
+def judged_unseen(sets: Sets) -> dict[str, np.ndarray]:
+    """The probability of every row by a fit on the other folds; what takes no part in the fit by all of them."""
+    trained = {name: rows for name, rows in sets.items() if name != HELD_OUT}
+    fits = [
+        fit({n: [r for r in rows if r.fold != fold] for n, rows in trained.items()}) for fold in range(FOLDS)
+    ]
+    whole = fit(trained)
+    return {
+        name: np.array(
+            [1 / (1 + np.exp(-score(row, whole if name == HELD_OUT else fits[row.fold]))) for row in rows]
+        )
+        for name, rows in sets.items()
+    }  # fmt: skip
 
 
-def report(sets: dict[str, list[Row]], model: tuple[float, dict[str, float]]) -> list[str]:
+def report(sets: Sets) -> list[str]:
     said = []
-    for name, rows in sets.items():
-        p = probabilities(rows, model)
-        answerable = np.array([a for _, _, a in rows])
-        found = np.array([f for _, f, _ in rows])
-        line = f"{name}: AUC {auc(p[answerable], p[~answerable]):.3f}"
-        for at in (0.4, 0.5, 0.6):
+    for name, p in judged_unseen(sets).items():
+        answerable = np.array([row.is_answerable for row in sets[name]])
+        found = np.array([row.is_found for row in sets[name]])
+        yes, no = p[answerable].tolist(), p[~answerable].tolist()
+        line = f"{name}: AUC {auc(yes, no):.3f}, false at 90% answered {false_at(yes, no):.2f}"
+        for at in THRESHOLDS:
             line += f" | at {at}: answered {np.mean(p[answerable] >= at):.2f}"
             line += f" from the right place {np.mean((p >= at)[answerable] & found[answerable]):.2f}"
             line += f", false {np.mean(p[~answerable] >= at):.2f}"
@@ -186,9 +275,9 @@ def report(sets: dict[str, list[Row]], model: tuple[float, dict[str, float]]) ->
     return said
 
 
-def write(name: str, model: tuple[float, dict[str, float]], said: list[str]) -> None:
+def write(name: str, coefficients: Coefficients, said: list[str]) -> None:
     file = Path(__file__).resolve().parents[2] / "core/library/coefficients.py"
-    bias, weights = model
+    bias, weights = coefficients
     comments = "".join(f"# {line}\n" for line in said)
     values = "".join(f'        "{n}": {w},\n' for n, w in weights.items())
     block = f"{comments}{name}: Coefficients = (\n    {bias:.4f},\n    {{\n{values}    }},\n)\n"
@@ -198,20 +287,30 @@ def write(name: str, model: tuple[float, dict[str, float]], said: list[str]) -> 
 
 
 def main() -> None:
-    data, folder = Path(sys.argv[1]), sys.argv[2]
-    model = open_model(folder)
-    names = [
-        f for f in confidence.Features.__annotations__ if model or not f.startswith(("cosine", "agreement"))
-    ]
+    data, model = Path(sys.argv[1]), open_model(sys.argv[2])
+    measured: dict[str, Sets] = {side: {} for side in SIDES}
     with tempfile.TemporaryDirectory() as scratch:
-        sets = squad(data, Path(scratch, "squad"), model) | fastapi(data, Path(scratch, "fastapi"), model)
-    held_out = {"fastapi_heldout": sets.pop("fastapi_heldout")}
-    fitted = fit(sets, names)
-    said = report(sets | held_out, fitted)
-    print(*said, sep="\n")
-    print(fitted)
-    if "--write" in sys.argv:
-        write("WITH_VECTORS" if model else "LEXICAL_ALONE", fitted, said)
+        for library, asked in wanted_of(data, Path(scratch), model):
+            for side, each in sides(library).items():
+                for name, wanted in asked.items():
+                    measured[side][name] = rows_of(each, wanted)
+                    print(f"{side}: {name}, {len(measured[side][name])} questions", flush=True)
+            library.close()
+    for side, sets in measured.items():
+        if not sets:
+            continue
+        if side == "words":
+            sets = {name: [without_dense(row) for row in rows] for name, rows in sets.items()}  # noqa: PLW2901
+        said = report(sets)
+        fitted = fit({name: rows for name, rows in sets.items() if name != HELD_OUT})
+        print(side, *said, fitted, sep="\n")
+        if "--write" in sys.argv:
+            write(SIDES[side], fitted, said)
+
+
+def without_dense(row: Row) -> Row:
+    kept = {name: value for name, value in row.features.items() if not name.startswith(DENSE)}
+    return Row(kept, row.is_found, row.is_answerable, row.fold)
 
 
 if __name__ == "__main__":

@@ -86,6 +86,39 @@ def test_coverage_is_the_best_share_of_the_question_in_one_passage_sentence_or_h
     assert found.term_coverage == pytest.approx(3 / 4)
 
 
+def test_two_neighbouring_sentences_cover_more_than_one():
+    text = "The ferry is old. Tickets are dear. The captain sleeps."
+
+    found = features_of(finding("ferry tickets captain", hit(text)))
+
+    assert found.window_coverage == pytest.approx(2 / 3)
+    assert found.sentence_coverage == pytest.approx(1 / 3)
+    assert features_of(finding("ferry", hit("The ferry."))).window_coverage == pytest.approx(1.0)
+
+
+def test_the_last_terms_may_count_otherwise_than_the_first():
+    half, whole = (features_of(finding("ferry harbour", hit(text))) for text in ("The ferry.", FERRY))
+
+    assert (half.term_coverage, half.term_coverage_squared) == (0.5, 0.25)
+    assert whole.term_coverage_squared == 1.0
+
+
+@pytest.mark.parametrize(
+    ("question", "feature", "value"),
+    [
+        ("When does the ferry not leave the harbour?", "opposed", 1.0),
+        ("When does the ferry leave the harbour?", "opposed", 0.0),
+        ("Which ferry leaves the harbour in 1910?", "unsaid_number", 1.0),
+        ("Which ferry leaves the harbour?", "unsaid_number", 0.0),
+        ("How many ferries leave harbours?", "unsaid_amount", 0.0),
+        ("How many tickets are sold on board?", "unsaid_amount", 1.0),
+        ("Which tickets are sold on board?", "unsaid_amount", 0.0),
+    ],
+)
+def test_the_sentence_that_holds_most_of_the_question_must_not_contradict_it(question, feature, value):
+    assert getattr(features_of(finding(question, hit(FERRY))), feature) == value
+
+
 def test_only_the_best_passages_are_looked_at():
     hits = [hit("Nothing.")] * LOOKED_AT
 

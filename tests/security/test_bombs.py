@@ -154,6 +154,24 @@ def test_a_page_and_a_small_file_are_read_while_bombs_hold_every_worker_for_file
     assert faults == [LEFT] * len(readers)
 
 
+def test_a_file_that_is_left_at_a_stop_is_not_called_unreadable(tmp_path, workers):
+    slow, ended = written(tmp_path, "slow.pdf", slow_book()), []
+
+    def reading():
+        with pytest.raises(apart.Left):
+            read_document(slow)
+        ended.append(True)
+
+    reader = threading.Thread(target=reading)
+    reader.start()
+    while reader.is_alive() and not apart._WORKERS["file"]._busy:
+        reader.join(0.01)
+    apart.close()
+    reader.join(PATIENCE)
+
+    assert ended == [True]
+
+
 def test_the_worker_knows_no_secrets(tmp_path, workers, monkeypatch):
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-secret")
     monkeypatch.setenv("GOOGLE_API_KEY", "secret")

@@ -75,6 +75,10 @@ def _read(asked: dict[str, Any], data: bytes) -> Document:
     return Document(title=reply["title"], text=reply["text"], url=reply["url"], blocks=blocks)
 
 
+class Left(BaseException):
+    """Whoever asked is stopping: nothing is known of the file, so this is no fault to be remembered."""
+
+
 class Ended(Exception):
     """The worker ended, or was ended, before its reply; ``exit_code`` is below 0 for a signal."""
 
@@ -166,6 +170,7 @@ class Workers:
     _turn: threading.Semaphore = field(default_factory=lambda: threading.BoundedSemaphore(AT_ONCE))
     _resting: list[Worker] = field(default_factory=list)
     _busy: list[Worker] = field(default_factory=list)
+    _left: list[Worker] = field(default_factory=list)
 
     def ask(self, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
         with self._turn:
@@ -185,6 +190,10 @@ class Workers:
         self._busy.append(worker)
         try:
             reply = worker.ask(asked, data)
+        except Ended:
+            if worker in self._left:
+                raise Left from None
+            raise
         finally:
             self._busy.remove(worker)
         self._resting.append(worker)
@@ -203,8 +212,9 @@ class Workers:
         return {"fault": "takes too much time or memory to read, so it was left", "notes": []}
 
     def close(self) -> None:
-        """End them all; who waits for one is told that its file was left."""
-        for worker in tuple(self._busy):
+        """End them all, those at work too."""
+        self._left = list(self._busy)
+        for worker in self._left:
             worker.process.kill()
         while self._resting:
             self._resting.pop().stop()
