@@ -140,7 +140,7 @@ def _seconds(raw: str) -> float:
 
 
 def _tokens(raw: str) -> int:
-    if not raw.isdecimal():
+    if not (raw.isascii() and raw.isdecimal()):
         raise ValueError(f"must be a number of tokens, 0 for no limit, not “{raw}”")
     return int(raw)
 
@@ -149,7 +149,7 @@ def _rate(raw: str) -> Rate | None:
     if raw.lower() == "off":
         return None
     count, _, unit = raw.lower().partition("/")
-    if not count.isdecimal() or int(count) < 1 or unit not in PERIODS:
+    if not (count.isascii() and count.isdecimal()) or int(count) < 1 or unit not in PERIODS:
         raise ValueError(
             f"must be off, or a number with a period, as in 20/{' or 20/'.join(PERIODS)}, not “{raw}”"
         )

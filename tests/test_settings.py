@@ -108,7 +108,7 @@ def test_every_policy_can_be_chosen(policy):
                 ("QUESTIONS_PER_PERSON must be off, or a number with a period, as in 20/minute or 20/hour or 20/day, "
                 f"not “{wrong}”"),
             )
-            for wrong in ("20", "0/hour", "20/week", "/hour", "-1/day")
+            for wrong in ("20", "0/hour", "20/week", "٣/hour", "/hour", "-1/day")
         ),
         ("turn_timeout", "inf", "TURN_TIMEOUT must be a number of seconds above 0 and at most 3600, not “inf”"),
         ("chat_model", "google_genai:", "CHAT_MODEL must be a model, or provider:model, not “google_genai:”"),

@@ -78,6 +78,7 @@ def measure(options: Options) -> Section:
                 columns=(
                     "passages",
                     "model calls",
+                    "least, ms",
                     "median, ms",
                     "p95, ms",
                     "of it the event loop, ms",

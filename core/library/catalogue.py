@@ -23,6 +23,7 @@ from core.library.lexical import (
     LexicalIndex,
     empty,
     enter,
+    merge,
     places_of,
     strike,
     words_of,
@@ -188,6 +189,12 @@ class Catalogue:
                 (address, collection),
             )
         return len(rows)
+
+    def overwrite(self) -> None:
+        """Leave nothing in the file of what was removed; as long as the index is large."""
+        with self.transaction() as writing:
+            merge(writing)
+        self.database.empty_log()
 
     def enter_anew(self) -> None:
         """Make the lexical index of the passages that are here once more."""

@@ -126,6 +126,11 @@ class Database:
                 if self._writing.in_transaction:
                     self._writing.execute("ROLLBACK")
 
+    def empty_log(self) -> None:
+        """Bring what the write-ahead log holds into the file; a reader who is busy with it puts that off."""
+        with self._troubles(), self._write_lock:
+            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(
             self._file, timeout=BUSY_TIMEOUT, check_same_thread=False, isolation_level=None
@@ -144,6 +149,7 @@ class Database:
             self._writing.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}COMMIT;")
         self._writing.execute("PRAGMA synchronous = NORMAL")
         self._writing.execute("PRAGMA foreign_keys = ON")
+        self._writing.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         self._reading.execute("PRAGMA query_only = ON")
 
     @contextmanager

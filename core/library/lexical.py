@@ -52,6 +52,11 @@ def strike(writing: Connection, passages: Iterable[int]) -> None:
     writing.executemany("DELETE FROM words WHERE rowid = ?", ((passage,) for passage in passages))
 
 
+def merge(writing: Connection) -> None:
+    """Leave no word of what was struck: FTS5 keeps it beside a note that it is gone until its parts are merged."""
+    writing.execute("INSERT INTO words (words) VALUES ('optimize')")
+
+
 def empty(writing: Connection) -> None:
     """Take everything out, be the index damaged or not."""
     writing.execute("DROP TABLE IF EXISTS words")

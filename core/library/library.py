@@ -189,6 +189,8 @@ class Library:
                 self.catalogue.remove(entry.collection, entry.address)
             for named, place in sorted(meant):
                 self.catalogue.roots.forget(named, place)
+        if gone:
+            self.catalogue.overwrite()
         try:
             self.clear_stale_vectors()
         except SettingsError as trouble:

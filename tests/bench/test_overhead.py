@@ -12,7 +12,7 @@ import pytest
 
 from bots.bench import overhead
 from bots.bench.corpora import EVERYTHING
-from bots.bench.sections import Options
+from bots.bench.sections import Options, require_whole
 from bots.bench.synthetic import DrawnVectors, documents, library_of, questions
 from core.library.retriever import Query
 
@@ -83,7 +83,7 @@ def test_a_function_belongs_to_a_package(file, name, package):
 
 
 def test_the_quick_form_measures_turns_that_took_the_happy_path(options):
-    section = overhead.measure(options)
+    section = require_whole(overhead.measure(options))
 
     turns, profile = section.tables
     ((size, calls, least, middle, p95, loop, bar),) = turns.rows

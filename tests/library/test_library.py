@@ -62,6 +62,28 @@ def test_a_document_is_forgotten_by_its_source_or_its_path(library, docs, name):
     assert sources(library) == ["docs/dogs.md", "docs/sub/moon.md"]
 
 
+def test_no_word_of_a_forgotten_document_is_left_in_the_file(library, docs):
+    library.ingest([animals(docs)])
+    for number in range(60):
+        write(docs / f"other{number}.md", f"Nothing of note, number {number}.")
+    secret = write(docs / "secret.md", "The zyxquartz hint is aardvarkian.")
+    library.refresh()
+    (file,) = docs.parent.rglob("library.sqlite")
+    held = [
+        word for word in (b"zyxquartz", b"aardvarkian") if word in file.read_bytes() or word in wal_of(file)
+    ]
+
+    library.forget(str(secret))
+
+    assert held != []
+    assert not [word for word in (b"zyxquartz", b"aardvark") if word in file.read_bytes() + wal_of(file)]
+
+
+def wal_of(file):
+    log = file.with_name(f"{file.name}-wal")
+    return log.read_bytes() if log.exists() else b""
+
+
 def test_a_document_is_forgotten_by_a_path_from_where_one_stands(library, docs, monkeypatch):
     library.ingest([animals(docs)])
     monkeypatch.chdir(docs / "sub")
