@@ -172,13 +172,18 @@ def _hosts(raw: str) -> tuple[str, ...]:
     return names
 
 
-def _url(raw: str) -> str:
+def is_address(raw: str) -> bool:
+    """Whether it is the http or https address of a host."""
     try:
         parts = urlsplit(raw)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_reachable = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_address = False
-    if not is_address or any(sign.isspace() for sign in raw):
+        return False
+    return parts.scheme in ("http", "https") and is_reachable and not any(sign.isspace() for sign in raw)
+
+
+def _url(raw: str) -> str:
+    if not is_address(raw):
         raise ValueError("must be an http or https address")  # not repeated: it may hold a password
     return raw.rstrip("/")
 

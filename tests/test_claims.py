@@ -152,7 +152,7 @@ def test_true_sentences_of_a_documentation_are_rarely_faulted(shared_data):
 
 
 def paragraphs(shared_data):
-    from benchmarks.corpora import lines
+    from bots.bench.corpora import lines
 
     return [
         (row["text"], row["title"].replace("_", " "), ())

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bots.bench.answers import folded
 from bots.bench.corpora import (
-    EVERYTHING,
     Asked,
     Corpus,
     Spot,
@@ -30,6 +28,7 @@ from bots.bench.corpora import (
 from bots.bench.extraction import similarity_of
 from bots.bench.intervals import bootstrap, wilson
 from bots.bench.sections import Options, Section, Table
+from bots.bench.served import thinking_with
 from core.claims import claims_of
 from core.conversation import Conversation, Question
 from core.text.inline import as_words
@@ -38,9 +37,8 @@ from core.values import value
 if TYPE_CHECKING:
     from core.assistant import Assistant
     from core.claims import Claim
-    from core.conversation import Citation, Outcome, Progress, Turn
+    from core.conversation import Citation, Outcome
     from core.library.embedding import Embedder
-    from core.library.library import Library
 
 NAME = "citations"
 TITLE = "Footnotes offline"
@@ -97,43 +95,19 @@ def _corpora(options: Options) -> Mapping[str, Corpus]:
 
 
 async def _cited(corpus: Corpus, folder: Path, embedder: Embedder | None) -> list[Cited]:
+    from core.extractive import ExtractiveReasoner
+
     library = open_library(folder, embedder)
     try:
         fill(library, corpus.documents)
         texts = {spot(passage): passage.text for passage in passages_of(library)}
-        async with _assistant(library, folder) as assistant:
+        similarity = similarity_of(library)
+        async with thinking_with(
+            lambda: ExtractiveReasoner(similarity), library, folder, turn_timeout=PATIENCE
+        ) as assistant:
             return [judged(asked, await _asked(assistant, asked), texts) for asked in corpus.asked]
     finally:
         library.close()
-
-
-@asynccontextmanager
-async def _assistant(library: Library, folder: Path) -> AsyncIterator[Assistant]:
-    """The default policy with the offline reasoner; conversations are kept in the folder."""
-    from core.assistant import Assistant
-    from core.bootstrap import ScopedDocuments
-    from core.checkpoints import open_checkpoints
-    from core.extractive import ExtractiveReasoner
-    from core.graph import build_graph
-    from core.policy import PRESETS
-    from core.ports import Deps
-
-    def make_deps(_turn: Turn, report: Callable[[Progress], None]) -> Deps:
-        return Deps(
-            policy=PRESETS["footnote"],
-            reasoner=ExtractiveReasoner(similarity_of(library)),
-            documents=ScopedDocuments(library=library, scope=EVERYTHING),
-            web=None,
-            report=report,
-        )
-
-    async with open_checkpoints(folder / "conversations.sqlite") as checkpoints:
-        yield Assistant(
-            graph=build_graph(checkpoints),
-            checkpoints=checkpoints,
-            make_deps=make_deps,
-            turn_timeout=PATIENCE,
-        )
 
 
 async def _asked(assistant: Assistant, asked: Asked) -> Outcome:

@@ -23,15 +23,35 @@ TITLE = "What grows with use"
 
 PER_QUESTION, LONG_THREAD, IN_FLIGHT, START = 25.0, 3.0, 300.0, 3.0  # bars: KB, MB, MB, seconds of CPU
 PASSAGES = 1_000  # that the questions are asked over
-INDEXED = 100_000  # passages that a start finds
-THREADS, TURNS_EACH = 100, 3
-LONG = 500  # turns of one thread
-FLYING = 1_000  # turns in flight
+TURNS_EACH = 3  # of the short threads
 WARM = 40  # turns before memory is looked at first
 QUARTERS = 4  # looks at a thread that grows
-QUICK = {"passages": 100, "indexed": 200, "threads": 2, "long": 4, "flying": 20}
-FULL = {"passages": PASSAGES, "indexed": INDEXED, "threads": THREADS, "long": LONG, "flying": FLYING}
 HANGS = 3_600.0  # seconds that a reply takes while memory is looked at
+
+
+WHAT = (
+    "The durable queue, the assistant and the real client of a local model, as they serve a platform; "
+    "files after every page has left the write-ahead log."
+)
+LIMITS = (
+    "On the disk, the newest checkpoint of each thread, then the queue's rows: each turn is kept with its outcome "
+    "against redeliveries. In memory, one workflow and its tasks for each turn. At the start, imports."
+)
+
+
+@value
+class Extent:
+    """How much is measured."""
+
+    passages: int  #: that the questions are asked over
+    indexed: int  #: passages that a start finds
+    threads: int  #: short ones
+    long: int  #: turns of the long thread
+    flying: int  #: turns in flight
+
+
+QUICK = Extent(passages=100, indexed=200, threads=2, long=4, flying=20)
+FULL = Extent(passages=PASSAGES, indexed=100_000, threads=100, long=500, flying=1_000)
 
 
 @value
@@ -42,63 +62,79 @@ class Grown:
     queue: int  #: of the turns that are remembered against redeliveries
 
 
+@value
+class Found:
+    """Everything that was looked at; bytes and seconds."""
+
+    extent: Extent
+    short: Grown  #: after many short threads
+    long: tuple[Grown, ...]  #: after each quarter of one long thread
+    idle: int  #: of main memory
+    flying: int  #: the same with the turns in flight
+    ready: float  #: of CPU until a question could be taken
+    first: float  #: of CPU, of the first retrieval after that
+
+    @property
+    def questions(self) -> int:
+        return self.extent.threads * TURNS_EACH
+
+
 def measure(options: Options) -> Section:
     extent = QUICK if options.quick else FULL
-    short = apart(many_threads, extent["passages"], extent["threads"], TURNS_EACH)
-    options.say(f"{TITLE}: {short[-1].memory + short[-1].queue:,} bytes after the short threads")
-    long = apart(one_thread, extent["passages"], extent["long"])
-    options.say(f"{TITLE}: {long[-1].memory:,} bytes of a thread of {extent['long']} turns")
-    idle, flying = apart(in_flight, extent["passages"], extent["flying"])
-    ready, first = apart(start, extent["indexed"], options.model)
-    count = extent["threads"] * TURNS_EACH
-    memory, queue = (kilobytes / 1_000 / count for kilobytes in (short[-1].memory, short[-1].queue))
-    held = (flying - idle) / 1e6
+    short = apart(many_threads, extent.passages, extent.threads, TURNS_EACH)[-1]
+    options.say(f"{TITLE}: {short.memory + short.queue:,} bytes after the short threads")
+    long = apart(one_thread, extent.passages, extent.long)
+    options.say(f"{TITLE}: {long[-1].memory:,} bytes of a thread of {extent.long} turns")
+    idle, flying = apart(in_flight, extent.passages, extent.flying)
+    ready, first = apart(start, extent.indexed, options.model)
+    return section(
+        Found(
+            extent=extent, short=short, long=tuple(long), idle=idle, flying=flying, ready=ready, first=first
+        )
+    )
+
+
+def section(found: Found) -> Section:
+    memory, queue = (size / 1_000 / found.questions for size in (found.short.memory, found.short.queue))
+    thread, held = found.long[-1].memory / 1e6, (found.flying - found.idle) / 1e6
+    extent = found.extent
+    rows = (
+        (f"KB on the disk a question, {found.questions} questions in {extent.threads} threads", memory + queue, PER_QUESTION),
+        ("of it the conversation's memory", memory, "–"),
+        ("of it the queue, for 14 days", queue, "–"),
+        (f"MB of the memory of one thread of {extent.long} turns", thread, LONG_THREAD),
+        (f"MB of main memory that {extent.flying} turns in flight take over idle", held, IN_FLIGHT),
+        (f"seconds of CPU until ready, {extent.indexed:,} passages indexed", found.ready, START),
+        ("seconds of CPU of the first retrieval after that", found.first, "–"),
+    )  # fmt: skip
     return Section(
         name=NAME,
         title=TITLE,
-        what=(
-            "The durable queue, the assistant and the real client of a local model, as they serve a platform; "
-            "files after every page has left the write-ahead log."
-        ),
-        tables=(
-            Table(
-                title="Growth",
-                columns=("what", "measured", "bar"),
-                rows=(
-                    (f"KB on the disk a question, {count} questions in {extent['threads']} threads", memory + queue, PER_QUESTION),
-                    ("of it the conversation's memory", memory, "–"),
-                    ("of it the queue, for 14 days", queue, "–"),
-                    (f"MB of the memory of one thread of {extent['long']} turns", long[-1].memory / 1e6, LONG_THREAD),
-                    (f"MB of main memory that {extent['flying']} turns in flight take over idle", held, IN_FLIGHT),
-                    (f"seconds of CPU until ready, {extent['indexed']:,} passages indexed", ready, START),
-                    ("seconds of CPU of the first retrieval after that", first, "–"),
-                ),
-            ),
-        ),
-        plots=(
-            Plot(
-                title="A thread that goes on",
-                kind="lines",
-                x=tuple(f"{extent['long'] * quarter // QUARTERS}" for quarter in range(1, QUARTERS + 1)),
-                x_title="turns",
-                series={
-                    "the conversation's memory": tuple(grown.memory / 1_000 for grown in long),
-                    "the queue": tuple(grown.queue / 1_000 for grown in long),
-                },
-                unit="KB",
-            ),
-        ),
+        what=WHAT,
+        tables=(Table(title="Growth", columns=("what", "measured", "bar"), rows=rows),),
+        plots=(_thread_that_goes_on(found),),
         figures={
             "KB a question": memory + queue,
-            "MB of a long thread": long[-1].memory / 1e6,
+            "MB of a long thread": thread,
             "MB of turns in flight": held,
-            "CPU s to ready": ready,
+            "CPU s to ready": found.ready,
         },
-        limits=(
-            "On the disk, the queue's rows: each turn is kept with its outcome against redeliveries. "
-            "In memory, one workflow and its tasks for each turn. At the start, imports."
-        ),
-    )  # fmt: skip
+        limits=LIMITS,
+    )
+
+
+def _thread_that_goes_on(found: Found) -> Plot:
+    return Plot(
+        title="A thread that goes on",
+        kind="lines",
+        x=tuple(f"{found.extent.long * quarter // QUARTERS}" for quarter in range(1, QUARTERS + 1)),
+        x_title="turns",
+        series={
+            "the conversation's memory": tuple(grown.memory / 1_000 for grown in found.long),
+            "the queue": tuple(grown.queue / 1_000 for grown in found.long),
+        },
+        unit="KB",
+    )
 
 
 # On the disk

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from core.library.library import Library
     from core.model.providers import Access
     from core.ports import Deps, Web
+    from core.reasoner import Reasoner
 
 CHAT_MODEL, GRADER_MODEL = "gemini-3.5-flash", "gemini-3.5-flash-lite"
 PATIENCE = 600.0  # seconds for one turn: a bound that no measurement should meet
@@ -31,22 +32,41 @@ async def serving(
     library: Library, folder: Path, base_url: str, *, web: Callable[[Turn], Web | None] = lambda _turn: None
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library; conversations are kept in the folder."""
-    from core.assistant import Assistant
-    from core.bootstrap import ScopedDocuments
     from core.chat_model import ChatModels
-    from core.checkpoints import open_checkpoints
     from core.extractive import ExtractiveReasoner
     from core.fallback import FallbackReasoner
+
+    models = ChatModels.open(chat_model=CHAT_MODEL, grader_model=GRADER_MODEL, access=access_to(base_url))
+
+    def reasoner() -> Reasoner:
+        return FallbackReasoner(models.reasoner(turn_timeout=PATIENCE), ExtractiveReasoner())
+
+    async with thinking_with(reasoner, library, folder, web=web) as assistant:
+        yield assistant
+    await models.aclose()
+
+
+@asynccontextmanager
+async def thinking_with(
+    reasoner: Callable[[], Reasoner],
+    library: Library,
+    folder: Path,
+    *,
+    web: Callable[[Turn], Web | None] = lambda _turn: None,
+    turn_timeout: float = PATIENCE,
+) -> AsyncIterator[Assistant]:
+    """The default policy over this library with a reasoner of each turn's own."""
+    from core.assistant import Assistant
+    from core.bootstrap import ScopedDocuments
+    from core.checkpoints import open_checkpoints
     from core.graph import build_graph
     from core.policy import PRESETS
     from core.ports import Deps
 
-    models = ChatModels.open(chat_model=CHAT_MODEL, grader_model=GRADER_MODEL, access=access_to(base_url))
-
     def make_deps(turn: Turn, report: Callable[[Progress], None]) -> Deps:
         return Deps(
             policy=PRESETS["footnote"],
-            reasoner=FallbackReasoner(models.reasoner(turn_timeout=PATIENCE), ExtractiveReasoner()),
+            reasoner=reasoner(),
             documents=ScopedDocuments(library=library, scope=EVERYTHING),
             web=web(turn),
             report=report,
@@ -57,6 +77,5 @@ async def serving(
             graph=build_graph(checkpoints),
             checkpoints=checkpoints,
             make_deps=make_deps,
-            turn_timeout=PATIENCE,
+            turn_timeout=turn_timeout,
         )
-    await models.aclose()

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from typing import Generic, cast
 
 from bots.delivery.notes import Notes
-from bots.delivery.platform import People, Posts, Refused, Shown, Writer
+from bots.delivery.platform import People, Posts, Premises, Refused, Shown, Writer
 from bots.delivery.replies import Note, Reply
+from bots.delivery.rooms import Rooms
 from bots.delivery.said import TELL, word_of
 from bots.delivery.setting import Setting
 from bots.delivery.words import Words
-from bots.messages import progress_note
+from bots.messages import ENGINE_NAMES, progress_note
 from core.assistant import Report
+from core.bootstrap import Footnote
 from core.conversation import (
     Conversation,
     Decision,
@@ -53,6 +55,32 @@ class Voice(Generic[Shown]):
     has_approvers: bool
     refresh: float  #: seconds after which the platform's own sign of work is given again
     _notes: dict[str, Notes] = field(default_factory=dict)  #: by turn
+
+    @classmethod
+    def over(
+        cls,
+        footnote: Footnote,
+        rooms: Rooms,
+        *,
+        posts: Posts[Shown],
+        writer: Writer[Shown],
+        people: People,
+        premises: Premises,
+        refresh: float,
+    ) -> Voice[Shown]:
+        """The voice of a platform whose adapter offers these."""
+        settings = footnote.settings
+        return cls(
+            posts=posts,
+            writer=writer,
+            people=people,
+            words=Words(footnote=footnote, rooms=rooms, people=people, premises=premises),
+            proposals=footnote.assistant.proposals,
+            engine=ENGINE_NAMES[settings.web_search],
+            approval=settings.web_approval,
+            has_approvers=bool(settings.web_approvers),
+            refresh=refresh,
+        )
 
     async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
         if isinstance(turn, Decision):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from bots.delivery.reception import Reception, rates_of
 from bots.delivery.rooms import Rooms
 from bots.delivery.voice import Voice
-from bots.delivery.words import Words
 from bots.discord import write
 from bots.discord.application import Application, application_of
 from bots.discord.calls import DiscordCalls
@@ -24,7 +23,6 @@ from bots.discord.people import DiscordPeople
 from bots.discord.posts import DiscordPosts
 from bots.discord.premises import DiscordPremises
 from bots.discord.settings import DiscordSettings
-from bots.messages import ENGINE_NAMES
 from core.bootstrap import Footnote
 from core.errors import SettingsError
 from core.turns import Turns
@@ -101,15 +99,13 @@ async def open_discord(
         people = DiscordPeople(calls=calls)
         posts = DiscordPosts(calls=calls, rooms=rooms, my_user_id=str(client.user.id))
         premises = DiscordPremises(settings=settings)
-        voice = Voice(
+        voice = Voice.over(
+            footnote,
+            rooms,
             posts=posts,
             writer=write,
             people=people,
-            words=Words(footnote=footnote, rooms=rooms, people=people, premises=premises),
-            proposals=footnote.assistant.proposals,
-            engine=ENGINE_NAMES[footnote.settings.web_search],
-            approval=footnote.settings.web_approval,
-            has_approvers=bool(footnote.settings.web_approvers),
+            premises=premises,
             refresh=REFRESH,
         )
         yield DiscordServer(

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from core.errors import SettingsError
-from core.settings import read_env_file
+from core.settings import is_address, read_env_file
 
 API_URL = "https://discord.com/api/v10"  # "API Reference", the version that discord.py 2.7 speaks
 
@@ -34,7 +33,7 @@ def read_discord_settings(
         return None
     checks = (
         (token.isascii() and not _SPACE.search(token), "DISCORD_TOKEN holds signs that no token holds"),
-        (not address or _is_address(address), "DISCORD_API_URL must be an http or https address"),
+        (not address or is_address(address), "DISCORD_API_URL must be an http or https address"),
         (
             "@" not in address,
             "DISCORD_API_URL must hold no login: the bot's token goes where it would",
@@ -47,12 +46,3 @@ def read_discord_settings(
     if faults := [sentence for is_met, sentence in checks if not is_met]:
         raise SettingsError("; ".join(faults) + ".")
     return DiscordSettings(token=token, api_url=(address or API_URL).rstrip("/"))
-
-
-def _is_address(raw: str) -> bool:
-    try:
-        parts = urlsplit(raw)
-        is_reachable = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and is_reachable and not any(sign.isspace() for sign in raw)

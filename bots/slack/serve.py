@@ -16,8 +16,6 @@ from bots.delivery.proxies import is_reached_directly
 from bots.delivery.reception import Reception, rates_of
 from bots.delivery.rooms import Rooms
 from bots.delivery.voice import Voice
-from bots.delivery.words import Words
-from bots.messages import ENGINE_NAMES
 from bots.slack import write
 from bots.slack.address import Me
 from bots.slack.calls import SlackCalls, SlackRefused, open_calls, quiet_logger
@@ -97,15 +95,13 @@ async def open_slack(settings: SlackSettings, footnote: Footnote, rooms: Rooms) 
         me = Me(user_id=known["user_id"], bot_id=known.get("bot_id", ""), team_id=known["team_id"])
         people = SlackPeople(calls=calls)
         premises = SlackPremises(settings=settings, calls=calls)
-        voice = Voice(
+        voice = Voice.over(
+            footnote,
+            rooms,
             posts=SlackPosts(calls=calls, my_user_id=me.user_id),
             writer=write,
             people=people,
-            words=Words(footnote=footnote, rooms=rooms, people=people, premises=premises),
-            proposals=footnote.assistant.proposals,
-            engine=ENGINE_NAMES[footnote.settings.web_search],
-            approval=footnote.settings.web_approval,
-            has_approvers=bool(footnote.settings.web_approvers),
+            premises=premises,
             refresh=REFRESH,
         )
         yield SlackServer(

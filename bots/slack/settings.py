@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from core.errors import SettingsError
-from core.settings import read_env_file
+from core.settings import is_address, read_env_file
 
 API_URL = "https://slack.com/api/"  # where the Web API is, "Using the Slack Web API"
 
@@ -52,7 +51,7 @@ def read_slack_settings(
             bool(app_token or secret),
             "SLACK_APP_TOKEN is needed, or SLACK_SIGNING_SECRET to serve over HTTP",
         ),
-        (not address or _is_address(address), "SLACK_API_URL must be an http or https address"),
+        (not address or is_address(address), "SLACK_API_URL must be an http or https address"),
     )
     if faults := [sentence for is_met, sentence in checks if not is_met]:
         raise SettingsError("; ".join(faults) + ".")
@@ -62,12 +61,3 @@ def read_slack_settings(
         signing_secret=secret,
         api_url=f"{(address or API_URL).rstrip('/')}/",
     )
-
-
-def _is_address(raw: str) -> bool:
-    try:
-        parts = urlsplit(raw)
-        is_reachable = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and is_reachable and not any(sign.isspace() for sign in raw)

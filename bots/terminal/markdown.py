@@ -66,12 +66,16 @@ def _made_of(token: Token) -> Iterator[Token]:
 
 def _without_local_links(tokens: Iterable[Token]) -> Iterator[Token]:
     """Where a link leads inside a documentation tree says nothing here; its words stay."""
-    is_web = True
+    are_shown: list[
+        bool
+    ] = []  # of the links that are open: an address in angle brackets may stand within one
     for token in tokens:
         if token.type == "link_open":
-            is_web = str(token.attrs.get("href", "")).lower().startswith(("http://", "https://"))
-        if is_web or token.type not in ("link_open", "link_close"):
+            are_shown.append(str(token.attrs.get("href", "")).lower().startswith(("http://", "https://")))
+        if token.type not in ("link_open", "link_close") or are_shown[-1]:
             yield token
+        if token.type == "link_close":
+            are_shown.pop()
 
 
 def _marked(text: str) -> Iterator[Token]:

@@ -126,7 +126,10 @@ def link_of(citation: Citation, files: Mapping[str, str]) -> str | None:
     if citation.url:
         return link(citation.url) if web_link(citation.url) else None
     path = files.get(citation.source)
-    return link(Path(path).as_uri()) if path and Path(path).is_absolute() else None
+    try:
+        return link(Path(path).as_uri()) if path and Path(path).is_absolute() else None
+    except UnicodeEncodeError:  # no file is called so
+        return None
 
 
 def card(proposal: Proposal, setting: Setting) -> RenderableType:

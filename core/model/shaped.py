@@ -7,11 +7,12 @@ own way to keep it (``include_raw``), built at every call, cost more than all th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from core.model.replies import Reply
+from core.prompts import Messages
 from core.values import value
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
 TRACED = "ls_structured_output_format"  # for LangSmith, made anew at every call; nothing is traced here
-
-Messages = Sequence[tuple[str, str]]
 
 
 @value

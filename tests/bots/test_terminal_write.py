@@ -188,6 +188,14 @@ def test_html_that_a_browser_would_hide_is_hidden_and_what_is_no_html_stays():
     assert "<div>" not in page
 
 
+@pytest.mark.parametrize("inner", ["<id:customize>", "<https://a.example>", "[b](c.md)"])
+@pytest.mark.parametrize("outer", ["https://example.org/x", "guide.md"])
+def test_an_address_within_the_words_of_a_link_does_not_upset_what_follows(inner, outer):
+    text = shown(write(answered(f"See [{inner}]({outer}) and **this**. [1]"), Setting()))
+
+    assert "and this. [1]" in " ".join(text.split())
+
+
 def test_links_inside_an_answer_lead_nowhere_by_themselves():
     text = "See [the guide](https://evil.example/x) or [here](other.md). [1]\n\n[1]: https://evil.example/y"
 
@@ -256,6 +264,7 @@ def test_a_footnote_links_to_its_own_page_or_file_and_to_nothing_else():
     assert link_of(citation(url="https://example.org/a"), files) == "https://example.org/a"
     assert link_of(citation(url="javascript:alert(1)"), files) is None
     assert link_of(citation(source="elsewhere.md"), files) is None
+    assert link_of(citation(source="\ud800.md"), {"\ud800.md": "/home/ada/docs/\ud800.md"}) is None
 
     page = shown(write(answered(), Setting(files=files)), colours="truecolor")
     assert re.findall(r"\x1b\]8;[^;]*;([^\x1b]+)\x1b", page) == ["file:///home/ada/docs/har%20bour.md"]

@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import io
 import json
-import socket
 import time
 from collections import Counter
 from random import Random
@@ -14,6 +13,7 @@ from random import Random
 import aiohttp
 import pytest
 from fakes.discord import FakeDiscord
+from fakes.ports import free_port
 from fakes.slack import FakeSlack
 from mutations import mutated
 from office import FERRY, FERRY_ANSWER, Office, make_data_dir
@@ -34,12 +34,6 @@ EVENT = json.dumps(
 def no_proxy(monkeypatch):
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def signature(body: bytes, at: str, secret: str = SECRET) -> str:

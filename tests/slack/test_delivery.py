@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import io
-import socket
 import time
 
 import aiohttp
 import pytest
 from fakes.gemini import FakeGemini, Hang
+from fakes.ports import free_port
 from fakes.slack import LostResponse, RateLimited, ServerError
 from fakes.slack.deliveries import signature
 from office import FERRY, FERRY_ANSWER, PATIENCE, Office, make_data_dir
@@ -90,12 +90,6 @@ async def test_a_message_that_was_deleted_meanwhile_is_said_anew(office, slack, 
 
     assert answer.ts != placeholder.ts
     assert FERRY_ANSWER in answer.visible
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

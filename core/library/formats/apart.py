@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import select
-import struct
 import subprocess
 import sys
 import threading
@@ -24,6 +23,7 @@ from typing import IO, Any
 
 from core.errors import DocumentError
 from core.library.documents import Block, Document
+from core.library.formats.worker import LENGTH
 
 AT_ONCE = 2  # workers for files, and as many for pages; a file that takes long leaves one for the others
 FILE_TIME = 240.0  # seconds for a file; 5,000 pages of a book take about 60 of a processor
@@ -34,7 +34,6 @@ MEMORY = 2_000_000_000  # bytes of address space; 30 MB of XML, the most of one 
 FOREIGN = frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml"})
 SMALL = 1_000_000  # bytes
 
-_LENGTH = struct.Struct(">I")
 _LOG = logging.getLogger(__name__)
 _ROOT = str(Path(__file__).resolve().parents[3])
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "TZ")  # of the environment; no secrets
@@ -116,8 +115,8 @@ class Worker:
         deadline = time.monotonic() + asked["seconds"] + 10.0  # its start, and the way there and back
         header = json.dumps(asked | {"size": len(data)}).encode()
         try:
-            self._write(_LENGTH.pack(len(header)) + header + data, deadline)
-            (length,) = _LENGTH.unpack(self._receive(_LENGTH.size, deadline))
+            self._write(LENGTH.pack(len(header)) + header + data, deadline)
+            (length,) = LENGTH.unpack(self._receive(LENGTH.size, deadline))
             reply: dict[str, Any] = json.loads(self._receive(length, deadline))
         except (OSError, EOFError, TimeoutError, ValueError):
             raise Ended(self.stop()) from None

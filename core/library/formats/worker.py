@@ -1,8 +1,8 @@
 """The process in which strangers' files are parsed: ``python -m core.library.formats.worker``.
 
 It has no secrets in its environment, may take only so much memory and processor time, and is ended without
-regret: whoever asked (:mod:`core.library.formats.apart`) starts another one. Requests come in by standard input, replies go out by standard output;
-each is a header of JSON behind its length, and a request's bytes behind that.
+regret: whoever asked (:mod:`core.library.formats.apart`) starts another one. Requests come in by standard
+input, replies go out by standard output; each is a header of JSON behind its length, and a request's bytes behind that.
 """
 
 from __future__ import annotations
