@@ -14,7 +14,7 @@ from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Passage, Retrieved
 from core.model.plain import one_line
 from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Relevance, Strip
-from core.text.followup import REMEMBERED_QUESTIONS, needs_history, points_back, subjects
+from core.text.followup import REMEMBERED_QUESTIONS, names_its_subject, needs_history, subjects
 from core.text.quoting import is_quotable
 from core.text.selection import Candidate, candidates
 from core.text.sentences import split_units
@@ -126,7 +126,7 @@ def standalone_question(ask: Ask) -> str:
     earlier = [*overheard, *(exchange.question for exchange in ask.history)][-REMEMBERED_QUESTIONS:]
     if not earlier or not needs_history(ask.question):
         return ask.question
-    subject = next((asked for asked in reversed(earlier) if not points_back(asked)), earlier[-1])
+    subject = next((asked for asked in reversed(earlier) if names_its_subject(asked)), earlier[-1])
     return f"{subject.rstrip(' ?.!')} – {ask.question}"
 
 

@@ -6,7 +6,7 @@ published for the sets we measure with (SQuAD 2, MTRAG).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
@@ -18,7 +18,7 @@ from core.library.catalogue import Catalogue
 from core.library.characters import whole
 from core.library.confidence import Finding, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
-from core.text.followup import asked_before, merged_with, needs_history
+from core.text.followup import asked_before, merged_with, needs_history, points_back
 from core.text.terms import query_terms, term_weights
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 CANDIDATES = 60  # passages taken from each index before fusion
 EXACT_LIMIT = 3_000  # passages of a narrow scope that are compared one by one: about 5 ms
 LEXICAL_WEIGHT = 0.5  # of the fused score when there are vectors; the rest is cosine
-HISTORY_WEIGHT = 0.35  # of a term that only the history brings, next to the question's own
+HISTORY_WEIGHT = 0.35  # of a term that only the history brings, next to the question's own, in what is asked
+#: What the history's terms may weigh in all, next to the question's own: where a word points back, and
+#: where the question is merely short. Unbounded, a history of forty terms outvotes a question of one.
+HISTORY_SHARE, HISTORY_SHARE_OF_SHORT = 1.0, 0.5
 TERM_LIMIT = 40  # terms of one lexical query
 
 
@@ -63,7 +66,7 @@ class Retriever:
         merged = merged_with(query.text, query.history) if leans else query.text
         words = list(dict.fromkeys((*own, *query_terms(merged))))[:TERM_LIMIT]
         frequencies = self.catalogue.lexical.document_frequencies(words, query.scope)
-        rarity = term_weights(words, frequencies, searched)
+        rarity = subdued(term_weights(words, frequencies, searched), own, _share_of_history(query.text))
         # An earlier answer's words help to find the passage; they do not say what is asked of it now.
         asked = {*own, *(query_terms(asked_before(query.history)) if leans else ())}
         weights = {
@@ -71,7 +74,7 @@ class Retriever:
             for word, weight in rarity.items()
             if word in asked
         }
-        found = self._candidates(query, rarity, frequencies, merged)
+        found = self._candidates(query, rarity, frequencies, own, merged)
         passages = found.best(query.limit)
         finding = Finding(
             question=query.text,
@@ -86,11 +89,19 @@ class Retriever:
         )
 
     def _candidates(
-        self, query: Query, rarity: Mapping[str, float], frequencies: Mapping[str, int], merged: str
+        self,
+        query: Query,
+        rarity: Mapping[str, float],
+        frequencies: Mapping[str, int],
+        own: Collection[str],
+        merged: str,
     ) -> Candidates:
         """The best by words and the nearest by meaning, each with both scores."""
         lexical = self.catalogue.lexical
-        listed = dict(lexical.search(list(rarity), query.scope, limit=CANDIDATES, frequencies=frequencies))
+        listed: dict[str, float] = {}
+        # A history of many words would leave no room for what the question's own few find.
+        for words in dict.fromkeys((tuple(rarity), tuple(own))):
+            listed |= lexical.search(words, query.scope, limit=CANDIDATES, frequencies=frequencies)
         dense: dict[str, float] = {}
         if self.embedder is not None and self.vectors is not None:
             vector = _vector_of(self.embedder, query.text, merged)
@@ -117,6 +128,19 @@ class Retriever:
         nearest = vectors.search(vector, collections=sorted(scope.collections), limit=EXACT_LIMIT)
         allowed = self.catalogue.passages((number for number, _ in nearest), scope)
         return dict([hit for hit in nearest if hit[0] in allowed][:CANDIDATES])
+
+
+def _share_of_history(question: str) -> float:
+    return HISTORY_SHARE if points_back(question) else HISTORY_SHARE_OF_SHORT
+
+
+def subdued(rarity: Mapping[str, float], own: Collection[str], share: float) -> Mapping[str, float]:
+    """The weights of terms with those of the history, all that are not the question's own, held to a share of these."""
+    room = share * sum(weight for word, weight in rarity.items() if word in own)
+    brought = sum(weight for word, weight in rarity.items() if word not in own)
+    if not room or brought <= room:  # a question without a telling word has nothing but its history
+        return rarity
+    return {word: weight * (1 if word in own else room / brought) for word, weight in rarity.items()}
 
 
 def _vector_of(embedder: Embedder, question: str, merged: str) -> NDArray[float32]:

@@ -24,6 +24,9 @@ _NOT_POINTERS = re.compile(
     re.IGNORECASE,
 )
 _OPENERS = re.compile(r"^\s*(?:and|but|or|so|what about|how about|why not|why\s*\?|then)\b", re.IGNORECASE)
+_BARE = re.compile(
+    r"^\s*(?:how\s+(?:many|much|long|often|far|old)|which|what\s+(?:kind|sort|type))\b", re.IGNORECASE
+)
 
 
 def needs_history(question: str) -> bool:
@@ -34,6 +37,11 @@ def needs_history(question: str) -> bool:
 def points_back(question: str) -> bool:
     """Whether a word of the question stands for something said before."""
     return bool(_POINTERS.search(_NOT_POINTERS.sub(" ", question)) or _OPENERS.match(question))
+
+
+def names_its_subject(question: str) -> bool:
+    """Whether later questions may be about the same: “How many people?” is about something named before."""
+    return not points_back(question) and not (_words(question) < SHORT and _BARE.match(question))
 
 
 def _words(question: str) -> int:

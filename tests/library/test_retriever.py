@@ -8,7 +8,7 @@ from core.library.catalogue import NewDocument
 from core.library.chunk import Piece
 from core.library.documents import Retrieval, Scope
 from core.library.embedding import OnnxEmbedder
-from core.library.retriever import EXACT_LIMIT, LEXICAL_WEIGHT, TERM_LIMIT, Query, fuse
+from core.library.retriever import EXACT_LIMIT, LEXICAL_WEIGHT, TERM_LIMIT, Query, fuse, subdued
 from tests.fakes.tiny_network import WORDS, write_tiny_network
 from tests.library.shelf import open_library, scope
 
@@ -207,6 +207,30 @@ def test_a_question_that_leans_on_its_thread_is_merged_with_it(by_words):
     assert {hit.passage.text for hit in following.passages} == {"the cats purr"}
     assert "cat" in following.weights
     assert "cat" not in standing.weights
+
+
+def test_a_short_question_finds_its_own_subject_whatever_the_thread_spoke_of(library):
+    put(library, "/ferry.md", *(f"The moonlight ferry leaves the east pier at {hour}." for hour in range(70)))
+    put(library, "/tools.md", "The spade hangs behind the blue door.")
+    said = (
+        "When does the moonlight ferry leave the east pier?",
+        "The moonlight ferry leaves the east pier at 9.",
+    )
+    history = (Exchange(question=said[0], answer=said[1], author="me"),)
+
+    switched = ask(library, "Where is the spade?", scope(), history=history)
+    absent = ask(library, "Where is the anvil?", scope(), history=history)
+
+    assert switched.passages[0].passage.source == "/tools.md"
+    assert absent.confidence < switched.confidence / 2
+
+
+def test_the_history_weighs_no_more_than_its_share_and_decides_where_the_question_says_nothing():
+    rarity = {"spade": 2.0, "ferry": 3.0, "pier": 1.0}
+
+    assert subdued(rarity, ("spade",), 0.5) == {"spade": 2.0, "ferry": 0.75, "pier": 0.25}
+    assert subdued(rarity, ("spade", "ferry"), 0.5) == rarity
+    assert subdued(rarity, (), 0.5) == rarity
 
 
 def test_a_term_of_the_thread_weighs_less_than_one_of_the_question(by_words):

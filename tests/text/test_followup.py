@@ -6,7 +6,7 @@ import pytest
 from benchmarks.followups import measure
 
 from core.conversation import Exchange
-from core.text.followup import asked_before, merged_with, needs_history, points_back
+from core.text.followup import asked_before, merged_with, names_its_subject, needs_history, points_back
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,15 @@ def test_a_question_that_stands_alone_does_not(question):
 def test_a_short_question_may_point_at_nothing():
     assert needs_history("What is CORS?")
     assert not points_back("What is CORS?")
+
+
+def test_a_question_that_only_asks_for_a_number_or_a_choice_is_not_what_later_ones_are_about():
+    assert names_its_subject("Where is the spade?")
+    assert names_its_subject("What is CORS?")
+    assert names_its_subject("How many people does the ferry carry?")
+    assert not names_its_subject("Which states?")
+    assert not names_its_subject("How many people?")
+    assert not names_its_subject("And on which days does it leave?")
 
 
 def test_a_merged_question_holds_earlier_questions_the_last_answer_and_itself():
