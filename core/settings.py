@@ -80,7 +80,8 @@ def read_settings(environment: Mapping[str, str], env_file: Path | None = Path("
         except ValueError as fault:
             faults.append(f"{name.upper()} {fault}")
     settings = Settings(**chosen)
-    faults += _missing(settings)
+    told = {fault.partition(" ")[0] for fault in faults}
+    faults += [sentence for sentence in _missing(settings) if sentence.partition(" ")[0] not in told]
     if faults:
         raise SettingsError("; ".join(faults) + ".")
     return settings

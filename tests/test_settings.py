@@ -242,3 +242,10 @@ def test_any_environment_is_read_or_refused_with_a_sentence(environment):
         said = str(fault)
 
     assert said.endswith(".")
+
+
+def test_a_setting_that_is_wrong_is_not_told_missing_too():
+    with pytest.raises(SettingsError) as told:
+        read_settings({"WEB_SEARCH": "searxng", "SEARXNG_URL": "notaurl"}, None)
+
+    assert str(told.value) == "SEARXNG_URL must be an http or https address."

@@ -16,6 +16,9 @@ from bots.delivery.rooms import Rooms, open_rooms
 from bots.discord.address import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
+from bots.doctor.checkup import KNOWN
+from bots.doctor.installation import look
+from bots.doctor.settings import unknown as misspelt
 from bots.keeping import Keeper
 from bots.lag import lag_watched
 from bots.logs import log_to_stderr
@@ -51,6 +54,7 @@ class Served:
 
 def run(arguments: Namespace, settings: Settings) -> int:
     log_to_stderr(settings, quiet=False)
+    _warn_of_misspellings()
     return loop.run(_run(_served(arguments), settings))
 
 
@@ -94,6 +98,12 @@ async def _serving(
         if discord is not None:
             await open_now.enter_async_context(discord.serving(turns, stop.set))
         yield
+
+
+def _warn_of_misspellings() -> None:
+    """A limit that was misspelt is no limit, and nobody would notice."""
+    for finding in misspelt(look(os.environ), KNOWN):
+        logger.warning("%s %s", finding.text, finding.fix)
 
 
 def _served(arguments: Namespace) -> Served:

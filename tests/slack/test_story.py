@@ -263,6 +263,14 @@ async def test_tokens_that_will_never_do_end_the_command_with_a_sentence(office,
     assert "Traceback" not in office.log
 
 
+async def test_a_misspelt_limit_is_told_at_the_start(office):
+    (office.folder / ".env").write_text("QUESTIONS_PER_PERSONS=20/hour\n")
+
+    await office.open()
+
+    assert "QUESTIONS_PER_PERSONS in .env is no setting of Footnote and does nothing." in office.log
+
+
 async def test_a_direct_message_needs_no_mention(office, slack, ann):
     await office.open()
 
