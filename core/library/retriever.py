@@ -66,15 +66,18 @@ class Retriever:
         merged = merged_with(query.text, query.history) if leans else query.text
         words = list(dict.fromkeys((*own, *query_terms(merged))))[:TERM_LIMIT]
         frequencies = self.catalogue.lexical.document_frequencies(words, query.scope)
-        rarity = subdued(term_weights(words, frequencies, searched), own, _share_of_history(query.text))
-        # An earlier answer's words help to find the passage; they do not say what is asked of it now.
+        rarity, is_pointed = term_weights(words, frequencies, searched), points_back(query.text)
+        known = {word for word, count in frequencies.items() if count}
+        held = subdued(rarity, own, known, points_back=is_pointed)
+        # An earlier answer's words help to find the passage; they do not say what is asked of it now. What was
+        # asked before does, and where a word points to it, all of it must be in the passage.
         asked = {*own, *(query_terms(asked_before(query.history)) if leans else ())}
         weights = {
             word: weight * (1 if word in own else HISTORY_WEIGHT)
-            for word, weight in rarity.items()
+            for word, weight in (rarity if is_pointed else held).items()
             if word in asked
         }
-        found = self._candidates(query, rarity, frequencies, own, merged)
+        found = self._candidates(query, held, frequencies, own, merged)
         passages = found.best(query.limit)
         finding = Finding(
             question=query.text,
@@ -91,7 +94,7 @@ class Retriever:
     def _candidates(
         self,
         query: Query,
-        rarity: Mapping[str, float],
+        weights: Mapping[str, float],
         frequencies: Mapping[str, int],
         own: Collection[str],
         merged: str,
@@ -100,7 +103,7 @@ class Retriever:
         lexical = self.catalogue.lexical
         listed: dict[str, float] = {}
         # A history of many words would leave no room for what the question's own few find.
-        for words in dict.fromkeys((tuple(rarity), tuple(own))):
+        for words in dict.fromkeys((tuple(weights), tuple(own))):
             listed |= lexical.search(words, query.scope, limit=CANDIDATES, frequencies=frequencies)
         dense: dict[str, float] = {}
         if self.embedder is not None and self.vectors is not None:
@@ -113,7 +116,7 @@ class Retriever:
         # What was removed since it was listed, or has left a vector behind, is no passage any more.
         return Candidates(
             passages=passages,
-            lexical=bm25(lexical.words(passages), rarity),
+            lexical=bm25(lexical.words(passages), weights),
             dense={number: cosine for number, cosine in dense.items() if number in passages},
         )
 
@@ -130,15 +133,19 @@ class Retriever:
         return dict([hit for hit in nearest if hit[0] in allowed][:CANDIDATES])
 
 
-def _share_of_history(question: str) -> float:
-    return HISTORY_SHARE if points_back(question) else HISTORY_SHARE_OF_SHORT
+def subdued(
+    rarity: Mapping[str, float], own: Collection[str], known: Collection[str], *, points_back: bool
+) -> Mapping[str, float]:
+    """The weights of terms, those of the history (all that are not the question's own) held to their share.
 
-
-def subdued(rarity: Mapping[str, float], own: Collection[str], share: float) -> Mapping[str, float]:
-    """The weights of terms with those of the history, all that are not the question's own, held to a share of these."""
-    room = share * sum(weight for word, weight in rarity.items() if word in own)
+    Where a word points back, own terms that no passage knows give the history no measure: “Can you answer
+    this?” speaks of nothing but what was said before. “Where is the anvil?” does.
+    """
+    telling = known if points_back else own
+    share = HISTORY_SHARE if points_back else HISTORY_SHARE_OF_SHORT
+    room = share * sum(weight for word, weight in rarity.items() if word in own and word in telling)
     brought = sum(weight for word, weight in rarity.items() if word not in own)
-    if not room or brought <= room:  # a question without a telling word has nothing but its history
+    if not room or brought <= room:
         return rarity
     return {word: weight * (1 if word in own else room / brought) for word, weight in rarity.items()}
 

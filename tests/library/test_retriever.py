@@ -228,9 +228,15 @@ def test_a_short_question_finds_its_own_subject_whatever_the_thread_spoke_of(lib
 def test_the_history_weighs_no_more_than_its_share_and_decides_where_the_question_says_nothing():
     rarity = {"spade": 2.0, "ferry": 3.0, "pier": 1.0}
 
-    assert subdued(rarity, ("spade",), 0.5) == {"spade": 2.0, "ferry": 0.75, "pier": 0.25}
-    assert subdued(rarity, ("spade", "ferry"), 0.5) == rarity
-    assert subdued(rarity, (), 0.5) == rarity
+    assert subdued(rarity, ("spade",), rarity, points_back=False) == {
+        "spade": 2.0,
+        "ferry": 0.75,
+        "pier": 0.25,
+    }
+    assert subdued(rarity, ("spade",), rarity, points_back=True) == {"spade": 2.0, "ferry": 1.5, "pier": 0.5}
+    assert subdued(rarity, ("spade",), ("ferry", "pier"), points_back=True) == rarity
+    assert subdued(rarity, ("spade", "ferry"), rarity, points_back=False) == rarity
+    assert subdued(rarity, (), rarity, points_back=False) == rarity
 
 
 def test_a_term_of_the_thread_weighs_less_than_one_of_the_question(by_words):
