@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -25,6 +26,13 @@ class Server(Served):
     @property
     def platforms(self) -> dict[str, str]:
         return self.discord.environment
+
+    @property
+    def said(self) -> Iterator[str]:
+        channels = self.discord.state.channels.values()
+        return (
+            said.content for each in channels for said in each.messages.values() if not said.author.is_bot
+        )
 
     async def until_connected(self) -> None:
         await self.discord.until(lambda: self.discord.gateway.live, within=PATIENCE)

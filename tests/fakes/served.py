@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -19,6 +20,9 @@ from fakes.web_servers import Result
 
 ROOT = Path(__file__).resolve().parents[2]
 DEAD_END = "http://127.0.0.1:9"  # the discard port: a client that goes through a proxy ends here
+SECRET = ("_TOKEN", "_SECRET", "_API_KEY")  # how the names of settings end that hold one
+TELLING = 16  # characters; what is shorter may stand in a log by chance
+MENTION = re.compile(r"<[@#!][^>]*>")
 PATIENCE = 30.0  # seconds until a process that hangs fails its test
 
 HANDBOOK = """\
@@ -69,7 +73,7 @@ def environment(folder: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "EMBEDDING_MODEL": "none",
         "WEB_SEARCH": "off",
-        "LOG_LEVEL": "info",
+        "LOG_LEVEL": "debug",
         "LOG_FORMAT": "json",
     }
 
@@ -109,12 +113,18 @@ class Served:
         if is_connected:
             await self.until_connected()
 
+    @property
+    def said(self) -> Iterable[str]:
+        """What people wrote, as far as the platform tells."""
+        return ()
+
     async def stop(self) -> int:
         """As a host does it, with SIGTERM; the exit code."""
         assert self.process is not None
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)
         await asyncio.wait_for(self.process.communicate(), PATIENCE)
+        self.assert_discreet()
         return int(self.process.returncode or 0)
 
     async def kill(self) -> None:
@@ -122,6 +132,20 @@ class Served:
         if self.process.returncode is None:
             self.process.kill()
         await self.process.communicate()
+        self.assert_discreet()
+
+    def assert_discreet(self) -> None:
+        """The log, at its most talkative, holds no secret that was set, no document and nothing that anybody wrote."""
+        log, given = self.log, {**self.platforms, **self.settings}
+        secrets = [value for name, value in given.items() if name.endswith(SECRET)]
+        said = (text for each in self.said for text in MENTION.split(each))
+        private = {text.strip() for text in (*secrets, *HANDBOOK.splitlines(), *said)}
+        told = [
+            text
+            for text in private
+            if len(text) >= TELLING and (text in log or json.dumps(text)[1:-1] in log)
+        ]
+        assert not told, f"the log holds {told}"
 
     @property
     def log(self) -> str:

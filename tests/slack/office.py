@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -42,6 +43,10 @@ class Office(Served):
     @property
     def platforms(self) -> dict[str, str]:
         return self.slack.environment
+
+    @property
+    def said(self) -> Iterator[str]:
+        return (each.text for each in self.slack.state.messages() if not each.app_id)
 
     async def until_connected(self) -> None:
         await self.slack.until_connected(2, within=PATIENCE)

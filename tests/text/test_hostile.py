@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-SIZE = 100_000  # characters; a reader that takes the square of them needs ten thousand million steps
-BUDGET = 30  # seconds of processor time for all lines together; they take about one
+#: Characters of a line, and seconds of processor time for all lines together: four to eight times what they
+#: take. A reader that takes the square of 100,000 needs ten thousand million steps for one.
+SIZES = [(30_000, 30), pytest.param(100_000, 60, marks=pytest.mark.long)]
 
 #: Each is repeated to fill a line, between a beginning and an end.
 LINES = {
@@ -111,9 +112,10 @@ for begin, middle, end in {lines!r}:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a budget of processor time needs resource limits")
+@pytest.mark.parametrize(("size", "budget"), SIZES)
 @pytest.mark.parametrize("reader", READERS)
-def test_a_hostile_line_is_read_within_its_budget(reader):
-    code = CHILD.format(budget=BUDGET, reader=READERS[reader], lines=list(LINES.values()), size=SIZE)
+def test_a_hostile_line_is_read_within_its_budget(reader, size, budget):
+    code = CHILD.format(budget=budget, reader=READERS[reader], lines=list(LINES.values()), size=size)
 
     done = subprocess.run(
         [sys.executable, "-c", code],
