@@ -149,7 +149,7 @@ def embedder_of(
     Without a network ``auto`` finds none after some seconds; unless someone insists, it then is
     not tried again for RETRY_AFTER. IndexMismatch when the index was built with another model.
     """
-    if not insist and _was_given_up(library):
+    if not insist and was_given_up(library, time.time()):
         return None
     embedder = make_embedder(
         settings, announce=say, progress=lambda done, total: watch("downloading", done, total)
@@ -165,9 +165,10 @@ def seen_with(library: Library, embedder: Embedder | None) -> Library:
     return Library(catalogue=library.catalogue, open_vectors=lambda: library.vectors, embedder=embedder)
 
 
-def _was_given_up(library: Library) -> bool:
+def was_given_up(library: Library, now: float) -> bool:
+    """Whether the network could not be had a while ago; a note of a time to come says nothing."""
     since = library.catalogue.recall(GIVEN_UP)
-    return since is not None and 0 <= time.time() - float(since) < RETRY_AFTER
+    return since is not None and 0 <= now - float(since) < RETRY_AFTER
 
 
 async def in_thread(work: Callable[[Watch], T], watch: Watch) -> T:

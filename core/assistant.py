@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, cast
@@ -16,7 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from core import endings
 from core.checkpoints import PrunedSqliteSaver, troubles_told
 from core.conversation import QUESTION_LIMIT, Conversation, Outcome, Progress, Proposal, Question, Turn
-from core.errors import FootnoteError, QuestionRejected
+from core.errors import FootnoteError, QuestionRejected, StoreTrouble
 from core.graph import RECURSION_LIMIT
 from core.ports import Deps
 from core.reasoner import Reasoner
@@ -124,9 +125,10 @@ class Assistant:
         """The conversation that holds a proposal, looked for in all of them."""
         for thread in await self.checkpoints.threads():
             conversation = Conversation.parse(thread)
-            for proposal in await self.proposals(conversation):
-                if proposal.id == proposal_id:
-                    return conversation, proposal
+            with suppress(StoreTrouble):  # one that cannot be read hides no other
+                for proposal in await self.proposals(conversation):
+                    if proposal.id == proposal_id:
+                        return conversation, proposal
         return None
 
     async def forget(self, conversation: Conversation) -> None:

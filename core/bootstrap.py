@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from core.library.catalogue import Catalogue
 from core.library.documents import Retrieval, Scope
 from core.library.embedding import Embedder, embedder_for
 from core.library.library import Library
+from core.library.migrations import bring_up, is_older
 from core.library.owner import owned, prepare
 from core.library.retriever import Query
 from core.library.vectors import VectorIndex
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from core.assistant import Assistant, Report
     from core.chat_model import ChatModels
     from core.ports import Deps
+
+logger = logging.getLogger(__name__)
 
 Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
 RESERVE = 5.0  # seconds of a turn that are not the model's
@@ -60,6 +64,7 @@ async def open_footnote(
     reads: Reads,
     embedder: Embedder | None = None,
     freshen: Freshen | None = None,
+    announce: Announce = logger.warning,
 ) -> AsyncIterator[Footnote]:
     """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence.
 
@@ -71,7 +76,7 @@ async def open_footnote(
     from core.graph import build_graph
 
     with owned(settings.data_dir, purpose):
-        library = open_library(settings, embedder=embedder)
+        library = open_library(settings, embedder=embedder, is_owner=True, announce=announce)
         try:
             library.check_versions()
             async with AsyncExitStack() as open_now:
@@ -89,11 +94,24 @@ async def open_footnote(
             library.close()
 
 
-def open_library(settings: Settings, *, embedder: Embedder | None = None) -> Library:
-    """The library alone; reading it needs no ownership of the data folder."""
+def open_library(
+    settings: Settings,
+    *,
+    embedder: Embedder | None = None,
+    is_owner: bool = False,
+    announce: Announce = logger.warning,
+) -> Library:
+    """The library alone; reading it needs no ownership of the data folder, unless an older version wrote it.
+
+    ``announce`` gets a sentence where it takes a while to bring it up to this version.
+    """
     prepare(settings.data_dir)
+    file = settings.data_dir / "library.sqlite"
+    if is_older(file):
+        with nullcontext() if is_owner else owned(settings.data_dir, "footnote, after an update"):
+            bring_up(file, announce=announce)
     return Library(
-        catalogue=Catalogue(settings.data_dir / "library.sqlite"),
+        catalogue=Catalogue(file),
         open_vectors=lambda: VectorIndex(settings.data_dir / "vectors"),
         embedder=embedder,
     )

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from core.errors import SettingsError, StoreTrouble
+from core.state import is_whole
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +39,51 @@ NOT_WAITING = "PRAGMA synchronous = NORMAL"
 WAITING = "PRAGMA synchronous = FULL"
 
 
+#: What is told of a conversation that this version cannot read. A word that forgets the thread still does.
+UNREADABLE = (
+    "I cannot read what I remember of this conversation: another version of Footnote wrote it, or it is damaged. "
+    "Please go on in a new thread; the other conversations are not affected."
+)
+
+
+#: SQLite gives every row a number above those that are there.
+_NEWEST = "SELECT {} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1"
+
+
+_PLACE = {"checkpoint_ns": ""}  # where a thread's own checkpoints are; subgraphs have others
+
+
 class PrunedSqliteSaver(AsyncSqliteSaver):
-    """Adds what the library leaves out: the end of a turn, and the threads there are."""
+    """Adds what the library leaves out: the end of a turn, the threads there are, and a word for what is unreadable."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The one asked for, or the one written last.
+
+        The library takes the one of the greatest id, which is the time on the wall: after that was set
+        back, it is one of before. StoreTrouble where it would hand over a value's raw fields in its place.
+        """
+        if (last := await self._written_last(config)) is not None:
+            config = {"configurable": _PLACE | config["configurable"] | {"checkpoint_id": last}}
+        try:
+            found = await super().aget_tuple(config)
+        except (ValueError, NotImplementedError) as fault:
+            logger.warning("a checkpoint cannot be read: %s", type(fault).__name__)
+            raise StoreTrouble(UNREADABLE) from fault
+        if found is not None and not is_whole(found.checkpoint["channel_values"]):
+            raise StoreTrouble(UNREADABLE)
+        return found
+
+    async def _written_last(self, config: RunnableConfig) -> str | None:
+        """The id of a thread's newest checkpoint; None where one is named, or there is none."""
+        wanted = config["configurable"]
+        if wanted.get("checkpoint_id"):
+            return None
+        await self.setup()
+        async with self.lock:
+            rows = await self.conn.execute_fetchall(
+                _NEWEST.format("checkpoint_id"), (str(wanted["thread_id"]), wanted.get("checkpoint_ns", ""))
+            )
+        return next((str(newest) for (newest,) in rows), None)
 
     async def settle(self, thread: str, values: Mapping[str, Any]) -> None:
         """Put values into the newest checkpoint of a thread, and delete the older ones.
@@ -46,9 +92,7 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
         """
         async with self.lock:
             ((newest, kind, stored),) = await self.conn.execute_fetchall(
-                "SELECT checkpoint_id, type, checkpoint FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
-                " ORDER BY checkpoint_id DESC LIMIT 1",
-                (thread,),
+                _NEWEST.format("checkpoint_id, type, checkpoint"), (thread, "")
             )
             checkpoint = self.serde.loads_typed((kind, stored))
             checkpoint["channel_values"] |= values
@@ -60,7 +104,7 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
                 )
                 for table in ("checkpoints", "writes"):
                     await self.conn.execute(
-                        f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id < ?", (thread, newest)
+                        f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id <> ?", (thread, newest)
                     )
                 await self.conn.commit()
 

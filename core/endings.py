@@ -78,7 +78,7 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
 def why_not_enough(work: Work, closest: tuple[Citation, ...]) -> str:
     """Why the documents were not enough, for the person who decides."""
     if work.proposal is not None:
-        return f"The web search for “{work.proposal.allowed}” was not enough either."
+        return f"The web search for “{work.proposal.allowed or work.proposal.query}” was not enough either."
     if not work.passages:
         return "Nothing in your documents is about this."
     if not closest:

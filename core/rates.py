@@ -60,7 +60,9 @@ class Rates:
         asked = self._asked.get(key, deque())
         while asked and asked[0] <= at - rate.seconds:
             asked.popleft()
-        return asked[-rate.count] + rate.seconds - at if len(asked) >= rate.count else 0.0
+        # What was asked later than this, by a clock that was since set back, says nothing of this stretch.
+        recent = [before for before in asked if at - rate.seconds < before <= at]
+        return recent[-rate.count] + rate.seconds - at if len(recent) >= rate.count else 0.0
 
     def _let_go(self, at: float) -> None:
         longest = max(rate.seconds for rate in (self.per_person, self.per_channel) if rate is not None)

@@ -7,8 +7,9 @@ the allow list of types is derived from them.
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Literal, TypedDict
+from collections.abc import Mapping
+from dataclasses import field, fields, is_dataclass
+from typing import Any, Literal, TypedDict
 
 from core.conversation import Exchange, Outcome, Proposal, Ranked, Remark, Turn
 from core.library.documents import Retrieved
@@ -63,6 +64,20 @@ class State(TypedDict, total=False):
     turn: Turn
     work: Work
     outcome: Outcome | None
+
+
+def is_whole(state: Mapping[str, Any]) -> bool:
+    """Whether all of it was read back: what cannot be rebuilt as the value it was comes as its fields alone."""
+    return all(_is_whole(state[name]) for name in State.__annotations__ if name in state)
+
+
+def _is_whole(content: Any) -> bool:
+    if is_dataclass(content):
+        named = (f.name for f in fields(content) if not str(f.type).startswith("dict["))
+        return all(_is_whole(getattr(content, name)) for name in named)
+    if isinstance(content, tuple | list):
+        return all(map(_is_whole, content))
+    return not isinstance(content, Mapping)
 
 
 def proposal_by_id(state: State, proposal_id: str) -> Proposal | None:

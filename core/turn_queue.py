@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
@@ -13,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from core.clocks import UnhurriedClock
 from core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ RETENTION = timedelta(days=14)  # that a finished turn is remembered, against la
 SWEEP_EVERY = 3600.0  # seconds
 FINISHED = ["SUCCESS", "ERROR", "CANCELLED"]  # states that a workflow does not leave
 SWEEP_BATCH = 1_000  # finished turns that are deleted at a time
+
+#: SQLite has one writer, and every connection fills 2 MB with pages of its own: 20 of them, as DBOS would
+#: have it, wait for each other in SQLite's pauses instead of in line. A file needs no asking whether it is there.
+SQLITE_POOL: DBOSConfig = {"sys_db_pool_size": 4, "db_engine_kwargs": {"pool_pre_ping": False}}
 
 
 @asynccontextmanager
@@ -72,7 +78,7 @@ def _launch(database_url: str) -> None:
 def _config(database_url: str) -> DBOSConfig:
     from dbos._serialization import DBOSPortableJSON
 
-    return {
+    config: DBOSConfig = {
         "name": "footnote",
         "system_database_url": database_url,
         "application_version": APPLICATION_VERSION,
@@ -80,6 +86,9 @@ def _config(database_url: str) -> DBOSConfig:
         "serializer": DBOSPortableJSON,
         "log_level": "ERROR",
     }
+    if database_url.startswith("sqlite"):
+        config |= SQLITE_POOL
+    return config
 
 
 def _let_readers_pass(database_url: str) -> None:
@@ -158,11 +167,11 @@ async def delete_finished(partition: str) -> tuple[str, ...]:
     return tuple(ids)
 
 
-async def sweep(older_than: timedelta = RETENTION) -> int:
-    """Forget turns that finished longer ago; how many."""
+async def sweep(older_than: timedelta = RETENTION, *, now: float | None = None) -> int:
+    """Forget turns that finished longer before ``now``, in seconds since the epoch; how many."""
     from dbos import DBOS
 
-    before = (datetime.now(UTC) - older_than).isoformat()
+    before = (datetime.fromtimestamp(time.time() if now is None else now, UTC) - older_than).isoformat()
     total = 0
     while True:
         finished: list[Any] = await DBOS.list_workflows_async(
@@ -179,10 +188,11 @@ async def sweep(older_than: timedelta = RETENTION) -> int:
 
 
 async def _keep_sweeping() -> None:
+    clock = UnhurriedClock()
     while True:
         await asyncio.sleep(SWEEP_EVERY)
         try:
-            logger.info("forgot finished turns", extra={"count": await sweep()})
+            logger.info("forgot finished turns", extra={"count": await sweep(now=clock.now())})
         except Exception:
             # Housekeeping that fails is tried again in an hour; no turn waits for it.
             logger.exception("could not forget finished turns")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from time import time
 from typing import Literal
 
+from langgraph.func import task
 from langgraph.runtime import Runtime
 
 from core import endings
@@ -16,7 +18,8 @@ from core.conversation import Progress, Proposal
 from core.decisions import after_looking, queries_sent, web_wordings
 from core.errors import SearchTrouble
 from core.library.confidence import coverage_of
-from core.ports import Deps
+from core.library.documents import Retrieved
+from core.ports import Deps, Web
 from core.state import Next, State, Work, proposal_by_id, said_before, with_proposal
 from core.steps import ask_of, grade, graded, step
 
@@ -74,7 +77,7 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     wanted = proposal.standalone or work.question
     try:
         hits, found = await asyncio.gather(
-            deps.web.find(proposal.allowed or proposal.query, wanted, deps.report),
+            find_on_the_web(deps.web, proposal.allowed or proposal.query, wanted, deps.report),
             deps.documents.retrieve(
                 work.question,
                 limit=deps.policy.passages,
@@ -105,6 +108,14 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     if hits:
         follows = after_looking(work, deps.policy) if deps.policy.grades_web else "generate"
     return step("web_search", replace(work, next=follows))
+
+
+@task
+async def find_on_the_web(
+    web: Web, query: str, wanted: str, report: Callable[[Progress], None]
+) -> tuple[Retrieved, ...]:
+    """Its result is written down at once: a process killed while the hits are graded does not search again."""
+    return await web.find(query, wanted, report)
 
 
 def after_web(state: State) -> Literal["generate", "propose", "__end__"]:

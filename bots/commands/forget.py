@@ -12,13 +12,13 @@ from core.settings import Settings
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
+    screen = Screen()
     with owned(settings.data_dir, "footnote forget"):
-        library = open_library(settings)
+        library = open_library(settings, is_owner=True, announce=screen.note)
         try:
             gone = library.forget(arguments.source)
         finally:
             library.close()
-    screen = Screen()
     for entry in gone:
         screen.write(messages.forgotten(entry.source, entry.passages))
     return 0

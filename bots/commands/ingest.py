@@ -23,7 +23,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     targets = read_targets(arguments.targets)
     screen = Screen()
     with owned(settings.data_dir, "footnote ingest"):
-        library = open_library(settings)
+        library = open_library(settings, is_owner=True, announce=screen.note)
         try:
             if arguments.rebuild:
                 report = _rebuild(library, screen)

@@ -14,12 +14,12 @@ from core.settings import Settings
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    library = open_library(settings)
+    screen = Screen()
+    library = open_library(settings, announce=screen.note)
     try:
         entries = library.entries()
     finally:
         library.close()
-    screen = Screen()
     if arguments.json:
         print(json.dumps([_record(entry) for entry in entries]))  # noqa: T201 - this is the output
     elif not entries:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from bots.delivery.proxies import proxy_for
@@ -22,22 +24,40 @@ class Application:
     name: str
     reads_content: bool  #: whether it may read messages that do not mention it
     gateway: str  #: where events come from
+    ahead: float = 0.0  #: seconds that this machine's clock is ahead of Discord's
 
 
 async def application_of(settings: DiscordSettings) -> Application:
     """Raises SettingsError with a sentence when Discord does not know the token or is not there."""
-    about = await ask(settings, "/applications/@me")
+    about, date = await _asked(settings, "/applications/@me")
     gateway = await ask(settings, "/gateway")
     return Application(
         id=str(about["id"]),
         name=str(about.get("name", "")),
         reads_content=bool(int(about.get("flags") or 0) & READS_CONTENT),
         gateway=str(gateway["url"]),
+        ahead=_ahead(date, time.time()),
     )
+
+
+def _ahead(date: str, now: float) -> float:
+    """Of the date of a reply, which has whole seconds; nothing where it has none."""
+    try:
+        return now - parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return 0.0
 
 
 async def ask(settings: DiscordSettings, path: str, *, method: str = "GET", json: Any = None) -> Any:
     """One request with the bot's token, outside of any client."""
+    reply, _ = await _asked(settings, path, method=method, json=json)
+    return reply
+
+
+async def _asked(
+    settings: DiscordSettings, path: str, *, method: str = "GET", json: Any = None
+) -> tuple[Any, str]:
+    """What Discord replied, and when by its own clock."""
     from aiohttp import ClientError, ClientSession, ClientTimeout
 
     headers = {"Authorization": f"Bot {settings.token}"}
@@ -51,6 +71,6 @@ async def ask(settings: DiscordSettings, path: str, *, method: str = "GET", json
                 raise SettingsError("Discord refused DISCORD_TOKEN: it does not know it.")
             if reply.status >= 400:
                 raise SettingsError(f"Discord answered {reply.status}; check DISCORD_API_URL or try again.")
-            return await reply.json(content_type=None)
+            return await reply.json(content_type=None), reply.headers.get("Date", "")
     except (ClientError, TimeoutError, ValueError) as lost:
         raise SettingsError("Discord cannot be reached; check the network and DISCORD_API_URL.") from lost

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 
 import discord
@@ -18,6 +17,7 @@ from bots.discord.application import Application
 from bots.discord.intake import Intake
 from bots.discord.missed import Missed, first_to_look_at
 from bots.discord.settings import API_URL, DiscordSettings
+from core.clocks import UnhurriedClock
 from core.turns import TurnsClosed
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class FootnoteClient(discord.Client):
             proxy=proxy_for(settings.api_url),
         )
         self.intake: Intake | None = None  #: while turns are taken
+        self._clock, self._ahead = UnhurriedClock(), application.ahead
         self._away: dict[int, int] = {}  #: servers that bring no events -> the last message heard until then
         self._may_identify_at = 0.0  #: the loop's second
         self._looking: set[asyncio.Task[None]] = set()
@@ -149,7 +150,8 @@ class FootnoteClient(discord.Client):
     async def _look_for_missed(self, intake: Intake, since: int, look: Look | None) -> None:
         try:
             if look is not None:
-                await look(Missed(take=self.on_message, since=first_to_look_at(since, time.time())))
+                missed = first_to_look_at(since, self._clock.now() - self._ahead)
+                await look(Missed(take=self.on_message, since=missed))
         except Exception:
             # The boundary of a task of its own: the mark stays, so the next start looks again.
             logger.exception("could not look for what was missed")

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 PATH = "/slack/events"  # as Bolt's own server names it
 BODY_LIMIT = 2 * 1024**2  # bytes; Slack's payloads stay far below
 CLOCK_SKEW = 300  # seconds, "Verifying requests from Slack"
+TOO_FAR_APART = "a request that Slack signed was turned away: it is old, or this machine's clock is wrong; footnote doctor tells"
 TIMESTAMP_DIGITS = 12  # seconds since the epoch fit in fewer for 30,000 years
 
 
@@ -34,6 +35,14 @@ def is_signed(headers: Mapping[str, str], body: bytes, secret: str, now: float) 
         return False
     made = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
     return hmac.compare_digest(f"v0={made}".encode(), signature.encode(errors="replace"))
+
+
+def skew_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> float | None:
+    """How far ahead ``now`` is of what Slack signed, in seconds; None for what Slack did not sign."""
+    timestamp = headers.get("X-Slack-Request-Timestamp", "")
+    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_DIGITS):
+        return None
+    return now - int(timestamp) if is_signed(headers, body, secret, float(timestamp)) else None
 
 
 @asynccontextmanager
@@ -65,13 +74,16 @@ def _receiver(app: AsyncApp, secret: str) -> Callable[[web.Request], Awaitable[w
         except (web.HTTPRequestEntityTooLarge, UnicodeDecodeError):
             return _turned_away()
         if not is_signed(request.headers, body, secret, time.time()):
-            return _turned_away()
+            return _turned_away(skew_of(request.headers, body, secret, time.time()))
         kind: dict[str, str | Sequence[str]] = {"Content-Type": request.content_type}
         done = await app.async_dispatch(AsyncBoltRequest(body=text, headers=kind))
         return await to_aiohttp_response(done)
 
-    def _turned_away() -> web.Response:
-        logger.info("a request that is not signed was turned away")
+    def _turned_away(skew: float | None = None) -> web.Response:
+        if skew is None:
+            logger.info("a request that is not signed was turned away")
+        else:
+            logger.warning(TOO_FAR_APART, extra={"seconds": round(skew)})
         return web.Response(status=401)
 
     return receive

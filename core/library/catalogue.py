@@ -7,7 +7,7 @@ gives out passages, and fails closed: no collections, no passages.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +21,14 @@ from core.library.documents import Passage, Scope
 from core.library.lexical import (
     LEXICAL_VERSION,
     LexicalIndex,
-    empty,
     enter,
+    enter_all,
     merge,
     places_of,
     strike,
     words_of,
 )
+from core.library.pace import paced
 from core.library.roots import Roots
 from core.text.terms import TERMS_VERSION
 
@@ -145,9 +146,10 @@ class Catalogue:
     # Writing
 
     def put(self, document: NewDocument) -> None:
-        """Write a document and its passages in place of an older version."""
-        words = [words_of(document.title, piece.path, piece.text) for piece in document.pieces]
+        """Write a document and its passages in place of an older version; what stays the same keeps its vector."""
+        words = [words_of(document.title, piece.path, piece.text) for piece in paced(document.pieces)]
         with self.transaction() as writing:
+            embedded = _embedded(writing, document)
             self.remove(document.collection, document.address)
             number = _collection_number(writing, document.collection)
             row = writing.execute(
@@ -160,7 +162,7 @@ class Catalogue:
                 ),
             )  # fmt: skip
             ids = [
-                _put_piece(writing, int(row.lastrowid or 0), ordinal, piece)
+                _put_piece(writing, int(row.lastrowid or 0), ordinal, piece, embedded)
                 for ordinal, piece in enumerate(document.pieces)
             ]
             enter(writing, number, places_of(number, document.address), zip(ids, words, strict=True))
@@ -198,15 +200,8 @@ class Catalogue:
 
     def enter_anew(self) -> None:
         """Make the lexical index of the passages that are here once more."""
-        rows = self._rows(
-            "SELECT p.id, d.collection, d.address, d.title, p.path, p.text"
-            " FROM passages p JOIN documents d ON d.id = p.document"
-        )
         with self.transaction() as writing:
-            empty(writing)
-            for passage, number, address, title, path, text in rows:
-                words = words_of(title, json.loads(path), text)
-                enter(writing, number, places_of(number, address), [(passage, words)])
+            enter_all(writing)
 
     # Vectors still to make or to drop
 
@@ -274,11 +269,40 @@ def _collection_number(writing: Connection, name: str) -> int:
     return int(number)
 
 
-def _put_piece(writing: Connection, document: int, ordinal: int, piece: Piece) -> int:
-    row = writing.execute(
-        'INSERT INTO passages (document, ordinal, path, location, text, start, "end") VALUES (?, ?, ?, ?, ?, ?, ?)',
-        (document, ordinal, json.dumps(piece.path), piece.location, piece.text, piece.start, piece.end),
+def _embedded(writing: Connection, document: NewDocument) -> dict[tuple[str, str], list[int]]:
+    """Passages of an older version that have vectors, by what these were made of."""
+    rows = writing.execute(
+        "SELECT p.path, p.text, p.id FROM passages p JOIN documents d ON d.id = p.document"
+        " JOIN collections c ON c.number = d.collection"
+        " WHERE c.name = ? AND d.address = ? AND d.title = ? AND p.embedded = 1 ORDER BY p.id DESC",
+        (document.collection, document.address, document.title),
     )
+    found: dict[tuple[str, str], list[int]] = {}
+    for path, text, passage in rows:
+        found.setdefault((path, text), []).append(passage)
+    return found
+
+
+def _put_piece(
+    writing: Connection,
+    document: int,
+    ordinal: int,
+    piece: Piece,
+    embedded: Mapping[tuple[str, str], list[int]],
+) -> int:
+    path = json.dumps(piece.path)
+    known = embedded.get((path, piece.text))
+    passage = known.pop() if known else None
+    row = writing.execute(
+        'INSERT INTO passages (id, document, ordinal, path, location, text, start, "end", embedded)'
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            passage, document, ordinal, path, piece.location, piece.text, piece.start, piece.end,
+            int(passage is not None),
+        ),
+    )  # fmt: skip
+    if passage is not None:
+        writing.execute("DELETE FROM stale_vectors WHERE passage = ?", (passage,))
     return int(row.lastrowid or 0)
 
 

@@ -10,13 +10,13 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from core.errors import IndexMismatch, SettingsError
 
-SCHEMA_VERSION = 1  # raise it with every change of the tables, and bring older files up to it
+SCHEMA_VERSION = 2  # raise it with every change of the tables, and add a step to core.library.migrations
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
 #: The scope and the terms of every passage. They are cut before they come here, so the
@@ -137,14 +137,10 @@ class Database:
         )
 
     def _set_up(self) -> None:
-        ((version,),) = self._writing.execute("PRAGMA user_version")
         ((tables,),) = self._writing.execute("SELECT count(*) FROM sqlite_master")
-        if tables and version != SCHEMA_VERSION:
-            raise IndexMismatch(
-                f"{self._file} was written by another version of Footnote. "
-                "Delete it and run `footnote ingest` with your documents."
-            )
-        if not tables:
+        if tables:
+            check_version(self._file, self._writing)
+        else:
             self._writing.execute("PRAGMA journal_mode = WAL")
             self._writing.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}COMMIT;")
         self._writing.execute("PRAGMA synchronous = NORMAL")
@@ -152,17 +148,44 @@ class Database:
         self._writing.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         self._reading.execute("PRAGMA query_only = ON")
 
-    @contextmanager
-    def _troubles(self) -> Iterator[None]:
-        """What SQLite says of the disk and the file, as a sentence; other faults are our own."""
-        try:
-            yield
-        except sqlite3.Error as trouble:
-            said = _TROUBLES.get(getattr(trouble, "sqlite_errorcode", 0) & 0xFF)  # without the detail
-            if said is None:
-                raise
-            logger.warning("%s: %s", self._file, trouble)
-            raise SettingsError(f"{self._file} {said}") from trouble
+    def _troubles(self) -> AbstractContextManager[None]:
+        return troubles_told(self._file)
+
+
+@contextmanager
+def troubles_told(file: Path) -> Iterator[None]:
+    """What SQLite says of the disk and the file, as a sentence; other faults are our own."""
+    try:
+        yield
+    except sqlite3.Error as trouble:
+        said = _TROUBLES.get(getattr(trouble, "sqlite_errorcode", 0) & 0xFF)  # without the detail
+        if said is None:
+            raise
+        logger.warning("%s: %s", file, trouble)
+        raise SettingsError(f"{file} {said}") from trouble
+
+
+def check_version(file: Path, connection: sqlite3.Connection) -> None:
+    """IndexMismatch when the tables are not those of this version."""
+    ((version,),) = connection.execute("PRAGMA user_version")
+    if version > SCHEMA_VERSION:
+        raise IndexMismatch(written_by_a_newer(file))
+    if version < SCHEMA_VERSION:
+        raise IndexMismatch(written_by_an_older(file))
+
+
+def written_by_a_newer(file: Path) -> str:
+    return (
+        f"{file} was written by a newer version of Footnote. "
+        "Install that version again, or set DATA_DIR to another folder."
+    )
+
+
+def written_by_an_older(file: Path) -> str:
+    return (
+        f"{file} was written by an older version of Footnote. "
+        "Run `footnote sources`: it is brought up to this one, and nothing is lost."
+    )
 
 
 def _make_private(file: Path) -> None:

@@ -7,6 +7,7 @@ lies in: its document and each folder above. A narrower search asks for its scop
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -61,6 +62,18 @@ def empty(writing: Connection) -> None:
     """Take everything out, be the index damaged or not."""
     writing.execute("DROP TABLE IF EXISTS words")
     writing.execute(WORDS_TABLE)
+
+
+def enter_all(writing: Connection) -> None:
+    """Empty the lexical index, and take in all passages that there are."""
+    empty(writing)
+    rows = writing.execute(
+        "SELECT p.id, d.collection, d.address, d.title, p.path, p.text"
+        " FROM passages p JOIN documents d ON d.id = p.document"
+    )
+    for passage, number, address, title, path, text in rows:
+        words = words_of(title, json.loads(path), text)
+        enter(writing, number, places_of(number, address), [(passage, words)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -18,6 +18,7 @@ from core.library.chunk import cut
 from core.library.disk import resolved, survey
 from core.library.documents import Document, Passage, Retrieval
 from core.library.formats import apart
+from core.library.migrations import Age, age_of
 from core.library.retriever import Query, Retriever
 from core.library.sync import Failure, SyncReport, carry_out, plan_sync, storable
 
@@ -30,6 +31,13 @@ EMBED_BATCH = 128  # passages embedded between two notes of progress
 
 Phase = Literal["reading", "embedding"]
 Notify = Callable[[Phase, int, int], None]  # phase, done, of how many
+
+_OTHERWISE_BUILT: Mapping[Age, str] = {
+    "older": "The index was built by an older version of Footnote. "
+    "Run `footnote sources`: it is brought up to this one, and nothing is lost.",
+    "newer": "The index was built by a newer version of Footnote. Install that version again, or run "
+    "`footnote ingest --rebuild` to build it anew with this one.",
+}
 
 logger = logging.getLogger(__name__)
 
@@ -65,14 +73,12 @@ class Library:
     # What is in it
 
     def check_versions(self) -> None:
-        """IndexMismatch when the index was built by another chunker or another embedding model."""
+        """IndexMismatch when the index was built by another version or another embedding model."""
         built_with = self.catalogue.recall("index_version")
         if built_with is None:
             self.catalogue.remember("index_version", INDEX_VERSION)
-        elif built_with != INDEX_VERSION:
-            raise IndexMismatch(
-                "The index was built by another version of Footnote. Run `footnote ingest --rebuild` to build it anew."
-            )
+        elif (age := age_of(built_with)) != "ours":
+            raise IndexMismatch(_OTHERWISE_BUILT[age])
         if self.embedder:
             self._check_model(self.embedder)
 

@@ -340,15 +340,21 @@ async def change(machine, statement):
 
 
 async def test_an_index_of_another_version_is_told_with_what_to_run(indexed):
-    await change(indexed, "UPDATE meta SET value = '0.0.0' WHERE key = 'index_version'")
-    other_pieces = await examined(indexed)
+    await change(indexed, "UPDATE meta SET value = '99.0.0' WHERE key = 'index_version'")
+    newer_pieces = await examined(indexed)
     await change(indexed, "PRAGMA user_version = 99")
+    newer_tables = await examined(indexed)
+    await change(indexed, "UPDATE meta SET value = '1.1.1' WHERE key = 'index_version'")
+    await change(indexed, "PRAGMA user_version = 1")
 
-    other_tables = await examined(indexed)
+    older_tables = await examined(indexed)
 
-    assert with_state(other_pieces, "index", "failed")["fix"].startswith("Run `footnote ingest --rebuild`")
-    assert only(other_tables, "index")["state"] == "failed"
-    assert "another version of Footnote" in only(other_tables, "index")["finding"]
+    assert "`footnote ingest --rebuild`" in with_state(newer_pieces, "index", "failed")["fix"]
+    assert only(newer_tables, "index")["state"] == "failed"
+    assert "a newer version of Footnote" in only(newer_tables, "index")["finding"]
+    assert only(older_tables, "index")["fix"].startswith("Run `footnote sources`: it is brought up")
+    assert (await indexed.run("sources")).code == 0
+    assert with_state(await examined(indexed), "index", "ok")
 
 
 async def test_vectors_of_another_model_missing_ones_and_an_index_without_its_vectors_are_told(machine):

@@ -364,13 +364,14 @@ def test_damage_that_shows_later_is_a_sentence_too(tmp_path):
     damaged.close()
 
 
-def test_a_file_of_another_version_is_a_sentence(tmp_path):
-    with sqlite3.connect(tmp_path / "library.sqlite") as newer:
-        newer.execute("CREATE TABLE documents (everything TEXT)")
-        newer.execute("PRAGMA user_version = 99")
-    newer.close()
+@pytest.mark.parametrize(("version", "which"), [(99, "a newer"), (0, "an older")])
+def test_a_file_of_another_version_is_a_sentence(tmp_path, version, which):
+    with sqlite3.connect(tmp_path / "library.sqlite") as other:
+        other.execute("CREATE TABLE documents (everything TEXT)")
+        other.execute(f"PRAGMA user_version = {version}")
+    other.close()
 
-    with pytest.raises(IndexMismatch, match="was written by another version of Footnote"):
+    with pytest.raises(IndexMismatch, match=f"was written by {which} version of Footnote"):
         Catalogue(tmp_path / "library.sqlite")
 
 

@@ -1,0 +1,59 @@
+"""Whether long work of several threads goes one at a time where others are served, and as before elsewhere."""
+
+from __future__ import annotations
+
+import threading
+
+from core.library.pace import others_first, paced
+
+THREADS, ITEMS = 4, 30
+
+
+def most_at_once() -> int:
+    """How many threads were at work on an item at the same time."""
+    at_work, most, noting = 0, 0, threading.Lock()
+    together = threading.Barrier(THREADS)
+
+    def work() -> None:
+        nonlocal at_work, most
+        together.wait()
+        for number in paced(range(ITEMS)):
+            with noting:
+                at_work += 1
+                most = max(most, at_work)
+            threading.Event().wait(number / 1e5)  # others may come in
+            with noting:
+                at_work -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return most
+
+
+def test_every_item_comes_once_and_in_order_with_and_without_others():
+    alone = list(paced(range(5)))
+    with others_first():
+        beside = list(paced(range(5)))
+
+    assert alone == beside == [0, 1, 2, 3, 4]
+
+
+def test_one_thread_at_a_time_works_where_others_are_served():
+    with others_first():
+        assert most_at_once() == 1
+
+
+def test_threads_work_side_by_side_where_nobody_waits():
+    assert most_at_once() > 1
+
+
+def test_whoever_leaves_in_the_middle_holds_up_nobody():
+    with others_first():
+        half = paced([1, 2])
+        next(half)
+        half.close()
+
+        assert list(paced([3])) == [3]
