@@ -1,18 +1,42 @@
-"""How long the event loop keeps everybody waiting, told once a minute."""
+"""How long the event loop keeps everybody waiting: told once a minute, and kept short."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from math import ceil
+
+from core.library.pace import others_first
 
 logger = logging.getLogger(__name__)
 
 BETWEEN = 0.05  # seconds between two looks
 TOLD_EVERY = 60.0  # seconds
 SHARE = 0.99
+HAND_OVER = 0.0005  # seconds after which a thread that computes lets the loop go on; Python's own are .005
+
+
+@contextmanager
+def loop_first() -> Iterator[None]:
+    """Keep what is beside the loop from holding it up.
+
+    What was built so far lives as long as the process: the garbage collector leaves it out of its rounds,
+    which would look through 220,000 objects for 150 ms. And threads that compute hand over sooner.
+    """
+    gc.collect()
+    gc.freeze()
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(HAND_OVER)
+    try:
+        with others_first():
+            yield
+    finally:
+        sys.setswitchinterval(switching)
+        gc.unfreeze()
 
 
 @asynccontextmanager

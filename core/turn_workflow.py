@@ -5,6 +5,7 @@ DBOS finds a workflow by its name alone, so what the workflow then works on is k
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dbos import DBOS, WorkflowSerializationFormat
@@ -27,7 +28,7 @@ class Steps(Protocol):
     async def think(self, turn: Turn, address: Address, handle: str, attempt: int) -> Outcome: ...
 
     async def deliver(
-        self, turn: Turn, address: Address, handle: str, outcome: Outcome, attempt: int
+        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None: ...
 
     async def carry_out(self, errand: Errand, address: Address, attempt: int) -> None: ...
@@ -36,31 +37,41 @@ class Steps(Protocol):
 opened: list[Steps] = []  #: of this process; the newest is at work
 
 
+@dataclass(slots=True)
+class Run:
+    """One run of a workflow: the first, or a later one that goes on behind what was recorded."""
+
+    id: str
+    _attempt: int = field(default=0, init=False)
+
+    async def attempt(self) -> int:
+        """Which run this is, from 1. Only for use within a step: elsewhere DBOS would record the asking as one."""
+        if not self._attempt:  # asked once, for asking costs as much as recording a step
+            found: list[Any] = await DBOS.list_workflows_async(
+                workflow_ids=[self.id], load_input=False, load_output=False
+            )
+            self._attempt = (found[0].recovery_attempts or 1) if found else 1
+        return self._attempt
+
+    @property
+    def is_first(self) -> bool:
+        """Told at the end: a run that found every step recorded, and so never asked, is a later one."""
+        return self._attempt == 1
+
+
 @DBOS.step(name="begin")
-async def begin(turn: Record, address: Record) -> str:
-    return await _steps().begin(turn_from(turn), address, await _attempt(turn))
+async def begin(run: Run, turn: Turn, address: Record) -> str:
+    return await _steps().begin(turn, address, await run.attempt())
 
 
 @DBOS.step(name="think")
-async def think(turn: Record, address: Record, handle: str) -> Record:
-    return plain(await _steps().think(turn_from(turn), address, handle, await _attempt(turn)))
-
-
-@DBOS.step(name="deliver")
-async def deliver(turn: Record, address: Record, handle: str, outcome: Record) -> None:
-    ended = outcome_from(outcome)
-    await _steps().deliver(turn_from(turn), address, handle, ended, await _attempt(turn))
+async def think(run: Run, turn: Turn, address: Record, handle: str) -> Record:
+    return plain(await _steps().think(turn, address, handle, await run.attempt()))
 
 
 @DBOS.step(name="carry_out")
-async def carry_out(errand: Record, address: Record) -> None:
-    await _steps().carry_out(errand_from(errand), address, await _attempt(errand))
-
-
-async def _attempt(record: Record) -> int:
-    """Which run this is; asked within a step, which is not recorded before it ends."""
-    status = await DBOS.get_workflow_status_async(record["id"])
-    return (status.recovery_attempts or 1) if status else 1
+async def carry_out(run: Run, errand: Errand, address: Record) -> None:
+    await _steps().carry_out(errand, address, await run.attempt())
 
 
 def _steps() -> Steps:
@@ -75,10 +86,14 @@ def _steps() -> Steps:
     serialization_type=WorkflowSerializationFormat.PORTABLE,
 )
 async def run_turn(turn: Record, address: Record) -> Record:
-    """First sign, outcome, delivery: each step recorded, so that a restart goes on behind the last one."""
-    handle = await begin(turn, address)
-    outcome = await think(turn, address, handle)
-    await deliver(turn, address, handle, outcome)
+    """First sign, outcome, delivery: the first two recorded, so that a restart goes on behind the last of them.
+
+    Delivery is recorded by the end of the workflow itself: cut off before that, it is done once more.
+    """
+    run, asked = Run(turn["id"]), turn_from(turn)
+    handle = await begin(run, asked, address)
+    outcome = await think(run, asked, address, handle)
+    await _steps().deliver(asked, address, handle, outcome_from(outcome), is_again=not run.is_first)
     return outcome
 
 
@@ -88,4 +103,4 @@ async def run_turn(turn: Record, address: Record) -> Record:
     serialization_type=WorkflowSerializationFormat.PORTABLE,
 )
 async def run_errand(errand: Record, address: Record) -> None:
-    await carry_out(errand, address)
+    await carry_out(Run(errand["id"]), errand_from(errand), address)

@@ -131,7 +131,9 @@ class Turns:
         with self._step(turn, "begin"):
             messenger = self.messengers[turn.conversation.platform]
             begun = await _insist(
-                turn, attempt, lambda is_again: messenger.begin(turn, address, is_again=is_again)
+                turn,
+                lambda is_again: messenger.begin(turn, address, is_again=is_again),
+                is_again=attempt > 1,
             )
             return begun or ""
 
@@ -152,14 +154,14 @@ class Turns:
                 return await self._give_up(turn, NOT_FINISHED)
 
     async def deliver(
-        self, turn: Turn, address: Address, handle: str, outcome: Outcome, attempt: int
+        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         with self._step(turn, "deliver"):
             messenger = self.messengers[turn.conversation.platform]
             await _insist(
                 turn,
-                attempt,
                 lambda is_again: messenger.deliver(turn, address, handle, outcome, is_again=is_again),
+                is_again=is_again,
             )
 
     async def carry_out(self, errand: Errand, address: Address, attempt: int) -> None:
@@ -167,14 +169,16 @@ class Turns:
             messenger = self.messengers[errand.conversation.platform]
             if attempt <= ATTEMPTS:
                 await _insist(
-                    errand, attempt, lambda is_again: messenger.carry_out(errand, address, is_again=is_again)
+                    errand,
+                    lambda is_again: messenger.carry_out(errand, address, is_again=is_again),
+                    is_again=attempt > 1,
                 )
                 return
             ended = Outcome(kind="failed", turn_id=errand.id, reason=CUT_OFF)
             await _insist(
                 errand,
-                attempt,
                 lambda is_again: messenger.deliver(errand, address, "", ended, is_again=is_again),
+                is_again=True,
             )
 
     async def close(self) -> None:
@@ -255,10 +259,10 @@ def _said_at(turn: Turn | Errand) -> float:
     return turn.decided_at if isinstance(turn, Decision) else turn.said_at
 
 
-async def _insist(turn: Turn | Errand, attempt: int, act: Callable[[bool], Awaitable[T]]) -> T | None:
+async def _insist(turn: Turn | Errand, act: Callable[[bool], Awaitable[T]], *, is_again: bool) -> T | None:
     """What the platform answers, however long it cannot be reached; None when it never will."""
     loop = asyncio.get_running_loop()
-    until, pause, is_again = loop.time() + PATIENCE, FIRST_PAUSE, attempt > 1
+    until, pause = loop.time() + PATIENCE, FIRST_PAUSE
     while True:
         try:
             return await act(is_again)

@@ -20,7 +20,7 @@ from bots.doctor.checkup import KNOWN
 from bots.doctor.installation import look
 from bots.doctor.settings import unknown as misspelt
 from bots.keeping import Keeper
-from bots.lag import lag_watched
+from bots.lag import lag_watched, loop_first
 from bots.logs import log_to_stderr
 from bots.messages import NOTHING_INDEXED, counted
 from bots.slack.address import PLATFORM as SLACK
@@ -71,9 +71,10 @@ async def _run(served: Served, settings: Settings) -> int:
             _serving(served, footnote, rooms, stop),
             lag_watched(),
         ):
-            sys.stdout.write(f"{_greeting(served, footnote)}\n")
-            sys.stdout.flush()
-            await stop.wait()
+            with loop_first():
+                sys.stdout.write(f"{_greeting(served, footnote)}\n")
+                sys.stdout.flush()
+                await stop.wait()
             logger.info("stopping")
     return 0
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from bots.delivery.attachments import check_size
 from bots.delivery.hearing import Follow
 from bots.delivery.platform import People, Premises
 from bots.delivery.replies import Footnotes, Help, Note, Reply, Sources
@@ -21,8 +22,6 @@ from core.errors import DocumentError
 from core.library.library import SyncReport
 from core.messenger import Address
 from core.turn_archive import forget_turns, outcome_of
-
-FILE_LIMIT = 32_000_000  # bytes of one attached file, as for a page
 
 FORGOTTEN = "I forgot this thread. Mention me to begin anew."
 NOTHING_TO_LEARN = "Attach a file to learn, or name the address of a page: learn URL."
@@ -179,8 +178,7 @@ class Words:
 
     async def _fetch(self, word: Word, file: Attachment) -> Path:
         """The file on the disk, where it stays, so that the library can be rebuilt."""
-        if file.size > FILE_LIMIT:
-            raise DocumentError(f"{file.name} is larger than {FILE_LIMIT // 1_000_000} MB.")
+        check_size(file.name, file.size)
         content = await self.premises.fetch(file)
         # By its name, so that a newer version takes the place of the one before.
         folder = self.footnote.settings.data_dir / "learned" / own_collection(word.conversation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from bots.delivery.attachments import content_of
 from bots.delivery.proxies import proxy_for
 from bots.delivery.said import Attachment
 from bots.discord.settings import DiscordSettings
@@ -31,7 +32,7 @@ class DiscordPremises:
                 session.get(file.url, allow_redirects=False, proxy=proxy_for(file.url)) as reply,
             ):
                 if reply.status == 200:
-                    return await reply.read()
+                    return await content_of(reply, file.name)
         except (ClientError, TimeoutError) as fault:
             raise DocumentError(f"{file.name} could not be fetched from Discord.") from fault
         raise DocumentError(f"{file.name} could not be fetched from Discord: attach it once more.")

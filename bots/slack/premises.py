@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from bots.delivery.attachments import content_of
 from bots.delivery.said import Attachment
 from bots.slack.calls import SlackCalls
 from bots.slack.settings import SlackSettings
@@ -34,7 +35,7 @@ class SlackPremises:
             # Elsewhere the token must not go, so no redirect is followed.
             async with session.get(file.url, headers=headers, allow_redirects=False) as reply:
                 if reply.status == 200 and not reply.content_type.startswith("text/html"):
-                    return await reply.read()
+                    return await content_of(reply, file.name)
         except (ClientError, TimeoutError) as fault:
             raise DocumentError(f"{file.name} could not be fetched from Slack.") from fault
         raise DocumentError(f"{file.name} could not be fetched: the app needs the scope files:read.")

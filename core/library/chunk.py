@@ -58,6 +58,8 @@ class _Section:
 
 def cut(document: Document) -> list[Piece]:
     """The document's pieces in order; none when it holds nothing but markup."""
+    if document.pieces is not None:
+        return list(document.pieces)
     places = _Places(document)
     return [
         Piece(

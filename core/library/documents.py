@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from core.conversation import Origin
 from core.values import value
+
+if TYPE_CHECKING:
+    from core.library.chunk import Piece
 
 BlockKind = Literal["heading", "prose", "item", "code", "table", "markup"]
 
@@ -36,6 +39,7 @@ class Document:
     text: str
     blocks: tuple[Block, ...]
     url: str | None = None
+    pieces: tuple[Piece, ...] | None = None  #: what it was cut into where it was read apart
 
 
 @value

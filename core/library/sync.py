@@ -149,8 +149,9 @@ def _take_in(file: Found, entry: Entry | None, catalogue: Catalogue, collection:
 
 
 def storable(document: Document) -> Document:
-    """Without lone surrogates, which some fonts of PDF files give."""
-    return replace(document, title=whole(document.title), text=whole(document.text))
+    """Without lone surrogates, which some fonts of PDF files give; what was cut already has none in its text."""
+    text = document.text if document.pieces is not None else whole(document.text)
+    return replace(document, title=whole(document.title), text=text)
 
 
 def _touch(entry: Entry, file: Found, catalogue: Catalogue) -> None:

@@ -18,6 +18,12 @@ GOOGLE = "google_genai"
 GOOGLE_URL = "https://generativelanguage.googleapis.com"
 REPLY_TOKENS = 8_192  # tokens of one reply, thinking included
 
+#: What a call needs of Google's types, which are built when they are first used: 40 ms that would hold the
+#: event loop.
+CALL_TYPES = (
+    "Tool", "Part", "Content", "GenerationConfig", "GenerateContentConfig", "GenerateContentResponse", "Candidate",
+)  # fmt: skip
+
 _GEMINI = re.compile(r"(?:models/)?gemini-(\d+)")
 
 
@@ -55,7 +61,16 @@ def connect(setting: str, name: str, access: Access) -> BaseChatModel:
     except Exception as refused:  # the one boundary to whichever provider is named
         logger.debug("%s was refused: %s", name, refused)
         raise SettingsError(f"{setting}={name} cannot be used: check its provider and key.") from refused
+    if provider == GOOGLE:
+        _build_call_types()
     return connected
+
+
+def _build_call_types() -> None:
+    from google.genai import types
+
+    for name in CALL_TYPES:
+        getattr(types, name).model_rebuild()
 
 
 def _options(provider: str, model: str, access: Access) -> dict[str, Any]:

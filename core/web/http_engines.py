@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 from core.errors import SearchTrouble
 from core.web.asking import OK, REPLY_LIMIT, Reply, ask, require_ok, seconds_asked, unreadable
 from core.web.body import ACCEPT_ENCODING, read_body
+from core.web.fetch import default_tls
 from core.web.hits import clean_hits
 from core.web.results import Hit
 
@@ -85,10 +87,11 @@ async def exchange(engine: str, method: str, url: str, **content: Any) -> Reply:
     import httpx
 
     headers = {"Accept": "application/json", "Accept-Encoding": ACCEPT_ENCODING, **content.pop("headers", {})}
+    tls = await asyncio.to_thread(default_tls)
     try:
         # No timeout here: core.web.asking bounds the search as a whole.
         async with (
-            httpx.AsyncClient(timeout=None) as client,  # noqa: S113 - see above
+            httpx.AsyncClient(timeout=None, verify=tls) as client,  # noqa: S113 - see above
             client.stream(method, url, headers=headers, **content) as response,
         ):
             body = (

@@ -4,7 +4,9 @@
 
 The durable queue, the assistant and the real client of a local model without latency, over 1,000
 synthetic passages, as ``footnote bench growth`` has them; finished turns are forgotten as after
-their retention. Prints a line ten times on the way.
+their retention. Prints a line ten times on the way, and fails when memory grew by more than 20 MB,
+or the disk by more than 10, in the second half: what is filled once is full by then. Run it as a host
+would, with MALLOC_ARENA_MAX=2, as in the Procfile.
 """
 
 from __future__ import annotations
@@ -24,14 +26,39 @@ from bots.bench.model_server import Scenario
 from bots.bench.queued import CONVERSATIONS, QUEUE, asked, running, size_of
 from bots.bench.synthetic import questions
 from core.turn_queue import sweep
+from core.values import value
 
 SIDE_BY_SIDE = 32
 THREADS = 500
 LOOKS = 10
+MEMORY_BOUND, DISK_BOUND = 20e6, 10e6  # bytes that the second half may add
 
 
-async def soak(count: int) -> Counter[str]:
+@value
+class Look:
+    """Bytes, after so many questions."""
+
+    questions: int
+    memory: int  #: resident
+    conversations: int  #: on the disk
+    queue: int  #: on the disk
+
+    @classmethod
+    def at(cls, questions: int, folder: Path) -> Look:
+        conversations, queue = (size_of(folder / name) for name in (CONVERSATIONS, QUEUE))
+        return cls(questions=questions, memory=resident(), conversations=conversations, queue=queue)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.questions:>7} questions: {self.memory / 1e6:.0f} MB of memory, conversations"
+            f" {self.conversations / 1e6:.2f} MB, queue {self.queue / 1e6:.2f} MB on the disk"
+        )
+
+
+async def soak(count: int) -> tuple[Counter[str], list[Look]]:
+    """How the questions ended, and what was seen on the way."""
     ended: Counter[str] = Counter()
+    looks: list[Look] = []
     async with running(PASSAGES) as queue:
         await queue.model.begin(Scenario())
         texts = cycle(questions(PASSAGES))
@@ -46,19 +73,28 @@ async def soak(count: int) -> Counter[str]:
             queue.nobody.begun.clear()
             if first // SIDE_BY_SIDE % max(1, count // SIDE_BY_SIDE // LOOKS) == 0:
                 await sweep(timedelta(0))
-                conversations, turns = (size_of(queue.folder / name) for name in (CONVERSATIONS, QUEUE))
-                print(
-                    f"{first + SIDE_BY_SIDE:>7} questions: {resident() / 1e6:.0f} MB of memory,"
-                    f" conversations {conversations / 1e6:.2f} MB, queue {turns / 1e6:.2f} MB on the disk",
-                    flush=True,
-                )
-    return ended
+                looks.append(Look.at(first + SIDE_BY_SIDE, queue.folder))
+                print(looks[-1], flush=True)
+    return ended, looks
+
+
+def faults(looks: list[Look]) -> list[str]:
+    """What grew in the second half by more than it may."""
+    middle, end = looks[len(looks) // 2], looks[-1]
+    memory = end.memory - middle.memory
+    disk = end.conversations + end.queue - middle.conversations - middle.queue
+    print(f"second half: {memory / 1e6:+.1f} MB of memory, {disk / 1e6:+.2f} MB on the disk")
+    grown = (("memory", memory, MEMORY_BOUND), ("the disk", disk, DISK_BOUND))
+    return [f"{what} grew by {by / 1e6:.1f} MB" for what, by, bound in grown if by > bound]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--questions", type=int, default=100_000)
-    print(dict(asyncio.run(soak(parser.parse_args().questions))))
+    ended, looks = asyncio.run(soak(parser.parse_args().questions))
+    print(dict(ended))
+    if grown := faults(looks):
+        sys.exit("; ".join(grown))
 
 
 if __name__ == "__main__":

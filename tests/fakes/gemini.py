@@ -91,13 +91,20 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Drip:
+    """A reply that begins, and goes on in blanks until the test releases it."""
+
+    every: float = 0.05  #: seconds
+
+
+@dataclass(frozen=True)
 class Joined:
     """The default reply, once so many calls have arrived in all: calls that do not run side by side hang."""
 
     calls: int
 
 
-Answer = dict[str, Any] | str | Status | Finish | Blocked | Body | Hang | Cut | Joined
+Answer = dict[str, Any] | str | Status | Finish | Blocked | Body | Hang | Cut | Drip | Joined
 
 
 @dataclass
@@ -234,8 +241,20 @@ class FakeGemini:
                 return web.Response(text=answer.text, content_type=answer.content_type)
             case Cut():
                 return await _cut(request, answer)
+            case Drip():
+                return await self._drip(request, answer)
         is_streamed = request.path.endswith(":streamGenerateContent")
         return await _send(request, _chunks(call, answer, is_streamed=is_streamed))
+
+    async def _drip(self, request: web.Request, drip: Drip) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await response.write(b'{"candidates": [')
+        while not self.released.is_set():
+            await response.write(b" ")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.released.wait(), drip.every)
+        return response
 
     async def _embed_one(
         self, _request: web.Request, _model: str, body: dict[str, Any]

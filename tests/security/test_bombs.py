@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from core.library.formats import apart
 from core.library.formats.apart import Worker, Workers
 from core.library.formats.assembly import TEXT_LIMIT
 from core.library.load import parse_html, read_document
+from core.library.sync import storable
 
 LEFT = "takes too much time or memory to read, so it was left"
 OURS = 400_000_000  # bytes by which this process may grow: a file at its limit, and its text
@@ -114,6 +116,19 @@ def test_what_takes_too_much_memory_is_left_and_the_next_file_read(tmp_path, wor
     monkeypatch.setattr(apart, "MEMORY", 2_000_000_000)
     with pytest.raises(DocumentError, match="is empty"):
         read_document(written(tmp_path, "wide.docx", wide_word()))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("a.html", PLAIN), ("long.md", b"# Ferry\n\n" + b"It leaves at noon. \xed\xa0\x80\n\n" * 60_000)],
+    ids=["a page", "a long text"],
+)
+def test_what_is_read_apart_comes_back_cut_as_it_would_be_here(name, data, tmp_path, workers):
+    document = storable(read_document(written(tmp_path, name, data)))
+
+    assert len(workers) == 1
+    assert document.pieces
+    assert list(document.pieces) == cut(replace(document, pieces=None))
 
 
 def test_a_worker_that_is_gone_is_replaced(tmp_path, workers):

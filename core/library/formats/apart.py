@@ -67,11 +67,24 @@ def _read(asked: dict[str, Any], data: bytes) -> Document:
         raise DocumentError(reply["fault"])
     if "broken" in reply:
         raise Broken(reply["broken"])
-    blocks = tuple(
+    return _document(reply)
+
+
+def _document(reply: dict[str, Any]) -> Document:
+    from core.library.chunk import Piece
+
+    text = reply["text"]
+    blocks = (
         Block(kind=kind, start=start, end=end, level=level, page=page, row=row)
         for kind, start, end, level, page, row in reply["blocks"]
     )
-    return Document(title=reply["title"], text=reply["text"], url=reply["url"], blocks=blocks)
+    pieces = (
+        Piece(path=tuple(path), location=location, text=text[start:end], start=start, end=end)
+        for path, location, start, end in reply["pieces"]
+    )
+    return Document(
+        title=reply["title"], text=text, url=reply["url"], blocks=tuple(blocks), pieces=tuple(pieces)
+    )
 
 
 class Left(BaseException):
@@ -118,6 +131,7 @@ class Worker:
             self._write(LENGTH.pack(len(header)) + header + data, deadline)
             (length,) = LENGTH.unpack(self._receive(LENGTH.size, deadline))
             reply: dict[str, Any] = json.loads(self._receive(length, deadline))
+            reply["text"] = self._receive(reply["size"], deadline).decode()
         except (OSError, EOFError, TimeoutError, ValueError):
             raise Ended(self.stop()) from None
         except BaseException:  # Ctrl-C: a reply that nobody takes would be taken for the next one's

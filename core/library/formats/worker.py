@@ -2,7 +2,8 @@
 
 It has no secrets in its environment, may take only so much memory and processor time, and is ended without
 regret: whoever asked (:mod:`core.library.formats.apart`) starts another one. Requests come in by standard
-input, replies go out by standard output; each is a header of JSON behind its length, and a request's bytes behind that.
+input, replies go out by standard output; each is a header of JSON behind its length, and bytes behind that: a request's file,
+a reply's text. A document comes back cut into its pieces: whoever asked serves others meanwhile.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import json
 import logging
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from core.errors import DocumentError
+from core.library.characters import whole
 from core.library.documents import Document
 
 IDLE = 60.0  # seconds without a request after which the process ends
-NICENESS = 5  # questions of others go first
+NICENESS = (
+    19  # questions of others go first: what a stranger sends gets what nobody else wants of the processor
+)
 NOTES = 20  # warnings about one file that are told to whoever asked
 
 LENGTH = struct.Struct(">I")
@@ -33,7 +38,8 @@ def main() -> None:
     while _is_asked(requests) and (asked := receive(requests)):
         data = _exactly(requests, asked["size"])
         _allow(asked["seconds"], asked["memory"])
-        send(replies, _reply(asked, data) | {"notes": notes.taken()})
+        reply, text = _reply(asked, data)
+        send(replies, reply | {"notes": notes.taken(), "size": len(text)}, text)
 
 
 def receive(stream: BinaryIO) -> Any:
@@ -91,15 +97,15 @@ def _is_asked(requests: BinaryIO) -> bool:
     return bool(select.select([requests], [], [], IDLE)[0])
 
 
-def _reply(asked: dict[str, Any], data: bytes) -> dict[str, Any]:
+def _reply(asked: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     try:
         return _written(_parsed(asked, data))
     except DocumentError as fault:
-        return {"fault": str(fault)}
+        return {"fault": str(fault)}, b""
     except MemoryError:
-        return {"fault": "takes too much memory to read"}
+        return {"fault": "takes too much memory to read"}, b""
     except Exception as error:  # noqa: BLE001 - the boundary to parsers of foreign formats, which raise anything
-        return {"broken": repr(error)[:1_000]}
+        return {"broken": repr(error)[:1_000]}, b""
 
 
 def _parsed(asked: dict[str, Any], data: bytes) -> Document:
@@ -114,9 +120,14 @@ def _parsed(asked: dict[str, Any], data: bytes) -> Document:
     return SUFFIXES[path.suffix.lower()](data, path)
 
 
-def _written(document: Document) -> dict[str, Any]:
+def _written(document: Document) -> tuple[dict[str, Any], bytes]:
+    from core.library.chunk import cut
+
+    document = replace(document, text=whole(document.text))
     blocks = [[b.kind, b.start, b.end, b.level, b.page, b.row] for b in document.blocks]
-    return {"title": document.title, "text": document.text, "url": document.url, "blocks": blocks}
+    pieces = [[p.path, p.location, p.start, p.end] for p in cut(document)]
+    header = {"title": document.title, "url": document.url, "blocks": blocks, "pieces": pieces}
+    return header, document.text.encode()
 
 
 class _Notes(logging.Handler):
