@@ -30,11 +30,18 @@ class Rate:
 
 @dataclass(slots=True, kw_only=True)
 class Rates:
-    """What was asked lately, by whom and where; a restart begins to count anew."""
+    """What was asked lately, by whom and where."""
 
     per_person: Rate | None = None
     per_channel: Rate | None = None
     _asked: dict[str, deque[float]] = field(default_factory=dict)  #: when, by person or channel
+
+    @property
+    def longest(self) -> float:
+        """Seconds that a question counts; 0 where nothing is limited."""
+        return max(
+            (rate.seconds for rate in (self.per_person, self.per_channel) if rate is not None), default=0.0
+        )
 
     def admit(self, person: str, channel: str, at: float) -> str | None:
         """None, and the question counts; or the sentence with which it is refused, and it does not.
@@ -42,16 +49,22 @@ class Rates:
         ``at`` is when it was asked, in seconds since the epoch: what waited for the bot to come back
         was not asked all at once.
         """
-        counted = ((f"p/{person}", self.per_person, _PERSON), (f"c/{channel}", self.per_channel, _CHANNEL))
-        limited = [(key, rate, said) for key, rate, said in counted if rate is not None]
-        for key, rate, said in limited:
+        for key, rate, said in self._limited(person, channel):
             wait = self._wait(key, rate, at)
             if wait > 0:
                 many = "1 question" if rate.count == 1 else f"{rate.count:,} questions"
                 return said.format(many=many, period=rate.period, wait=_in_words(wait))
-        for key, _, _ in limited:
-            self._asked.setdefault(key, deque()).append(at)
+        self.count(person, channel, at)
         return None
+
+    def count(self, person: str, channel: str, at: float) -> None:
+        """A question that was admitted, here or by the process before this one."""
+        for key, _, _ in self._limited(person, channel):
+            self._asked.setdefault(key, deque()).append(at)
+
+    def _limited(self, person: str, channel: str) -> list[tuple[str, Rate, str]]:
+        counted = ((f"p/{person}", self.per_person, _PERSON), (f"c/{channel}", self.per_channel, _CHANNEL))
+        return [(key, rate, said) for key, rate, said in counted if rate is not None]
 
     def _wait(self, key: str, rate: Rate, at: float) -> float:
         """Seconds until one more is within the rate."""
@@ -65,8 +78,8 @@ class Rates:
         return recent[-rate.count] + rate.seconds - at if len(recent) >= rate.count else 0.0
 
     def _let_go(self, at: float) -> None:
-        longest = max(rate.seconds for rate in (self.per_person, self.per_channel) if rate is not None)
-        self._asked = {key: asked for key, asked in self._asked.items() if asked and asked[-1] > at - longest}
+        silent = at - self.longest
+        self._asked = {key: asked for key, asked in self._asked.items() if asked and asked[-1] > silent}
 
 
 _PERSON = (

@@ -34,6 +34,8 @@ class Steps(Protocol):
     async def carry_out(self, errand: Errand, address: Address, attempt: int) -> None: ...
 
 
+TURN = "turn"  #: under which DBOS keeps questions and decisions
+
 opened: list[Steps] = []  #: of this process; the newest is at work
 
 
@@ -81,7 +83,7 @@ def _steps() -> Steps:
 
 
 @DBOS.workflow(
-    name="turn",
+    name=TURN,
     max_recovery_attempts=RECOVERIES,
     serialization_type=WorkflowSerializationFormat.PORTABLE,
 )

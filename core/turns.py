@@ -21,6 +21,7 @@ from core.conversation import Conversation, Decision, Errand, Outcome, Progress,
 from core.errors import FootnoteError
 from core.messenger import Address, Messenger, Unreachable
 from core.records import plain
+from core.turn_archive import questions_since
 
 logger = logging.getLogger(__name__)
 
@@ -113,12 +114,22 @@ class Turns:
             workflow: Any = run_errand if isinstance(turn, Errand) else run_turn
             with SetWorkflowID(turn.id), place:
                 await DBOS.enqueue_workflow_async(QUEUE, workflow, plain(turn), dict(address))
-        self._stored[turn.id] = None
+        self._remember(turn.id)
+
+    def _remember(self, turn_id: str) -> None:
+        self._stored[turn_id] = None
         if len(self._stored) > REMEMBERED:
             del self._stored[next(iter(self._stored))]
 
+    async def asked_since(self, moment: float) -> list[Question]:
+        """What was stored from then on, by earlier processes too; it is known again when it is brought again."""
+        asked = await questions_since(moment)
+        for question in asked:
+            self._remember(question.id)
+        return asked
+
     def has(self, turn_id: str) -> bool:
-        """Whether this process has stored it, or is about to."""
+        """Whether it is known to be stored, or is about to be."""
         return turn_id in self._stored or turn_id in self._storing
 
     def stop(self, conversation: Conversation) -> bool:

@@ -217,9 +217,14 @@ class Reception:
             await asyncio.wait(self._under_way, timeout=DRAIN)
 
 
-def rates_of(settings: Settings) -> Rates:
-    """How much people may ask, counted from now."""
-    return Rates(per_person=settings.questions_per_person, per_channel=settings.questions_per_channel)
+async def rates_of(settings: Settings, turns: Turns, platform: str) -> Rates:
+    """How much people of a platform may ask; what they asked before this process began counts."""
+    rates = Rates(per_person=settings.questions_per_person, per_channel=settings.questions_per_channel)
+    if rates.longest:
+        for question in await turns.asked_since(time.time() - rates.longest):
+            if question.conversation.platform == platform:
+                rates.count(question.author, question.conversation.channel_id, question.asked_at)
+    return rates
 
 
 def _next_try(turn_id: str) -> str:

@@ -13,6 +13,7 @@ from bots.delivery.reception import Reception, rates_of
 from bots.delivery.rooms import Rooms
 from bots.delivery.voice import Voice
 from bots.discord import write
+from bots.discord.address import PLATFORM
 from bots.discord.application import Application, application_of
 from bots.discord.calls import DiscordCalls
 from bots.discord.connection import Connection, ConnectionRefused
@@ -52,7 +53,7 @@ class DiscordServer:
         """Take what Discord brings until the end; ``give_up`` is called when it brings nothing any more."""
         reception = Reception(
             settings=self.footnote.settings, assistant=self.footnote.assistant, rooms=self.rooms,
-            people=self.people, voice=self.voice, turns=turns, rates=rates_of(self.footnote.settings),
+            people=self.people, voice=self.voice, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM),
         )  # fmt: skip
         self.client.intake = Intake(
             reception=reception, rooms=self.rooms, posts=self.posts, me=self.client.me,

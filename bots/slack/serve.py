@@ -17,7 +17,7 @@ from bots.delivery.reception import Reception, rates_of
 from bots.delivery.rooms import Rooms
 from bots.delivery.voice import Voice
 from bots.slack import write
-from bots.slack.address import Me
+from bots.slack.address import PLATFORM, Me
 from bots.slack.calls import SlackCalls, SlackRefused, open_calls, quiet_logger
 from bots.slack.intake import Intake
 from bots.slack.message import Message
@@ -71,7 +71,7 @@ class SlackServer:
         """Take what Slack brings until the end, over sockets or on a port; then finish what is under way."""
         reception = Reception(
             settings=self.footnote.settings, assistant=self.footnote.assistant, rooms=self.rooms,
-            people=self.people, voice=self.voice, turns=turns, rates=rates_of(self.footnote.settings), settle=SETTLE,
+            people=self.people, voice=self.voice, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), settle=SETTLE,
         )  # fmt: skip
         intake = Intake(reception=reception, rooms=self.rooms, calls=self.calls, me=self.me)
         try:

@@ -189,6 +189,26 @@ async def test_who_asks_too_much_is_told_so_once_and_in_private_and_may_go_on_la
     assert slack.replies(general, beyond.ts) == []
 
 
+async def test_a_restart_does_not_begin_to_count_anew_and_refuses_nothing_that_was_answered(
+    office, slack, ann, general
+):
+    office.settings["QUESTIONS_PER_PERSON"] = "1/hour"
+    await office.open()
+    asked = await slack.mention(ann, general, FERRY)
+    await office.until_answered(asked)
+    await office.kill()
+    await office.open()
+
+    await slack.duplicate(asked, DUPLICATES[0])
+    await slack.mention(ann, general, PONTOON)
+    await slack.until(lambda: slack.whispers(ann))
+    assert await office.stop() == 0
+
+    (told,) = slack.whispers(ann)
+    assert "You have asked 1 question within one hour" in told.visible
+    assert len(slack.replies(general, asked.ts)) == 1
+
+
 async def test_a_refusal_that_a_kill_cut_off_is_said_at_the_next_start(office, slack, ann, general):
     office.settings["QUESTIONS_PER_PERSON"] = "1/hour"
     await office.open()
