@@ -22,6 +22,7 @@ from bots.doctor.settings import unknown as misspelt
 from bots.keeping import Keeper
 from bots.lag import lag_watched, loop_first
 from bots.logs import log_to_stderr
+from bots.memory import keep_few_arenas
 from bots.messages import NOTHING_INDEXED, counted
 from bots.slack.address import PLATFORM as SLACK
 from bots.slack.serve import open_slack
@@ -53,6 +54,7 @@ class Served:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
+    keep_few_arenas()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
     return loop.run(_run(_served(arguments), settings))

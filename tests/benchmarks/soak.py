@@ -5,8 +5,7 @@
 The durable queue, the assistant and the real client of a local model without latency, over 1,000
 synthetic passages, as ``footnote bench growth`` has them; finished turns are forgotten as after
 their retention. Prints a line ten times on the way, and fails when memory grew by more than 20 MB,
-or the disk by more than 10, in the second half: what is filled once is full by then. Run it as a host
-would, with MALLOC_ARENA_MAX=2, as in the Procfile.
+or the disk by more than 10, in the second half: what is filled once is full by then.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from bots.bench.growth import PASSAGES, resident
 from bots.bench.model_server import Scenario
 from bots.bench.queued import CONVERSATIONS, QUEUE, asked, running, size_of
 from bots.bench.synthetic import questions
+from bots.memory import keep_few_arenas
 from core.turn_queue import sweep
 from core.values import value
 
@@ -57,6 +57,7 @@ class Look:
 
 async def soak(count: int) -> tuple[Counter[str], list[Look]]:
     """How the questions ended, and what was seen on the way."""
+    keep_few_arenas()
     ended: Counter[str] = Counter()
     looks: list[Look] = []
     async with running(PASSAGES) as queue:
