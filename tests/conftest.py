@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import certifi
@@ -35,6 +38,36 @@ def _refuse_the_world(event: str, args: tuple) -> None:
 
 
 sys.addaudithook(_refuse_the_world)
+
+
+class Discreet(logging.Handler):
+    """Reads what the product logs in this process, at its most talkative, for the secrets that tests hand it."""
+
+    SECRET = re.compile(
+        r"xox[abp]-[\w-]{8,}|xapp-[\w-]{8,}|AIza\w{8,}|tvly-[\w-]{8,}|a-fake-token|test-key|sesame"
+    )
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.SECRET.search(line := f"{self.format(record)} {vars(record)}"):
+            self.told.append(line)
+
+
+discreet = Discreet()
+for ours in ("core", "bots"):
+    logging.getLogger(ours).addHandler(discreet)
+    logging.getLogger(ours).setLevel(logging.DEBUG)
+
+
+@pytest.fixture(autouse=True)
+def nothing_secret_is_logged() -> Iterator[None]:
+    discreet.told.clear()
+    yield
+    assert discreet.told == []
+
 
 SHARED = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
