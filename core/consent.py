@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from core.conversation import QUERY_LIMIT, Decision, Proposal
+from core.model.plain import hides_something
 from core.settings import WebApproval
 
 
@@ -31,7 +31,7 @@ def fault_of_query(query: str | None) -> str | None:
         return "The query is empty."
     if len(query) > QUERY_LIMIT:
         return f"The query is too long: {len(query):,} characters, {QUERY_LIMIT:,} at most."
-    if any(unicodedata.category(sign) in ("Cc", "Cf", "Cs") for sign in query):
+    if hides_something(query):
         return "The query holds characters that cannot be seen."
     return None
 

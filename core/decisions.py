@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from core.conversation import QUERY_LIMIT, Proposal
 from core.evidence import Evidence, is_mixed, probability
-from core.model.plain import one_line
+from core.model.plain import as_query
 from core.policy import Policy, WebQuery
 from core.reasoner import Grade, Route
 from core.state import Next, Work
@@ -149,7 +149,7 @@ def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
     else:
         new = () if _folded(work.missing) in map(_folded, work.proposal.tried) else (work.missing,)
         wordings, sent = (*new, *work.proposal.wordings), set(map(_folded, queries_sent(work.proposal)))
-    lines = _distinct(one_line(wording, QUERY_LIMIT) for wording in wordings)
+    lines = _distinct(as_query(wording, QUERY_LIMIT) for wording in wordings)
     return tuple(line for line in lines if _folded(line) not in {*sent, ""})
 
 

@@ -29,6 +29,7 @@ from core.decisions import (
     route_of,
 )
 from core.library.documents import Retrieved
+from core.model.plain import without_shaping
 from core.policy import Policy
 from core.ports import Deps
 from core.reasoner import Ask, Draft, Grounded, Strip
@@ -51,6 +52,7 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
         )
         begun: State = {"work": work, "outcome": None, "proposals": proposals}
         return {**begun, "overheard": turn.overheard} if turn.overheard else begun
+    turn = replace(turn, query=turn.query and without_shaping(turn.query))
     proposal = proposal_by_id(state, turn.proposal_id)
     problem = _problem_with(turn, proposal, runtime.context)
     if proposal is None or problem:

@@ -125,8 +125,10 @@ async def test_an_old_card_never_sends_the_query_that_somebody_edited_elsewhere(
         ("x" * 5_000, "The query is too long: 5,000 characters, 400 at most."),
         ("tower\u202ereversed", "The query holds characters that cannot be seen."),
         ("tower\nsecond line", "The query holds characters that cannot be seen."),
+        ("tower\U000e0121\U000e0142", "The query holds characters that cannot be seen."),
+        ("tower\u2800\u3164", "The query holds characters that cannot be seen."),
     ],
-    ids=["blank", "long", "bidi", "lines"],
+    ids=["blank", "long", "bidi", "lines", "selectors", "blank letters"],
 )
 async def test_an_edited_query_that_cannot_go_out_is_refused_and_stays_open(tmp_path, query, sentence):
     web = ScriptedWeb(hits=WEB)
@@ -139,6 +141,51 @@ async def test_an_edited_query_that_cannot_go_out_is_refused_and_stays_open(tmp_
     assert refused.reason == sentence
     assert kept.is_open
     assert web.sent == []
+
+
+async def test_an_edited_query_goes_without_the_joiners_that_its_writing_needs(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+
+    async with assistant_over(tmp_path, unsure(), ScriptedDocuments(confidence=0.1), web=web) as assistant:
+        proposed = await assistant.run(question())
+        await assistant.run(
+            decision(
+                proposed.proposal.id,
+                id="d1",
+                query="برج می\u200cخواهم \U0001f469\u200d\U0001f4bb \u2764\ufe0f",
+            )
+        )
+
+    assert web.sent == ["برج میخواهم \U0001f469\U0001f4bb \u2764"]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "\ufe00\ufe0f",
+        "\U000e0100\U000e01ef",
+        "\u200c\u200d",
+        "\u034f",
+        "\u115f\u1160",
+        "\u3164\uffa0",
+        "\u2800",
+        "\u180b",
+        "\U000e0041",
+    ],
+)
+async def test_a_proposed_query_is_nothing_but_what_is_seen(tmp_path, hidden):
+    web = ScriptedWeb(hits=WEB)
+
+    def plans(ask):
+        return Plan(route="documents", standalone=ask.question, queries=(), web_query=f"tower{hidden} height")
+
+    async with assistant_over(
+        tmp_path, unsure(plans=plans), ScriptedDocuments(confidence=0.1), web=web
+    ) as assistant:
+        proposed = await assistant.run(question())
+        await assistant.run(decision(proposed.proposal.id, id="d1"))
+
+    assert web.sent == [proposed.proposal.query] == ["tower height"]
 
 
 async def test_a_question_that_arrives_again_later_does_not_reopen_what_was_decided(tmp_path):

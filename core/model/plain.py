@@ -6,10 +6,19 @@ words in a query that a person is asked to allow.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 SHAPING = "\u200c\u200d"  # zero-width (non-)joiner: Persian, Indic scripts and emoji need them
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})  # Unicode general categories
+
+#: What shapes the signs beside it and is nothing by itself; emoji's variation selectors are among it.
+_SHAPING = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
+#: Signs of other categories that leave no trace: Default_Ignorable_Code_Point of Unicode 16 with what else is blank.
+_BLANK = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 def plain(text: str) -> str:
@@ -23,6 +32,21 @@ def one_line(text: str, limit: int) -> str:
     if len(line) <= limit:
         return line
     return line[:limit] if " " not in line[: limit + 1] else line[: limit + 1].rpartition(" ")[0]
+
+
+def as_query(text: str, limit: int) -> str:
+    """One line of nothing but signs that show: whoever allows a query has seen all of it."""
+    return one_line(_BLANK.sub("", text), limit)
+
+
+def without_shaping(text: str) -> str:
+    """What a search engine finds the same without: joiners, and the selectors of emoji."""
+    return _SHAPING.sub("", text)
+
+
+def hides_something(text: str) -> bool:
+    """Whether a part of it does not show, but for white space."""
+    return bool(_BLANK.search(text)) or any(unicodedata.category(sign) in HIDDEN for sign in text)
 
 
 def _shown(character: str) -> str:
