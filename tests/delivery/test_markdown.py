@@ -319,3 +319,21 @@ def test_code_in_angle_brackets_is_shown_as_it_is(platform):
     made = pieces(text, limit=500, dialect=platform.dialect)
 
     assert "\n\n".join(made) == text
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "https:/bank.example/login", "http:/bank.example", "@bank.example", ".bank.example", "see /bank.example",
+        "1.2.3.4", "[::1]", "bank\u2022com", "bank\u2219com",
+    ],
+)  # fmt: skip
+def test_a_label_names_another_host_in_whatever_way_a_reader_would_mend_it(label):
+    assert names_another_host(label, "https://evil.example/x")
+
+
+@pytest.mark.parametrize(
+    "label", ["@ann", "std::vector", "at 10:20:30", "Python 3.11.4", "/etc/hosts", "evil.example"]
+)
+def test_a_label_that_names_no_other_host_stays(label):
+    assert not names_another_host(label, "https://evil.example/x")

@@ -44,6 +44,10 @@ _ADDRESS = rf"""
       (?![^\W_]|-)(?:[:/?][^\s<>`]*)?
     | (?<![\w@])@(?:here|channel|everyone)\b
     """
+#: A host without a name: an IPv4 address, or an IPv6 one that is shortened, as a reader takes it.
+_NUMBERED = re.compile(
+    r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)|(?<![\w:])[0-9a-f:]*::[0-9a-f:]*(?![\w:])"
+)
 _TRAILING = ".,;:!?'\"*_~]}"  # marks that end a sentence rather than an address
 
 
@@ -114,9 +118,9 @@ def names_another_host(label: str, url: str) -> bool:
     if label == url:
         return False
     host = (urlsplit(url).hostname or "").removeprefix("www.")
-    return any(
-        _host(said[start:end]) != host for said in {label, read_as(label)} for start, end in addresses(said)
-    )
+    seen = read_as(label)
+    named = [_host(said[start:end]) for said in {label, seen} for start, end in addresses(said)]
+    return any(each != host for each in (*named, *_NUMBERED.findall(seen)))
 
 
 def _host(address: str) -> str | None:
