@@ -48,6 +48,7 @@ class Assistant:
     checkpoints: PrunedSqliteSaver
     make_deps: Callable[[Turn, Report], Deps]  #: the ports of one turn
     turn_timeout: float  #: seconds
+    sentence: Callable[[FootnoteError], str] = str  #: what whoever asked is told of a trouble
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def run(self, turn: Turn, report: Report = lambda _: None) -> Outcome:
@@ -73,7 +74,7 @@ class Assistant:
         except TimeoutError:
             await self._fail(turn, f"I could not finish this within {self.turn_timeout:g} s.")
         except FootnoteError as trouble:
-            await self._fail(turn, str(trouble))
+            await self._fail(turn, self.sentence(trouble))
         except Exception:  # the one boundary of a turn: whatever broke, it ends in words
             logger.exception("turn %s broke", turn.id)
             await self._fail(turn, "I could not finish this because of a fault of mine. It was logged.")
@@ -134,7 +135,7 @@ class Assistant:
     async def forget(self, conversation: Conversation) -> None:
         """Delete what is remembered of a conversation."""
         async with self._one_at_a_time(conversation.id):
-            await self.checkpoints.adelete_thread(conversation.id)
+            await self.checkpoints.forget(conversation.id)
 
     def _one_at_a_time(self, conversation: str) -> asyncio.Lock:
         return self._running.setdefault(conversation, asyncio.Lock())

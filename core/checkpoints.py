@@ -38,6 +38,8 @@ BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 NOT_WAITING = "PRAGMA synchronous = NORMAL"
 WAITING = "PRAGMA synchronous = FULL"
 
+EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+
 
 #: What is told of a conversation that this version cannot read. A word that forgets the thread still does.
 UNREADABLE = (
@@ -107,6 +109,12 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
                         f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id <> ?", (thread, newest)
                     )
                 await self.conn.commit()
+
+    async def forget(self, thread: str) -> None:
+        """Delete a thread, from the file and from its log: SQLite leaves there what it has not yet copied."""
+        await self.adelete_thread(thread)
+        async with self.lock:
+            await self.conn.execute_fetchall(EMPTY_LOG)
 
     async def threads(self) -> tuple[str, ...]:
         """Ids of all conversations that are remembered."""

@@ -164,7 +164,18 @@ async def delete_finished(partition: str) -> tuple[str, ...]:
             break
     if ids:
         await DBOS.delete_workflows_async(ids)
+        await asyncio.to_thread(_empty_log)
     return tuple(ids)
+
+
+def _empty_log() -> None:
+    """What was deleted leaves SQLite's write-ahead log too; a reader who is busy with it puts that off."""
+    from dbos._dbos import _get_dbos_instance
+
+    engine = _get_dbos_instance()._sys_db.engine  # noqa: SLF001 - the file is DBOS's
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 async def sweep(older_than: timedelta = RETENTION, *, now: float | None = None) -> int:
