@@ -28,6 +28,15 @@ class Rate:
         return PERIODS[self.period]
 
 
+@value
+class Refusal:
+    """A question beyond a rate."""
+
+    sentence: str
+    about: str  #: who was refused, by the limit of whom or what
+    until: float  #: when one more is within the rate, in seconds since the epoch
+
+
 @dataclass(slots=True, kw_only=True)
 class Rates:
     """What was asked lately, by whom and where."""
@@ -35,6 +44,7 @@ class Rates:
     per_person: Rate | None = None
     per_channel: Rate | None = None
     _asked: dict[str, deque[float]] = field(default_factory=dict)  #: when, by person or channel
+    _told: dict[str, float] = field(default_factory=dict)  #: until when, by what a refusal is about
 
     @property
     def longest(self) -> float:
@@ -43,8 +53,8 @@ class Rates:
             (rate.seconds for rate in (self.per_person, self.per_channel) if rate is not None), default=0.0
         )
 
-    def admit(self, person: str, channel: str, at: float) -> str | None:
-        """None, and the question counts; or the sentence with which it is refused, and it does not.
+    def admit(self, person: str, channel: str, at: float) -> Refusal | None:
+        """None, and the question counts; or why it is refused, and it does not.
 
         ``at`` is when it was asked, in seconds since the epoch: what waited for the bot to come back
         was not asked all at once.
@@ -53,7 +63,8 @@ class Rates:
             wait = self._wait(key, rate, at)
             if wait > 0:
                 many = "1 question" if rate.count == 1 else f"{rate.count:,} questions"
-                return said.format(many=many, period=rate.period, wait=_in_words(wait))
+                sentence = said.format(many=many, period=rate.period, wait=_in_words(wait))
+                return Refusal(sentence=sentence, about=f"{key} {person}", until=at + wait)
         self.count(person, channel, at)
         return None
 
@@ -61,6 +72,22 @@ class Rates:
         """A question that was admitted, here or by the process before this one."""
         for key, _, _ in self._limited(person, channel):
             self._asked.setdefault(key, deque()).append(at)
+
+    def tell(self, refusal: Refusal, at: float) -> bool:
+        """True once for each stretch of refusal: whoever was told when to ask again is not told before then."""
+        until = self._told.get(refusal.about, 0.0)
+        if (
+            until - self.longest <= at < until
+        ):  # what was told by a clock that was since set back says nothing
+            return False
+        if len(self._told) > REMEMBERED:
+            self._told = {about: then for about, then in self._told.items() if then > at}
+        self._told[refusal.about] = refusal.until
+        return True
+
+    def was_not_told(self, refusal: Refusal) -> None:
+        """What could not be said is said the next time."""
+        self._told.pop(refusal.about, None)
 
     def _limited(self, person: str, channel: str) -> list[tuple[str, Rate, str]]:
         counted = ((f"p/{person}", self.per_person, _PERSON), (f"c/{channel}", self.per_channel, _CHANNEL))

@@ -204,7 +204,7 @@ def test_nobody_waits_longer_than_the_rate_after_the_clock_was_set_back():
     after = [asked.admit("ann", "general", NOON - HOUR + second) for second in (2, 3, 4)]
 
     assert after[:2] == [None, None]
-    assert after[2].endswith("Please ask again in a minute.")
+    assert after[2].sentence.endswith("Please ask again in a minute.")
 
 
 def test_a_day_ahead_begins_the_count_anew_and_the_way_back_does_not_lock_anybody_out():

@@ -16,7 +16,7 @@ def test_the_question_beyond_the_rate_is_refused_with_the_time_to_wait():
     asked = Rates(per_person=Rate(count=2, period="hour"))
 
     assert [asked.admit("ann", "general", at) for at in (0.0, 600.0)] == [None, None]
-    assert asked.admit("ann", "random", 900.0) == (
+    assert asked.admit("ann", "random", 900.0).sentence == (
         "You have asked 2 questions within one hour, which is as many as I may answer."
         " Please ask again in 45 minutes."
     )
@@ -31,6 +31,63 @@ def test_a_refused_question_does_not_count():
     assert asked.admit("ann", "general", 60.0) is None
 
 
+def test_who_was_told_when_to_ask_again_is_not_told_before_then():
+    asked = Rates(per_person=Rate(count=1, period="minute"))
+    asked.admit("ann", "general", 0.0)
+
+    told = [asked.tell(asked.admit("ann", "general", at), at) for at in (1.0, 2.0, 59.0)]
+    asked.admit("ann", "general", 60.0)
+    told_anew = [asked.tell(asked.admit("ann", "general", at), at) for at in (61.0, 62.0)]
+
+    assert told == [True, False, False]
+    assert told_anew == [True, False]
+
+
+def test_everybody_is_told_once_of_the_limit_of_their_channel():
+    asked = Rates(per_channel=Rate(count=1, period="hour"))
+    asked.admit("ann", "general", 0.0)
+
+    told = [
+        asked.tell(asked.admit(person, "general", at), at)
+        for person, at in (("ann", 1.0), ("bob", 2.0), ("ann", 3.0), ("bob", 4.0))
+    ]
+
+    assert told == [True, True, False, False]
+
+
+def test_a_refusal_that_could_not_be_said_is_said_the_next_time():
+    asked = Rates(per_person=Rate(count=1, period="hour"))
+    asked.admit("ann", "general", 0.0)
+    refusal = asked.admit("ann", "general", 1.0)
+    asked.tell(refusal, 1.0)
+
+    asked.was_not_told(refusal)
+
+    assert asked.tell(asked.admit("ann", "general", 2.0), 2.0)
+
+
+def test_a_clock_that_is_set_back_silences_nobody():
+    asked = Rates(per_person=Rate(count=1, period="minute"))
+    asked.admit("ann", "general", 9 * HOUR)
+    asked.tell(asked.admit("ann", "general", 9 * HOUR + 1), 9 * HOUR + 1)
+
+    asked.admit("ann", "general", HOUR)
+
+    assert asked.tell(asked.admit("ann", "general", HOUR + 1), HOUR + 1)
+
+
+def test_only_those_who_still_wait_are_remembered_as_told(monkeypatch):
+    monkeypatch.setattr(rates, "REMEMBERED", 10)
+    asked = Rates(per_person=Rate(count=1, period="hour"))
+
+    for number in range(100):
+        for at in (number * HOUR, number * HOUR + 1):
+            if refusal := asked.admit(f"person {number}", "general", at):
+                asked.tell(refusal, at)
+
+    assert 0 < len(asked._told) <= 12
+
+
 def test_people_are_counted_apart_and_a_channel_together():
     asked = Rates(per_person=Rate(count=2, period="day"), per_channel=Rate(count=3, period="day"))
 
@@ -38,7 +95,7 @@ def test_people_are_counted_apart_and_a_channel_together():
     elsewhere = asked.admit("dan", "random", 1.0)
 
     assert told[:3] == [None, None, None]
-    assert told[3].startswith("This channel has asked 3 questions within one day")
+    assert told[3].sentence.startswith("This channel has asked 3 questions within one day")
     assert elsewhere is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, cast
 
 from bots.delivery.said import Attachment, Word, WordName, checked_query
 from core.assistant import check_question
@@ -118,6 +118,9 @@ _WORDS = tuple(
     (name, re.compile(looks, re.IGNORECASE | re.DOTALL), is_bare) for name, looks, is_bare in _PATTERNS
 )
 _LEARN_FILES = re.compile(r"learn\b.*", re.IGNORECASE | re.DOTALL)
+#: One thing after such a word is what it was told, though it may be nothing that it takes: it says what is.
+_TOLD = re.compile(r"(follow|learn|use)\s+(\S*[^\s?])", re.IGNORECASE)
+_QUOTING = "`'\"‘’“”"
 
 
 def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[WordName, str] | None:
@@ -126,7 +129,15 @@ def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[WordNa
             return name, _argument(name, found[1] or "")
     if has_files and is_called and _LEARN_FILES.fullmatch(text):
         return "learn", ""
+    if is_called and (told := _TOLD.fullmatch(text)):
+        name = cast("WordName", told[1].lower())
+        return name, _argument(name, told[2].strip(_QUOTING))
     return None
+
+
+def is_page(named: str) -> bool:
+    """Whether it is an address that "learn" takes."""
+    return named.lower().startswith(("http://", "https://"))
 
 
 def _argument(name: WordName, given: str) -> str:

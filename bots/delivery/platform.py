@@ -53,6 +53,10 @@ class Posts(Protocol[Shown_contra]):
         """Only the one who spoke or pressed sees it; never the only copy of an answer."""
         ...
 
+    async def confide(self, address: Address, turn: str, message: Shown_contra) -> None:
+        """The same where others are not to see it: wherever the platform has a place for that."""
+        ...
+
     async def open_editor(self, address: Address, editor: Any) -> None:
         """Show whoever pressed what :meth:`Writer.editor` made."""
         ...

@@ -20,7 +20,7 @@ from core.assistant import Assistant
 from core.consent import may_decide
 from core.conversation import Conversation, Decision, Errand, Proposal, Question
 from core.messenger import Address, Unreachable
-from core.rates import Rates
+from core.rates import Rates, Refusal
 from core.settings import Settings
 from core.turn_archive import outcome_of, question_of
 from core.turns import Turns
@@ -49,30 +49,44 @@ class Reception:
     settle: float = 0.0  #: seconds within which messages of one thread may come the other way round
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def take(self, said: Said, address: Address, *, files: int = 0) -> None:
-        """What this calls for is stored or begun when it returns; ``files`` came with it."""
+    async def take(self, said: Said, address: Address, *, files: int = 0, is_awaited: bool = False) -> bool:
+        """What this calls for is stored or begun when it returns; False where that is a word of refusal.
+
+        ``files`` came with it. ``is_awaited``: the platform says that it failed unless a word comes back.
+        """
         if self.rooms.was_forgotten(said.id):
-            return
+            return True
         if isinstance(said, Question):
-            await self._ask(said, address)
-            if files and self.rooms.take_word(f"{said.id}/told"):
+            is_taken = await self._ask(said, address, is_awaited=is_awaited)
+            if is_taken and files and self.rooms.take_word(f"{said.id}/told"):
                 self._whisper(address, FILES_NOT_READ)
-        elif isinstance(said, Decision):
+            return is_taken
+        if isinstance(said, Word):
+            return await self._hear(said, address)
+        if isinstance(said, Decision):
             await self._decide(said, address)
-        elif isinstance(said, Word):
-            await self._hear(said, address)
         elif isinstance(said, Feedback):
             self.rooms.rate(said)
+        return True
 
-    async def _ask(self, question: Question, address: Address) -> None:
+    async def _ask(self, question: Question, address: Address, *, is_awaited: bool = False) -> bool:
         if not self.turns.has(question.id):  # what is brought again was counted
             refusal = self.rates.admit(question.author, question.conversation.channel_id, question.asked_at)
             if refusal is not None:
-                await self.tell(question.id, question.conversation, question.author, refusal, address)
-                return
+                if self.rates.tell(refusal, question.asked_at) or is_awaited:
+                    await self._refuse(question, refusal, address)
+                return False
         is_follow_up = self.rooms.room_of(question.conversation).knows_thread
         self.rooms.remember_thread(question.conversation, question.author, question.asked_at)
         await self.turns.accept(question, address, settle=self.settle if is_follow_up else 0.0)
+        return True
+
+    async def _refuse(self, question: Question, refusal: Refusal, address: Address) -> None:
+        try:
+            await self._tell_privately(question, refusal.sentence, address)
+        except BaseException:  # it is not stored, and will be brought again
+            self.rates.was_not_told(refusal)
+            raise
 
     async def _decide(self, decision: Decision, address: Address) -> None:
         """Store a decision that may be made; whoever may not make it is told so, and nobody else."""
@@ -89,11 +103,15 @@ class Reception:
         elif not proposal.is_open:
             self.begin(self.voice.point_out_decision(address, proposal))
         else:
-            self.begin(self.voice.refuse(address, proposal))
+            self.begin(self.voice.refuse(decision, address, proposal))
+
+    async def _tell_privately(self, said: Question | Word, sentence: str, address: Address) -> None:
+        await self.tell(said.id, said.conversation, said.author, sentence, address, is_private=True)
 
     async def tell(
-        self, said_id: str, conversation: Conversation, author: str, sentence: str, address: Address
-    ) -> None:
+        self, said_id: str, conversation: Conversation, author: str, sentence: str, address: Address,
+        *, is_private: bool = False,
+    ) -> None:  # fmt: skip
         """Tell whoever said it why it cannot be taken: stored first, and once, however often it comes."""
         await self.turns.accept(
             Errand(
@@ -101,14 +119,14 @@ class Reception:
                 conversation=conversation,
                 author=author,
                 name=TELL,
-                details={"sentence": sentence},
+                details={"sentence": sentence, "is_private": is_private},
                 said_at=time.time(),
                 is_apart=True,
             ),
             {key: value for key, value in address.items() if key != "opens"},
         )
 
-    async def _hear(self, word: Word, address: Address) -> None:
+    async def _hear(self, word: Word, address: Address) -> bool:
         if word.name in ("approve", "deny"):
             await self._decide_in_words(word, address)
         elif word.name == "again":
@@ -123,8 +141,12 @@ class Reception:
                 self._whisper(address, NOT_RUNNING)
         elif word.is_private or word.name == "footnotes":
             self.begin(self._show_privately(word, address))
+        elif not self.turns.has(word.id) and (refusal := await self.voice.words.refusal(word, address)):
+            await self._tell_privately(word, refusal, address)
+            return False
         else:
             await self.turns.accept(errand_of(word), address)
+        return True
 
     async def _decide_in_words(self, word: Word, address: Address) -> None:
         """ "approve" and "deny" are about the newest proposal that is open."""
@@ -180,7 +202,7 @@ class Reception:
         elif not proposal.is_open:
             await self.voice.point_out_decision(address, proposal)
         elif not self._may_decide(await self._with_groups(wish, address), proposal):
-            await self.voice.refuse(address, proposal)
+            await self.voice.refuse(wish, address, proposal)
         else:
             await self.voice.open_editor(address, proposal)
 

@@ -30,7 +30,7 @@ from core.conversation import (
     Stage,
     Turn,
 )
-from core.errors import FootnoteError
+from core.errors import FootnoteError, for_people
 from core.messenger import Address, Unreachable
 from core.settings import WebApproval
 from core.turns import NOT_FINISHED
@@ -151,8 +151,12 @@ class Voice(Generic[Shown]):
             logger.warning("cannot answer there", extra={**_named(errand), "reason": refused.code})
 
     async def _tell(self, errand: Errand, address: Address) -> None:
+        message = self.writer.note(errand.details["sentence"])
         try:
-            await self.whisper(address, errand.details["sentence"])
+            if errand.details.get("is_private"):  # of an earlier version, an errand does not say
+                await self.posts.confide(address, errand.id, message)
+            else:
+                await self.posts.whisper(address, message)
         except Refused as refused:
             logger.warning("cannot answer there", extra={**_named(errand), "reason": refused.code})
 
@@ -164,11 +168,10 @@ class Voice(Generic[Shown]):
         for message in self.writer.reply(reply):
             await self.posts.whisper(address, message)
 
-    async def refuse(self, address: Address, proposal: Proposal) -> None:
+    async def refuse(self, decision: Decision, address: Address, proposal: Proposal) -> None:
         """Tell somebody who may not decide who may."""
-        await self.posts.whisper(
-            address, self.writer.refused(proposal, await self._setting(address, proposal))
-        )
+        told = self.writer.refused(proposal, await self._setting(address, proposal))
+        await self.posts.confide(address, f"{decision.id}/told", told)
 
     async def point_out_decision(self, address: Address, proposal: Proposal) -> None:
         """Tell somebody who comes too late who decided."""
@@ -183,7 +186,7 @@ class Voice(Generic[Shown]):
         try:
             return await self.words.carry_out(word_of(errand), address)
         except FootnoteError as trouble:
-            return (Note(text=str(trouble)),)
+            return (Note(text=for_people(trouble)),)
         except Exception:
             # The boundary of an errand: whatever failed, a person is told that it did.
             logger.exception("errand failed", extra=_named(errand))

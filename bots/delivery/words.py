@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from bots.delivery.attachments import check_size
-from bots.delivery.hearing import Follow
+from bots.delivery.hearing import Follow, is_page
 from bots.delivery.platform import People, Premises
 from bots.delivery.replies import Footnotes, Help, Note, Reply, Sources
 from bots.delivery.rooms import Rooms, may_read, own_collection
@@ -26,7 +26,12 @@ from core.turn_archive import forget_turns, outcome_of
 FORGOTTEN = "I forgot this thread. Mention me to begin anew."
 NOTHING_TO_LEARN = "Attach a file to learn, or name the address of a page: learn URL."
 UNKNOWN_COLLECTION = "There is no collection of that name that may be read here."
-NOT_A_LEARNER = "Only those whom LEARNERS names may add documents."
+#: What only some may say, and what the others are told.
+FOR_LEARNERS: Mapping[str, str] = {
+    "learn": "Only those whom LEARNERS names may add documents.",
+    "unlearn": "Only those whom LEARNERS names may take back what was learned.",
+    "use": "Only those whom LEARNERS names may choose the collection that a channel reads.",
+}
 NO_FOOTNOTES_LEFT = "I no longer have these footnotes."
 FOLLOWING: Mapping[Follow, str] = {
     "mention": "In this channel I answer only when I am mentioned.",
@@ -48,7 +53,17 @@ class Words:
 
     async def carry_out(self, word: Word, address: Address) -> Replies:
         """Raises FootnoteError with a sentence."""
+        refusal = await self.refusal(word, address)  # once more: it may have been stored for a while
+        if refusal is not None:
+            return (Note(text=refusal),)
         return await self._does()[word.name](word, address)
+
+    async def refusal(self, word: Word, address: Address) -> str | None:
+        """Why whoever said it may not say it; None when they may."""
+        learners, sentence = self.footnote.settings.learners, FOR_LEARNERS.get(word.name)
+        if sentence is None or not learners or word.author in learners:
+            return None
+        return None if await self.people.groups_of(address, word.author, learners) else sentence
 
     def has_forgotten(self, conversation: Conversation) -> bool:
         """Whether somebody had this conversation forgotten."""
@@ -90,28 +105,25 @@ class Words:
     def _following(self, word: Word) -> str:
         return FOLLOWING[self.rooms.room_of(word.conversation).follow]
 
-    async def _use(self, word: Word, address: Address) -> Replies:
-        if not await self._may_teach(word, address):
-            return (Note(text=NOT_A_LEARNER),)
+    async def _use(self, word: Word, _address: Address) -> Replies:
+        known = sorted(
+            name
+            for name in self.footnote.library.catalogue.collections()
+            if may_read(word.conversation, name)
+        )
+        takes = f"Name a collection: use NAME. There are {', '.join(known) or 'none yet'}."
         if not word.argument:
-            known = sorted(
-                name
-                for name in self.footnote.library.catalogue.collections()
-                if may_read(word.conversation, name)
-            )
-            return (Note(text=f"Name a collection: use NAME. There are {', '.join(known) or 'none yet'}."),)
+            return (Note(text=takes),)
         if not self.rooms.use(word.conversation, word.argument, self.footnote.library):
-            return (Note(text=UNKNOWN_COLLECTION),)
+            return (Note(text=f"{UNKNOWN_COLLECTION} {takes}"),)
         return (Note(text=f"This channel now reads the collection {word.argument}, beside its own."),)
 
     async def _footnotes(self, word: Word, _address: Address) -> Replies:
         outcome = await outcome_of(word.argument)
         return (Footnotes(outcome=outcome) if outcome else Note(text=NO_FOOTNOTES_LEFT),)
 
-    async def _learn(self, word: Word, address: Address) -> Replies:
-        if not await self._may_teach(word, address):
-            return (Note(text=NOT_A_LEARNER),)
-        if not word.argument and not word.files:
+    async def _learn(self, word: Word, _address: Address) -> Replies:
+        if not word.files and not is_page(word.argument):
             return (Note(text=NOTHING_TO_LEARN),)
         fetched = [await self._fetched(word, file) for file in word.files]
         files = [each for each in fetched if isinstance(each, Path)]
@@ -135,10 +147,8 @@ class Words:
         named = ", ".join([*(file.name for file in word.files), *filter(None, [word.argument])])
         return (Note(text="\n".join([f"{clipped(named)}: {line}" for line in summary] + failed + amiss)),)
 
-    async def _unlearn(self, word: Word, address: Address) -> Replies:
+    async def _unlearn(self, word: Word, _address: Address) -> Replies:
         """Only what was learned in this channel; the operator's documents are the operator's."""
-        if not await self._may_teach(word, address):
-            return (Note(text=NOT_A_LEARNER),)
         library, own = self.footnote.library, own_collection(word.conversation)
         named = [
             entry.address
@@ -169,12 +179,6 @@ class Words:
             return await self._fetch(word, file)
         except DocumentError as trouble:
             return trouble
-
-    async def _may_teach(self, word: Word, address: Address) -> bool:
-        learners = self.footnote.settings.learners
-        if not learners or word.author in learners:
-            return True
-        return bool(await self.people.groups_of(address, word.author, learners))
 
     async def _fetch(self, word: Word, file: Attachment) -> Path:
         """The file on the disk, where it stays, so that the library can be rebuilt."""

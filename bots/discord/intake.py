@@ -115,8 +115,9 @@ class Intake:
             return
         if said is None:
             return
-        await self.reception.take(said, given.address)
-        await self._acknowledge(said, given)
+        is_command = "name" in given.data
+        if await self.reception.take(said, given.address, is_awaited=is_command) or not is_command:
+            await self._acknowledge(said, given)
 
     def _at_home(self, given: Act) -> Act:
         """A conversation that was begun by a command has another name than its thread."""

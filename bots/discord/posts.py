@@ -91,6 +91,12 @@ class DiscordPosts:
         else:
             await self.say(address, f"{address['message']}/whisper", 0, message, is_again=False)
 
+    async def confide(self, address: Address, turn: str, message: Message) -> None:
+        """In a direct message, as a message has no private answer; a reply only where those are closed."""
+        if not await self._tell_alone(address, turn, message):
+            there = {key: known for key, known in address.items() if key not in ("opens", "says")}
+            await self.say(there, turn, 0, message, is_again=False)
+
     async def respond(self, address: Address, kind: int, data: Mapping[str, Any] | None = None) -> None:
         """The first answer to a press or a command; it has three seconds."""
         await self._responses.give(address["interaction"], kind, data)
@@ -221,16 +227,23 @@ class DiscordPosts:
     async def _tell_that_i_may_not(self, address: Address, turn: str, code: str) -> None:
         """Where only whoever asked sees it, as there is no other way."""
         word = note(PLACE_GONE if code == calls.UNKNOWN_CHANNEL else NO_ENTRY.format(RIGHTS))
+        is_told = await self._tell_alone(address, f"{turn}/barred", word)
+        if not is_told and address["server"] != DIRECT:
+            logger.warning("nobody could be told", extra={"user": address["user"], "reason": code})
+
+    async def _tell_alone(self, address: Address, turn: str, message: Message) -> bool:
+        """Whether there was a place that only the one who spoke or pressed sees."""
         try:
             if "interaction" in address:
-                await self._responses.whisper(address["interaction"], word)
-                return
+                await self._responses.whisper(address["interaction"], message)
+                return True
         except DiscordRefused as refused:
             logger.info("too late to answer a press or a command", extra={"reason": refused.code})
         if address["server"] == DIRECT:
-            return
+            return False
         try:
-            await self._channels.write_to(address["user"], word, nonce=nonce_of(f"{turn}/barred", 0))
+            await self._channels.write_to(address["user"], message, nonce=nonce_of(turn, 0))
         except DiscordRefused as refused:
-            user = address["user"]
-            logger.warning("nobody could be told", extra={"user": user, "reason": refused.code})
+            logger.info("a person takes no direct messages", extra={"reason": refused.code})
+            return False
+        return True

@@ -133,6 +133,9 @@ class SlackPosts:
             **_content(message),
         )
 
+    async def confide(self, address: Address, turn: str, message: Message) -> None:  # noqa: ARG002 - others need the turn
+        await self.whisper(address, message)
+
     async def open_editor(self, address: Address, editor: Any) -> None:
         await self.calls.call("views.open", trigger_id=address.get("trigger", ""), view=editor)
 

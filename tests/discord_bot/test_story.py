@@ -236,12 +236,13 @@ async def test_who_may_decide_and_who_may_teach_can_be_a_role(server, fake, sear
     refusal = await fake.press(card, "Search the web", ann)
     await fake.until(lambda: refusal.text)
     untaught = await fake.mention(ann, general, "learn", files=[("a.md", b"# A")])
-    (not_learned,) = await server.until_answered(untaught)
+    (not_learned,) = await fake.until(lambda: fake.said(fake.dm_of(ann)))
     word = await fake.mention(carl, asked.thread, "approve football world cup")
     (answer,) = await server.until_answered(word)
 
     assert "Only an approver" in refusal.text
     assert "LEARNERS" in not_learned.visible
+    assert fake.replies(untaught) == []
     assert "France" in answer.visible
     assert "carl allowed this search" in card.visible
     assert [request.query["q"] for request in searxng.requests] == ["football world cup"]
@@ -252,7 +253,10 @@ async def test_words_to_the_bot_are_answered_where_they_are_said(server, fake, a
     await server.open()
 
     said, replies = {}, {}
-    for words in ("help", "", "sources", "stop", "follow mention", "use nothing", "deny"):
+    for words in (
+        "help", "", "sources", "stop", "follow mention", "use nothing", "deny", "use ../x", "use `default`",
+        "learn ftp://x", "follow everybody",
+    ):  # fmt: skip
         said[words] = await fake.mention(ann, general, words)
         (replies[words],) = await server.until_answered(said[words])
 
@@ -262,6 +266,10 @@ async def test_words_to_the_bot_are_answered_where_they_are_said(server, fake, a
     assert "only when I am mentioned" in replies["follow mention"].visible
     assert "no collection" in replies["use nothing"].visible
     assert "no web search to decide" in replies["deny"].visible
+    assert "Name a collection: use NAME" in replies["use ../x"].visible
+    assert "now reads the collection default" in replies["use `default`"].visible
+    assert "name the address of a page" in replies["learn ftp://x"].visible
+    assert "I can follow mention, asker, thread" in replies["follow everybody"].visible
     assert {words: reply.referenced for words, reply in replies.items()} == said
     assert fake.threads(general) == []
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])

@@ -179,6 +179,8 @@ async def test_who_asks_too_much_is_told_so_once_and_in_private_and_may_go_on_la
     await slack.until(lambda: slack.whispers(ann))
     await slack.duplicate(asked, DUPLICATES[0])
     await slack.duplicate(beyond, DUPLICATES[0])
+    once_more = await slack.mention(ann, general, PONTOON)
+    await slack.until_acked(once_more)
     others = await slack.mention(bob, general, PONTOON)
     (answer,) = await office.until_answered(others)
 
@@ -187,6 +189,7 @@ async def test_who_asks_too_much_is_told_so_once_and_in_private_and_may_go_on_la
     assert PONTOON_ANSWER in answer.visible
     assert len(slack.replies(general, asked.ts)) == 1
     assert slack.replies(general, beyond.ts) == []
+    assert slack.replies(general, once_more.ts) == []
 
 
 async def test_a_restart_does_not_begin_to_count_anew_and_refuses_nothing_that_was_answered(

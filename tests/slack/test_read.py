@@ -221,7 +221,12 @@ def test_a_question_is_read_as_its_author_sees_it(raw, text):
         ("follow", "follow", ""),
         ("learn", "learn", ""),
         ("learn <https://a.test/x>", "learn", "https://a.test/x"),
+        ("learn <ftp://a.test/x>", "learn", "ftp://a.test/x"),
+        ("learn middleware", "learn", "middleware"),
         ("use team-docs", "use", "team-docs"),
+        ("use ../x", "use", "../x"),
+        ("use `team-docs`", "use", "team-docs"),
+        ("follow who-asks", "follow", "who-asks"),
         ("approve", "approve", ""),
         ("approve  what browsers\nsend", "approve", "what browsers send"),
         ("deny", "deny", ""),
@@ -237,7 +242,8 @@ def test_mention_words(said, name, argument):
 @pytest.mark.parametrize(
     "said",
     ["help me with cookies", "sources of cookies?", "stop words, what are they?", "follow the money",
-     "learn about cookies", "use cases of cookies", "deny lists, how?", "forget about it", "helper"],
+     "learn about cookies", "use cases of cookies", "deny lists, how?", "forget about it", "helper",
+     "learn how?", "use `x` or `y`"],
 )  # fmt: skip
 def test_a_question_that_begins_like_a_word_is_a_question(said):
     assert isinstance(read(direct(said), ME, NEW), Question)

@@ -221,12 +221,13 @@ async def test_who_may_decide_and_who_may_teach_can_be_a_user_group(office, slac
     await slack.press(card, "approve", ann)
     (refusal,) = await slack.until(lambda: slack.whispers(ann))
     untaught = await slack.mention(ann, general, "learn", files=[("a.md", b"# A")])
-    (not_learned,) = await office.until_answered(untaught)
+    _, not_learned = await slack.until(lambda: (told := slack.whispers(ann))[1:] and told)
     await slack.press(card, "approve", bob)
     _, answer = await office.until_answered(asked, 2)
 
     assert "an approver" in refusal.visible
     assert "LEARNERS" in not_learned.visible
+    assert slack.replies(general, untaught.ts) == []
     assert "France" in answer.visible
     assert "bob allowed this search" in card.visible
     assert (slack.rejected, office.faults) == ([], [])
