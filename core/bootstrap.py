@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from core.conversation import Conversation, Exchange, Turn
+from core.errors import FootnoteError
 from core.extractive import ExtractiveReasoner, Similarity
 from core.library.catalogue import Catalogue
 from core.library.documents import Retrieval, Scope
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
+LIBRARY = "library.sqlite"  # in the data folder
 RESERVE = 5.0  # seconds of a turn that are not the model's
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file on the disk
 
@@ -64,11 +66,13 @@ async def open_footnote(
     reads: Reads,
     embedder: Embedder | None = None,
     freshen: Freshen | None = None,
+    sentence: Callable[[FootnoteError], str] = str,
     announce: Announce = logger.warning,
 ) -> AsyncIterator[Footnote]:
     """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence.
 
     ``freshen`` is for a process that serves for long; a command brings the index in step itself.
+    ``sentence`` says what whoever asks is told of a trouble.
     """
     # LangGraph takes half a second to import: what only lists or removes documents does without it.
     from core.assistant import Assistant
@@ -88,6 +92,7 @@ async def open_footnote(
                     checkpoints=checkpoints,
                     make_deps=_deps_maker(settings, library, reads, models, freshen),
                     turn_timeout=settings.turn_timeout,
+                    sentence=sentence,
                 )
                 yield Footnote(settings=settings, library=library, assistant=assistant)
         finally:
@@ -100,13 +105,15 @@ def open_library(
     embedder: Embedder | None = None,
     is_owner: bool = False,
     announce: Announce = logger.warning,
+    name: str = LIBRARY,
 ) -> Library:
     """The library alone; reading it needs no ownership of the data folder, unless an older version wrote it.
 
     ``announce`` gets a sentence where it takes a while to bring it up to this version.
+    ``name`` is another where one is built beside a damaged one.
     """
     prepare(settings.data_dir)
-    file = settings.data_dir / "library.sqlite"
+    file = settings.data_dir / name
     if is_older(file):
         with nullcontext() if is_owner else owned(settings.data_dir, "footnote, after an update"):
             bring_up(file, announce=announce)
@@ -253,4 +260,12 @@ class ScopedDocuments:
         return await asyncio.to_thread(self.library.retrieve, wanted)
 
 
-__all__ = ["Footnote", "make_embedder", "make_fetcher", "open_footnote", "open_library", "reads_everything"]
+__all__ = [
+    "LIBRARY",
+    "Footnote",
+    "make_embedder",
+    "make_fetcher",
+    "open_footnote",
+    "open_library",
+    "reads_everything",
+]

@@ -4,6 +4,7 @@ FootnoteError
 ├── SettingsError        wrong use or settings (exit code 2)
 │   ├── IndexMismatch    the index was built with other settings
 │   ├── IndexInUse       another process owns the index
+│   ├── IndexDamaged     the index's file makes no sense any more
 │   └── QuestionRejected a question that cannot be asked
 ├── DocumentError        one document could not be read
 ├── NotFound             a proposal, thread or source that does not exist
@@ -12,10 +13,13 @@ FootnoteError
 ├── StoreTrouble         what is remembered cannot be read or written
 └── FetchRefused         an address that must not be visited
 
-``str(error)`` is the sentence. Text of foreign exceptions is logged, never shown.
+``str(error)`` is the sentence. Text of foreign exceptions is logged, never shown. What only
+whoever runs Footnote can do something about, :func:`for_people` says otherwise.
 """
 
 from __future__ import annotations
+
+INDEX_UNREADABLE = "I cannot read my index at the moment; whoever runs me has been told in the log."
 
 
 class FootnoteError(Exception):
@@ -32,6 +36,10 @@ class IndexMismatch(SettingsError):
 
 class IndexInUse(SettingsError):
     """Another process owns this data folder."""
+
+
+class IndexDamaged(SettingsError):
+    """The index's file makes no sense any more."""
 
 
 class QuestionRejected(SettingsError):
@@ -60,3 +68,8 @@ class StoreTrouble(FootnoteError):
 
 class FetchRefused(FootnoteError):
     """The address is not one that may be visited."""
+
+
+def for_people(error: FootnoteError) -> str:
+    """The sentence for a channel, where nobody may be able to mend the index."""
+    return INDEX_UNREADABLE if isinstance(error, IndexDamaged) else str(error)

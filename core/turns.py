@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from core.assistant import Assistant, Report
 from core.conversation import Conversation, Decision, Errand, Outcome, Progress, Question, Turn
-from core.errors import FootnoteError
+from core.errors import FootnoteError, for_people
 from core.messenger import Address, Messenger, Unreachable
 from core.records import plain
 from core.turn_archive import questions_since
@@ -158,7 +158,7 @@ class Turns:
                 async with self._seat(report):
                     return await self._run(await self._with_context(turn, address), report)
             except FootnoteError as trouble:
-                return await self._give_up(turn, str(trouble))
+                return await self._give_up(turn, for_people(trouble))
             except Exception:
                 # The boundary of a turn: whatever failed, a person is told that it did.
                 logger.exception("turn failed", extra=_named(turn))

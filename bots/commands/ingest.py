@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from contextlib import closing
 
-from bots import messages
+from bots import mending, messages
 from bots.indexing import Targets, embedder_of, read_targets, require_documents, take_in
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher, open_library
-from core.errors import ModelTrouble, SettingsError
+from core.errors import IndexDamaged, ModelTrouble, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library, SyncReport
 from core.library.owner import owned
 from core.settings import Settings
@@ -16,19 +17,15 @@ from core.settings import Settings
 
 def run(arguments: Namespace, settings: Settings) -> int:
     """Works in the main thread throughout, so that Ctrl-C ends it at once; what is indexed stays."""
-    if arguments.rebuild and (arguments.targets or arguments.collection):
-        raise SettingsError("--rebuild reads everything that is indexed anew; it goes without a PATH.")
     if not arguments.rebuild and not arguments.targets:
         raise SettingsError("There is nothing to ingest: footnote ingest PATH_OR_URL…")
     targets = read_targets(arguments.targets)
     screen = Screen()
     with owned(settings.data_dir, "footnote ingest"):
+        report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
         library = open_library(settings, is_owner=True, announce=screen.note)
         try:
-            if arguments.rebuild:
-                report = _rebuild(library, screen)
-            else:
-                report = _take_in(library, targets, arguments.collection, settings, screen)
+            report = report or _take_in(library, targets, arguments.collection, settings, screen)
             _tell(report, screen)
             _embed(library, settings, screen)
         finally:
@@ -36,9 +33,21 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return 1 if report.failed and not report.added + report.changed + report.skipped else 0
 
 
-def _rebuild(library: Library, screen: Screen) -> SyncReport:
-    with screen.indexing() as notify:
-        return library.rebuild(notify=notify)
+def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> SyncReport:
+    """A sound index is built anew where it is; of a damaged one what can be had is brought into another."""
+    collection = arguments.collection or DEFAULT_COLLECTION
+    if mending.is_called_for(settings.data_dir):
+        return mending.mend(settings, targets, collection, screen)
+    if arguments.targets or arguments.collection:
+        raise SettingsError("--rebuild reads everything that is indexed anew; it goes without a PATH.")
+    try:
+        with (
+            closing(open_library(settings, is_owner=True, announce=screen.note)) as library,
+            screen.indexing() as notify,
+        ):
+            return library.rebuild(notify=notify)
+    except IndexDamaged:  # in a way that only shows when it is used
+        return mending.mend(settings, targets, collection, screen)
 
 
 def _take_in(

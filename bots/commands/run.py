@@ -29,7 +29,7 @@ from bots.slack.serve import open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
 from core.bootstrap import Footnote, Reads, open_footnote
 from core.conversation import Conversation
-from core.errors import SettingsError
+from core.errors import SettingsError, for_people
 from core.library.library import Library
 from core.library.owner import prepare
 from core.settings import Settings
@@ -68,7 +68,9 @@ async def _run(served: Served, settings: Settings) -> int:
     with open_rooms(settings.data_dir) as rooms:
         reads, keeper = _reads(rooms, served.platforms), Keeper(settings=settings)
         async with (
-            open_footnote(settings, purpose="footnote run", reads=reads, freshen=keeper.freshen) as footnote,
+            open_footnote(
+                settings, purpose="footnote run", reads=reads, freshen=keeper.freshen, sentence=for_people
+            ) as footnote,
             _kept(keeper, footnote),
             _serving(served, footnote, rooms, stop),
             lag_watched(),

@@ -93,7 +93,7 @@ def _damage(library: Library, data_dir: Path) -> Iterator[Finding]:
         yield failed(
             NAME,
             f"{data_dir / 'library.sqlite'} is damaged.",
-            "Delete it and run `footnote ingest` with your documents.",
+            f"Run {REBUILD} with your documents.",
         )
     if library.catalogue.has_vectors() and not _is_sound(data_dir / "vectors" / "chroma.sqlite3"):
         yield failed(NAME, f"The vector index in {data_dir / 'vectors'} is damaged or gone.", REBUILD)

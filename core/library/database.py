@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 from typing import Any
 
-from core.errors import IndexMismatch, SettingsError
+from core.errors import IndexDamaged, IndexMismatch, SettingsError
 
 SCHEMA_VERSION = 2  # raise it with every change of the tables, and add a step to core.library.migrations
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
@@ -72,15 +72,17 @@ CREATE TABLE IF NOT EXISTS stale_vectors (passage INTEGER PRIMARY KEY, collectio
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 
+_DAMAGED = "is damaged. Run `footnote ingest --rebuild` with your documents."
 _TROUBLES = {
     sqlite3.SQLITE_FULL: "cannot be written: the disk is full.",
     sqlite3.SQLITE_READONLY: "cannot be written: permission denied.",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened.",
     sqlite3.SQLITE_IOERR: "cannot be used: the disk gave an error.",
     sqlite3.SQLITE_BUSY: "is being written by another program.",
-    sqlite3.SQLITE_NOTADB: "is damaged. Delete it and run `footnote ingest` with your documents.",
-    sqlite3.SQLITE_CORRUPT: "is damaged. Delete it and run `footnote ingest` with your documents.",
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
 }
+DAMAGE = frozenset(code for code, said in _TROUBLES.items() if said == _DAMAGED)
 
 logger = logging.getLogger(__name__)
 
@@ -88,8 +90,8 @@ logger = logging.getLogger(__name__)
 class Database:
     """Rows out and transactions in; safe to share between threads.
 
-    Raises SettingsError when the disk or the file is at fault, and IndexMismatch when
-    another version of Footnote wrote the file.
+    Raises SettingsError when the disk is at fault, IndexDamaged when the file is, and
+    IndexMismatch when another version of Footnote wrote it.
     """
 
     def __init__(self, file: Path) -> None:
@@ -158,11 +160,13 @@ def troubles_told(file: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as trouble:
-        said = _TROUBLES.get(getattr(trouble, "sqlite_errorcode", 0) & 0xFF)  # without the detail
+        code = getattr(trouble, "sqlite_errorcode", 0) & 0xFF  # without the detail
+        said = _TROUBLES.get(code)
         if said is None:
             raise
-        logger.warning("%s: %s", file, trouble)
-        raise SettingsError(f"{file} {said}") from trouble
+        logger.warning("%s %s (%s)", file, said, trouble)
+        kind = IndexDamaged if code in DAMAGE else SettingsError
+        raise kind(f"{file} {said}") from trouble
 
 
 def check_version(file: Path, connection: sqlite3.Connection) -> None:

@@ -330,7 +330,7 @@ async def test_an_index_that_is_damaged_is_told_with_what_to_do(indexed, place):
 
     damage = [each for each in found["index"] if each["state"] == "failed"]
     assert damage[0]["finding"] == ".footnote/library.sqlite is damaged."
-    assert damage[0]["fix"] == "Delete it and run `footnote ingest` with your documents."
+    assert damage[0]["fix"] == "Run `footnote ingest --rebuild` with your documents."
     assert only(found, "turns")["state"] == "ok"
 
 

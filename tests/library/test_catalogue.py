@@ -344,7 +344,7 @@ def test_a_damaged_file_is_a_sentence(tmp_path, content):
     (tmp_path / "library.sqlite").write_bytes(content)
 
     with pytest.raises(
-        SettingsError, match=r"library\.sqlite is damaged\. Delete it and run `footnote ingest`"
+        SettingsError, match=r"library\.sqlite is damaged\. Run `footnote ingest --rebuild` with"
     ):
         Catalogue(tmp_path / "library.sqlite")
 

@@ -49,6 +49,9 @@ class TroubledSearXNG(FakeSearXNG):
         return web.Response(text="{" if trouble == "nonsense" else "", content_type="application/json")
 
 
+ROUND = 60  # questions
+
+
 @pytest.mark.parametrize("count", [60, pytest.param(2_000, marks=pytest.mark.long)])
 async def test_every_question_ends_in_its_time_whatever_model_and_search_do(count, tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", certifi.where())  # all authorities: reading them holds a loop
@@ -57,6 +60,7 @@ async def test_every_question_ends_in_its_time_whatever_model_and_search_do(coun
     ended: Counter[str] = Counter()
     allowed: Counter[str] = Counter()
     late: list[float] = []
+    longest: list[tuple[float, str]] = []
 
     async with FakeGemini() as model, TroubledSearXNG(random) as search:
         model.reply = lambda _step, _call: random.choice(TROUBLES)
@@ -88,17 +92,20 @@ async def test_every_question_ends_in_its_time_whatever_model_and_search_do(coun
                         assert decided.kind != "failed" or decided.reason
                     assert outcome.kind != "failed" or outcome.reason
 
-            with loop_first(), stalls_watched() as stalls:
-                await asyncio.gather(*(ask(number) for number in range(count)))
+            # Round by round: the collector would look through all that the servers here remember of before.
+            for first in range(0, count, ROUND):
+                with loop_first(), stalls_watched() as stalls:
+                    await asyncio.gather(*(ask(number) for number in range(first, min(first + ROUND, count))))
+                longest = sorted({*longest, *stalls.longest}, reverse=True)[:3]
 
     print(
         dict(ended),
         dict(allowed),
         f"{len(model.calls)} calls, {len(search.requests)} searches, {sum(each > 0 for each in late)} late",
-        f"longest callbacks: {[(name, f'{1000 * took:.1f} ms') for took, name in stalls.longest[:3]]}",
+        f"longest callbacks: {[(name, f'{1000 * took:.1f} ms') for took, name in longest]}",
     )
     assert sum(ended.values()) == count
     assert ended["answered"] > 0
     assert sum(allowed.values()) == ended["approval_needed"]
     assert len(model.calls) < 16 * count
-    assert stalls.longest[0][0] < STALL, stalls.longest
+    assert longest[0][0] < STALL, longest
