@@ -75,6 +75,7 @@ async def test_many_messages_at_once_in_one_thread_are_answered_in_order(server,
 async def test_three_in_ten_failing_sends_lose_double_and_hurry_nothing(server, fake, ann, general, count):
     await server.open()
     fake.faults.chances = dict.fromkeys((CREATE, EDIT, OPEN), TROUBLE)
+    fake.faults.queue(EDIT, *TROUBLE)  # each at least once
 
     asked = [await fake.mention(ann, general, FERRY) for _ in range(count)]
     answers = await answers_of(server, asked, within=300)
