@@ -583,9 +583,9 @@ def test_indexing_is_more_patient_than_asking():
 
 def test_a_silent_provider_is_given_up_and_nothing_keeps_waiting_for_it():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        embedder = gemini_at(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.2)
+        embedder = gemini_at(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=2.0)
 
-        with pytest.raises(ModelTrouble, match=r"did not answer within 0\.2 s"):
+        with pytest.raises(ModelTrouble, match=r"did not answer within 2 s"):
             embedder.embed_query("four")
 
         waiting = [thread for thread in threading.enumerate() if thread.name == "patiently"]
