@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+from core.arrivals import Line, order_of, said_at, settled
 from core.assistant import Assistant, Report
 from core.conversation import Conversation, Decision, Errand, Outcome, Progress, Question, Turn
 from core.errors import FootnoteError, for_people
@@ -32,7 +33,6 @@ DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest res
 PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 REMEMBERED = 10_000  # stored turns whose redelivery costs nothing
-LONGEST_ORDER = 2**31 - 1  # DBOS keeps a priority in 31 bits
 
 CUT_OFF = f"I was cut off {ATTEMPTS} times while working on this."
 NOT_FINISHED = "I could not finish this because of a fault of my own; the log says more."
@@ -43,28 +43,6 @@ T = TypeVar("T")
 
 class TurnsClosed(Exception):
     """No turn is taken any more: the platform has to bring it again."""
-
-
-@dataclass(slots=True, weakref_slot=True)
-class Arriving:
-    """The turns of a conversation that are being stored: the earliest first, one at a time."""
-
-    _orders: list[int] = field(default_factory=list)
-    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-
-    @asynccontextmanager
-    async def in_order(self, order: int, settle: float) -> AsyncIterator[None]:
-        self._orders.append(order)
-        try:
-            if settle:
-                await asyncio.sleep(settle)
-            async with self._changed:
-                await self._changed.wait_for(lambda: min(self._orders) == order)
-                yield
-        finally:
-            self._orders.remove(order)
-            async with self._changed:
-                self._changed.notify_all()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,7 +56,7 @@ class Turns:
     _waiting: int = 0  #: turns that have no seat yet
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
-    _arriving: WeakValueDictionary[str, Arriving] = field(default_factory=WeakValueDictionary)
+    _lines: WeakValueDictionary[str, Line] = field(default_factory=WeakValueDictionary)
     _storing: dict[str, asyncio.Task[None]] = field(default_factory=dict)  #: by turn
     _stored: dict[str, None] = field(default_factory=dict)  #: the newest ids, which need no second look
     _is_closed: bool = False
@@ -105,16 +83,25 @@ class Turns:
 
         from core.turn_workflow import run_errand, run_turn
 
-        # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
-        arriving = self._arriving.setdefault(turn.conversation.id, Arriving())
-        async with arriving.in_order(order_of(turn), settle):
-            is_apart = isinstance(turn, Errand) and turn.is_apart
-            line = turn.id if is_apart else turn.conversation.id
-            place = SetEnqueueOptions(queue_partition_key=line, priority=order_of(turn))
-            workflow: Any = run_errand if isinstance(turn, Errand) else run_turn
+        is_apart = isinstance(turn, Errand) and turn.is_apart
+        partition = turn.id if is_apart else turn.conversation.id
+        place = SetEnqueueOptions(queue_partition_key=partition, priority=order_of(turn))
+        workflow: Any = run_errand if isinstance(turn, Errand) else run_turn
+        line, moment = self._line(partition), said_at(turn)
+        with line.place(moment):
+            await settled(settle)
+            # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
+            await line.until_first(moment)
             with SetWorkflowID(turn.id), place:
                 await DBOS.enqueue_workflow_async(QUEUE, workflow, plain(turn), dict(address))
         self._remember(turn.id)
+
+    def in_line(self, conversation: Conversation, moment: float) -> AbstractContextManager[None]:
+        """The place of what is still being read: a turn of a later moment is not stored before it."""
+        return self._line(conversation.id).place(moment)
+
+    def _line(self, partition: str) -> Line:
+        return self._lines.setdefault(partition, Line())
 
     def _remember(self, turn_id: str) -> None:
         self._stored[turn_id] = None
@@ -253,21 +240,6 @@ class Turns:
             yield
         finally:
             self._steps.discard(task)
-
-
-def order_of(turn: Turn | Errand) -> int:
-    """Earlier turns first, in milliseconds: two connections may bring them the other way round.
-
-    It begins anew every 24.8 days, which only turns that wait on both sides of that moment would feel.
-    """
-    said_at = _said_at(turn)
-    return 1 + int(said_at * 1000) % LONGEST_ORDER
-
-
-def _said_at(turn: Turn | Errand) -> float:
-    if isinstance(turn, Question):
-        return turn.asked_at
-    return turn.decided_at if isinstance(turn, Decision) else turn.said_at
 
 
 async def _insist(turn: Turn | Errand, act: Callable[[bool], Awaitable[T]], *, is_again: bool) -> T | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import pickle
-import shutil
 import sqlite3
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,17 +12,17 @@ from datetime import timedelta
 
 import pytest
 from fakes.messengers import RecordingMessenger
-from fakes.queues import make_empty_queue
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 
+from core.arrivals import order_of
 from core.conversation import Errand, Remark
 from core.errors import SettingsError
 from core.messenger import Unreachable
 from core.reasoner import Plan
 from core.turn_archive import forget_turns, outcome_of, question_of
 from core.turn_queue import sweep
-from core.turns import STOPPED, TurnsClosed, open_turns, order_of
+from core.turns import STOPPED, TurnsClosed, open_turns
 
 THERE = replace(HERE, thread="elsewhere")
 TO_HERE = {"channel": "C1"}
@@ -38,17 +37,6 @@ async def turns_over(folder, messenger, reasoner=None, *, drain=0.1, database=No
         open_turns(assistant, {"test": messenger}, database_url=url, drain=drain) as turns,
     ):
         yield turns
-
-
-@pytest.fixture(scope="module")
-def empty_queue(tmp_path_factory):
-    return make_empty_queue(tmp_path_factory.mktemp("queue"))
-
-
-@pytest.fixture
-def folder(tmp_path, empty_queue):
-    shutil.copy(empty_queue, tmp_path)
-    return tmp_path
 
 
 class HangingReasoner(ScriptedReasoner):

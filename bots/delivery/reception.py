@@ -64,7 +64,8 @@ class Reception:
         if isinstance(said, Word):
             return await self._hear(said, address)
         if isinstance(said, Decision):
-            await self._decide(said, address)
+            with self.turns.in_line(said.conversation, said.decided_at):
+                await self._decide(said, address)
         elif isinstance(said, Feedback):
             self.rooms.rate(said)
         return True
@@ -94,7 +95,7 @@ class Reception:
         if proposal is not None and proposal.is_open:
             decision = await self._with_groups(decision, address)
             if self._may_decide(decision, proposal):
-                await self.turns.accept(decision, address)
+                await self.turns.accept(decision, address, settle=self.settle)
                 return
         if not self.rooms.take_word(f"{decision.id}/told"):  # it came twice
             return
@@ -128,7 +129,8 @@ class Reception:
 
     async def _hear(self, word: Word, address: Address) -> bool:
         if word.name in ("approve", "deny"):
-            await self._decide_in_words(word, address)
+            with self.turns.in_line(word.conversation, word.said_at):
+                await self._decide_in_words(word, address)
         elif word.name == "again":
             await self._ask_again(word, address)
         elif word.name == "choose":

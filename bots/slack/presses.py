@@ -31,7 +31,8 @@ def press(payload: Payload, me: Me) -> Said | None:
         return None
     address = address_of(payload, me)
     pressed = _Press(
-        id="/".join((id_of(address), action["action_id"], address["user"], action["action_ts"])),
+        # Of two presses within a millisecond, the queue takes the one first whose id does.
+        id="/".join((id_of(address), action["action_ts"], action["action_id"], address["user"])),
         conversation=conversation_of(address),
         author=address["user"],
         at=float(action["action_ts"]),

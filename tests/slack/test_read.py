@@ -293,7 +293,7 @@ def test_the_clients_own_stop_stops_the_thread():
 @pytest.mark.parametrize("verdict", ["approve", "deny"])
 def test_a_press_decides_in_the_thread_of_its_card(verdict):
     assert read(press(verdict), ME, NEW) == Decision(
-        id=f"slack/T1/C1/150.1/{verdict}/U2/300.5",
+        id=f"slack/T1/C1/150.1/300.5/{verdict}/U2",
         conversation=THREAD,
         author="U2",
         proposal_id="p1",

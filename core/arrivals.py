@@ -1,0 +1,64 @@
+"""The order of what people say in one conversation, kept while it is still being read and stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from core.conversation import Decision, Errand, Question, Turn
+
+LONGEST_ORDER = 2**31 - 1  # DBOS keeps a priority in 31 bits
+NAPS = 3  # at most, however often the loop is held up
+LATE = 0.1  # of a nap; a loop that wakes later than that has not read what came meanwhile
+
+
+@dataclass(slots=True, weakref_slot=True)
+class Line:
+    """What one conversation's people said and nobody has stored yet, by when they said it."""
+
+    _moments: list[float] = field(default_factory=list)  #: in seconds since the epoch
+    _left: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @contextmanager
+    def place(self, moment: float) -> Iterator[None]:
+        """Whatever was said later waits, for as long as this is held."""
+        self._moments.append(moment)
+        try:
+            yield
+        finally:
+            self._moments.remove(moment)
+            left, self._left = self._left, asyncio.Event()
+            left.set()
+
+    async def until_first(self, moment: float) -> None:
+        """Wait for whoever spoke earlier and holds a place."""
+        while min(self._moments, default=moment) < moment:
+            await self._left.wait()
+
+
+async def settled(seconds: float) -> None:
+    """Wait for what may still come by another way: once more when the loop was held up while it might have."""
+    loop = asyncio.get_running_loop()
+    for _ in range(NAPS if seconds else 0):
+        due = loop.time() + seconds
+        await asyncio.sleep(seconds)
+        if loop.time() - due < LATE * seconds:
+            return
+
+
+def order_of(turn: Turn | Errand) -> int:
+    """Earlier turns first, in milliseconds: two connections may bring them the other way round.
+
+    It begins anew every 24.8 days, which only turns that wait on both sides of that moment would feel. Of those
+    that share a millisecond, DBOS takes the lesser id first: with SQLite it knows the second they were stored in.
+    """
+    return 1 + int(said_at(turn) * 1000) % LONGEST_ORDER
+
+
+def said_at(turn: Turn | Errand) -> float:
+    """Seconds since the epoch."""
+    if isinstance(turn, Question):
+        return turn.asked_at
+    return turn.decided_at if isinstance(turn, Decision) else turn.said_at

@@ -1,0 +1,88 @@
+"""What is said in one conversation is stored in the order in which it was said."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from core.arrivals import NAPS, Line, settled
+
+SETTLE = 0.05  # seconds
+
+
+async def stored(line, said_at, into, *, settle=SETTLE):
+    with line.place(said_at):
+        await settled(settle)
+        await line.until_first(said_at)
+        into.append(said_at)
+
+
+async def test_what_comes_later_but_was_said_earlier_is_first():
+    line, order = Line(), []
+
+    await asyncio.gather(*(stored(line, moment, order) for moment in (3.0, 1.0, 2.0)))
+
+    assert order == [1.0, 2.0, 3.0]
+
+
+async def test_moments_that_share_a_millisecond_keep_their_order():
+    line, order = Line(), []
+    moments = [1_790_000_000.123456 + number / 1_000_000 for number in range(5)]
+
+    await asyncio.gather(*(stored(line, moment, order) for moment in reversed(moments)))
+
+    assert order == moments
+
+
+async def test_a_loop_that_was_held_up_reads_what_came_meanwhile_before_anything_is_stored():
+    line, order = Line(), []
+
+    async def read_in_many_steps():
+        for _ in range(50):
+            await asyncio.sleep(0)
+        await stored(line, 1.0, order)
+
+    later = asyncio.create_task(stored(line, 2.0, order))
+    await asyncio.sleep(0)
+    time.sleep(2 * SETTLE)  # noqa: ASYNC251 - the loop stands still, and both sockets fill
+    await asyncio.gather(later, read_in_many_steps())
+
+    assert order == [1.0, 2.0]
+
+
+async def test_a_loop_that_is_always_late_holds_nothing_up_for_ever():
+    rounds = 0
+
+    async def hold_up():
+        nonlocal rounds
+        while True:
+            rounds += 1
+            time.sleep(SETTLE)  # noqa: ASYNC251 - so does a machine that has too much to do
+            await asyncio.sleep(0)
+
+    busy = asyncio.create_task(hold_up())
+    await settled(SETTLE)
+    busy.cancel()
+
+    assert rounds <= 4 * NAPS
+
+
+async def test_whoever_gives_up_a_place_without_being_stored_lets_the_others_go():
+    line, order = Line(), []
+
+    with line.place(1.0):
+        later = asyncio.create_task(stored(line, 2.0, order, settle=0.0))
+        await asyncio.sleep(0)
+        assert order == []
+    await later
+
+    assert order == [2.0]
+
+
+async def test_nobody_waits_for_what_was_said_later():
+    line, order = Line(), []
+
+    with line.place(2.0):
+        await stored(line, 1.0, order, settle=0.0)
+
+    assert order == [1.0]
