@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,3 +89,26 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the evaluation sets are not beside this checkout; set FOOTNOTE_DATA to their folder")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the handbook, to be copied: to index it takes a process of its own."""
+    from fakes.served import make_data_dir
+
+    return make_data_dir(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture(scope="session")
+def empty_queue(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of a queue in which nothing is, to be copied."""
+    from fakes.queues import make_empty_queue
+
+    return make_empty_queue(tmp_path_factory.mktemp("queue"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, empty_queue: Path) -> Path:
+    """Where a queue of the test's own is."""
+    shutil.copy(empty_queue, tmp_path)
+    return tmp_path

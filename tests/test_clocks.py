@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sqlite3
 import time
 from contextlib import asynccontextmanager, closing
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 from discord.utils import snowflake_time, time_snowflake
 from fakes.messengers import RecordingMessenger
-from fakes.queues import make_empty_queue
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
 from test_graph import OTHER, TOWER, WEB, assistant_over
 
@@ -102,17 +100,6 @@ def test_an_unhurried_clock_that_began_ahead_is_set_right_with_the_wall():
     wall[0], steady[0] = NOON + MINUTE, MINUTE
 
     assert clock.now() == NOON + MINUTE
-
-
-@pytest.fixture(scope="module")
-def empty_queue(tmp_path_factory):
-    return make_empty_queue(tmp_path_factory.mktemp("queue"))
-
-
-@pytest.fixture
-def folder(tmp_path, empty_queue):
-    shutil.copy(empty_queue, tmp_path)
-    return tmp_path
 
 
 @asynccontextmanager

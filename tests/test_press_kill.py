@@ -17,18 +17,12 @@ from pathlib import Path
 
 import pytest
 from fakes.mortal_press import ALLOWED, ASKED, PRESSED
-from fakes.queues import make_empty_queue
 
 from core.checkpoints import open_checkpoints
 from core.graph import build_graph
 
 TESTS = Path(__file__).resolve().parent
 PATIENCE = 60  # seconds until a process that hangs fails its test
-
-
-@pytest.fixture(scope="module")
-def empty_queue(tmp_path_factory):
-    return make_empty_queue(tmp_path_factory.mktemp("queue"))
 
 
 @pytest.fixture

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from dataclasses import dataclass, field
 
-import pytest
 from dbos import DBOS
 from fakes.messengers import RecordingMessenger
-from fakes.queues import make_empty_queue
 from fakes.scripted import question
 from test_turns import TO_HERE, turns_over
-
-
-@pytest.fixture(scope="module")
-def empty_queue(tmp_path_factory):
-    return make_empty_queue(tmp_path_factory.mktemp("queue"))
-
-
-@pytest.fixture
-def folder(tmp_path, empty_queue):
-    shutil.copy(empty_queue, tmp_path)
-    return tmp_path
 
 
 @dataclass

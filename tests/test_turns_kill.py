@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes.queues import make_empty_queue
 
 TESTS = Path(__file__).resolve().parent
 MORTAL = TESTS / "fakes" / "mortal.py"
@@ -21,11 +20,6 @@ POINTS = (
     "before deliver", "after deliver",
 )  # fmt: skip
 PATIENCE = 60  # seconds until a process that hangs fails its test
-
-
-@pytest.fixture(scope="module")
-def empty_queue(tmp_path_factory):
-    return make_empty_queue(tmp_path_factory.mktemp("queue"))
 
 
 @pytest.fixture

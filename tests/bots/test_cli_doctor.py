@@ -10,7 +10,6 @@ from contextlib import closing
 
 import pytest
 from fakes.gemini import Blocked, FakeGemini, Hang, Status
-from fakes.queues import make_empty_queue
 from fakes.tiny_network import write_tiny_network
 from fakes.web_servers import FakeSearXNG, FakeSite, FakeTavily
 
@@ -82,11 +81,6 @@ def closed_port():
     with socket.socket() as taken:  # bound and not listening: nobody answers there
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def empty_queue(tmp_path_factory):
-    return make_empty_queue(tmp_path_factory.mktemp("queue"))
 
 
 def everything_in(folder):

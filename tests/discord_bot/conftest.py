@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.discord import FakeDiscord
 from fakes.discord.client import client, connected
+from server import Server
 
 
 @pytest.fixture
@@ -19,6 +20,11 @@ def ann(fake):
 
 
 @pytest.fixture
+def bob(fake):
+    return fake.add_user("bob")
+
+
+@pytest.fixture
 def general(fake):
     return fake.add_channel("general")
 
@@ -28,3 +34,12 @@ async def bot(fake, ann, general):
     """A discord.py client that is ready, and has seen the person and the channel."""
     async with connected(fake, client()) as running:
         yield running
+
+
+@pytest.fixture
+async def server(template, tmp_path, fake):
+    """Footnote, which is not yet begun."""
+    server = Server.copied(template, tmp_path, fake)
+    yield server
+    if server.process is not None:
+        await server.kill()

@@ -7,16 +7,11 @@ import random
 import re
 
 import pytest
-from fakes.served import CUP, FRANCE, PATIENCE, make_data_dir
+from fakes.served import CUP, FRANCE, PATIENCE
 from fakes.web_servers import FakeSearXNG
 from server import Server
 
 SEARCH, NO_THANKS = "Search the web", "No thanks"
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture

@@ -6,13 +6,8 @@ import asyncio
 import sys
 
 import pytest
-from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment, make_data_dir
+from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment
 from server import Server
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture
@@ -27,11 +22,6 @@ async def server(template, tmp_path, fake):
     yield server
     if server.process is not None:
         await server.kill()
-
-
-@pytest.fixture
-def bob(fake):
-    return fake.add_user("bob")
 
 
 async def shown_question(server, fake, channel, text):

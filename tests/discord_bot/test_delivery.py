@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import pytest
 from fakes.discord import Hang, LostResponse, RateLimited, ServerError
-from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, make_data_dir
+from fakes.served import FERRY, FERRY_ANSWER, PATIENCE
 from server import Server
 
 CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
 OPEN = "POST /channels/{channel_id}/messages/{message_id}/threads"
 HISTORY = "GET /channels/{channel_id}/messages"
 TROUBLE = {RateLimited(1): 0.1, ServerError(): 0.1, LostResponse(): 0.1}
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from contextlib import closing
 import aiohttp
 import pytest
 from fakes.discord import Hang, LostRequest, Refusal, ServerError
-from fakes.served import FERRY, PATIENCE, environment, make_data_dir
+from fakes.served import FERRY, PATIENCE, environment
 from server import Server
 
 from bots.discord.checkup.registered import compare
@@ -30,11 +30,6 @@ from bots.discord.commands import COMMANDS, PERMISSIONS, invite_url
 
 ANOTHER_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OQ.ReSeSa.sesame-sesame-sesame-sesame-0"
 ITS_APPLICATION = "1234567890123456789"  # with which both tokens here begin
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import pytest
 from fakes.discord import Hang, LostResponse, ServerError
-from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, make_data_dir
+from fakes.served import FERRY, FERRY_ANSWER, PATIENCE
 from server import Server
 
 CREATE, HISTORY = "POST /channels/{channel_id}/messages", "GET /channels/{channel_id}/messages"
 HALF_AN_HOUR = 1_800.0  # seconds
 AN_HOUR_WITHOUT_TRAFFIC = 3_600.0  # seconds, after which Discord archives some threads
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture

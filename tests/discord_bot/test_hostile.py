@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from fakes.gemini import FakeGemini
 from fakes.hostile import HOSTILE
-from fakes.served import CUP, FERRY, PATIENCE, make_data_dir
+from fakes.served import CUP, FERRY, PATIENCE
 from server import Server
 
 OUTPUTS = 300
@@ -26,11 +26,6 @@ OF_DISCORD = (
     "-# -# -# x", "*" * 3, "\\", "\\" * 7, "```js\n", "``` ```", "`\n`", "- - - x", "1. " * 9, "__||~~*x",
     "@everyone" * 200, "x" * 5_000,
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture

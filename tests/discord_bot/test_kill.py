@@ -7,7 +7,7 @@ import random
 
 import pytest
 from fakes.discord import Hang
-from fakes.served import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, make_data_dir
+from fakes.served import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE
 from fakes.web_servers import FakeSearXNG
 from server import Server
 
@@ -15,11 +15,6 @@ CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel
 OPEN = "POST /channels/{channel_id}/messages/{message_id}/threads"
 RESPOND = "POST /interactions/{interaction_id}/{interaction_token}/callback"
 LATER = 3_600.0  # seconds, by which Discord has long forgotten a nonce
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture

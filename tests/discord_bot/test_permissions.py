@@ -7,7 +7,7 @@ import sys
 from itertools import combinations
 
 import pytest
-from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, environment, make_data_dir
+from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, environment
 from server import Server
 
 RIGHTS = (
@@ -15,11 +15,6 @@ RIGHTS = (
     "read_message_history", "embed_links", "attach_files", "add_reactions",
 )  # fmt: skip
 LACKING = [frozenset(lacking) for count in (1, 2) for lacking in combinations(RIGHTS, count)]
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture

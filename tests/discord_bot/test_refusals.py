@@ -7,22 +7,8 @@ import sys
 
 import pytest
 from fakes.discord import Hang
-from fakes.served import CUP, FERRY, FRANCE, PONTOON, PONTOON_ANSWER, environment, make_data_dir
+from fakes.served import CUP, FERRY, FRANCE, PONTOON, PONTOON_ANSWER, environment
 from fakes.web_servers import FakeSearXNG
-from server import Server
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
-
-
-@pytest.fixture
-async def server(template, tmp_path, fake):
-    server = Server.copied(template, tmp_path, fake)
-    yield server
-    if server.process is not None:
-        await server.kill()
 
 
 @pytest.fixture
@@ -33,11 +19,6 @@ async def commands(tmp_path, fake):
         cwd=tmp_path, env=environment(tmp_path) | fake.environment, stdout=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     assert await process.wait() == 0
-
-
-@pytest.fixture
-def bob(fake):
-    return fake.add_user("bob")
 
 
 async def privately(fake, user):

@@ -15,23 +15,8 @@ from fakes.served import (
     PATIENCE,
     PONTOON,
     PONTOON_ANSWER,
-    make_data_dir,
 )
 from fakes.web_servers import FakeSearXNG
-from server import Server
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
-
-
-@pytest.fixture
-async def server(template, tmp_path, fake):
-    server = Server.copied(template, tmp_path, fake)
-    yield server
-    if server.process is not None:
-        await server.kill()
 
 
 @pytest.fixture
@@ -46,11 +31,6 @@ async def model(server):
     async with FakeGemini() as gemini:
         server.settings |= {"GOOGLE_API_KEY": gemini.api_key, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
         yield gemini
-
-
-@pytest.fixture
-def bob(fake):
-    return fake.add_user("bob")
 
 
 @pytest.fixture

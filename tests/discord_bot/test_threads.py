@@ -5,24 +5,11 @@ from __future__ import annotations
 import pytest
 from fakes.discord import FakeDiscord
 from fakes.gemini import FakeGemini, Hang
-from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, PONTOON, PONTOON_ANSWER, make_data_dir
+from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, PONTOON, PONTOON_ANSWER
 from server import Server
 
 SARK = "Does anybody know when the ferry to Sark leaves?"
 ASKED = "can you answer this?"
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
-
-
-@pytest.fixture
-async def server(template, tmp_path, fake):
-    server = Server.copied(template, tmp_path, fake)
-    yield server
-    if server.process is not None:
-        await server.kill()
 
 
 @pytest.fixture
@@ -30,11 +17,6 @@ async def model(server):
     async with FakeGemini() as gemini:
         server.settings |= {"GOOGLE_API_KEY": gemini.api_key, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
         yield gemini
-
-
-@pytest.fixture
-def bob(fake):
-    return fake.add_user("bob")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bombs import BOMBS, RELATIONS, page, slow_book, stream, wide_word
-from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, make_data_dir
+from fakes.served import FERRY, FERRY_ANSWER, PATIENCE
 from office import Office
 
 from core.errors import DocumentError
@@ -211,11 +211,6 @@ def test_what_a_parser_prints_is_no_reply(tmp_path, workers):
 
 
 # The bot itself
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 def children(process):

@@ -16,7 +16,7 @@ from fakes.discord import FakeDiscord
 from fakes.ports import free_port
 from fakes.slack import FakeSlack
 from mutations import mutated
-from office import FERRY, FERRY_ANSWER, Office, make_data_dir
+from office import FERRY, FERRY_ANSWER, Office
 from server import Server
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.response import BoltResponse
@@ -138,11 +138,6 @@ async def test_no_forged_request_begins_anything_or_breaks_the_server(count):
     assert all(400 <= status < 500 for status in statuses)
     assert sum(statuses.values()) == count
     assert len(handled) == 1
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 MALFORMED = [300, pytest.param(10_000, marks=pytest.mark.long)]

@@ -6,6 +6,7 @@ import logging
 
 import pytest
 from fakes.slack import FakeSlack
+from office import Office
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -42,3 +43,12 @@ def client(slack):
 def app(slack, client):
     logger = logging.getLogger("bolt")
     return AsyncApp(client=client, signing_secret=slack.signing_secret, logger=logger)
+
+
+@pytest.fixture
+async def office(template, tmp_path, slack):
+    """Footnote, which is not yet begun."""
+    office = Office.copied(template, tmp_path, slack)
+    yield office
+    if office.process is not None:
+        await office.kill()

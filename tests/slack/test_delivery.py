@@ -12,22 +12,9 @@ from fakes.gemini import FakeGemini, Hang
 from fakes.ports import free_port
 from fakes.slack import LostResponse, RateLimited, ServerError
 from fakes.slack.deliveries import signature
-from office import FERRY, FERRY_ANSWER, PATIENCE, Office, make_data_dir
+from office import FERRY, FERRY_ANSWER, PATIENCE
 
 TROUBLE = {RateLimited(1): 0.1, ServerError(): 0.1, LostResponse(): 0.1}
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
-
-
-@pytest.fixture
-async def office(template, tmp_path, slack):
-    office = Office.copied(template, tmp_path, slack)
-    yield office
-    if office.process is not None:
-        await office.kill()
 
 
 async def ask(slack, user, channel, count):

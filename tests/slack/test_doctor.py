@@ -13,16 +13,11 @@ import aiohttp
 import pytest
 from fakes.slack import App, FakeSlack, Hang, Refusal, ServerError
 from fakes.slack.sockets import CONNECTIONS, Sockets
-from office import FERRY, PATIENCE, Office, environment, make_data_dir
+from office import FERRY, PATIENCE, Office, environment
 
 from bots.slack.manifest import SCOPES, manifest
 
 SIGNING_SECRET = "0123456789abcdef0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture
@@ -31,14 +26,6 @@ async def slack():
     app = App.from_manifest(manifest())
     async with FakeSlack(app=app, signing_secret=SIGNING_SECRET) as server:
         yield server
-
-
-@pytest.fixture
-async def office(template, tmp_path, slack):
-    office = Office.copied(template, tmp_path, slack)
-    yield office
-    if office.process is not None:
-        await office.kill()
 
 
 async def ran(office, *arguments):

@@ -8,20 +8,7 @@ import random
 import pytest
 from fakes.slack import Hang, Message
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, Office, make_data_dir
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
-
-
-@pytest.fixture
-async def office(template, tmp_path, slack):
-    office = Office.copied(template, tmp_path, slack)
-    yield office
-    if office.process is not None:
-        await office.kill()
+from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE
 
 
 async def restart(office, slack):

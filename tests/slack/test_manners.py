@@ -10,19 +10,6 @@ from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, Of
 BEES = ("bees.md", b"# Bees\n\nThe bees of the harbour sleep in nine hives.\n")
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
-
-
-@pytest.fixture
-async def office(template, tmp_path, slack):
-    office = Office.copied(template, tmp_path, slack)
-    yield office
-    if office.process is not None:
-        await office.kill()
-
-
 async def test_people_who_talk_to_each_other_in_its_thread_are_left_alone(office, slack, ann, general):
     bob = slack.add_user("bob")
     slack.state.conversations[general].members.append(bob)

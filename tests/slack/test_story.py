@@ -15,22 +15,7 @@ from office import (
     FRANCE,
     PONTOON,
     PONTOON_ANSWER,
-    Office,
-    make_data_dir,
 )
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
-
-
-@pytest.fixture
-async def office(template, tmp_path, slack):
-    office = Office.copied(template, tmp_path, slack)
-    yield office
-    if office.process is not None:
-        await office.kill()
 
 
 @pytest.fixture

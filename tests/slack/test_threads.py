@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from fakes.gemini import FakeGemini, Hang
 from fakes.slack import DUPLICATES
 from fakes.slack import Hang as NoReply
-from office import FERRY, FERRY_ANSWER, PATIENCE, PONTOON, Office, make_data_dir
+from office import FERRY, FERRY_ANSWER, PATIENCE, PONTOON
 
 SARK = "Does anybody know when the ferry to Sark leaves?"
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
-
-
-@pytest.fixture
-async def office(template, tmp_path, slack):
-    office = Office.copied(template, tmp_path, slack)
-    yield office
-    if office.process is not None:
-        await office.kill()
 
 
 async def test_called_into_a_running_thread_it_knows_what_was_asked_there(office, slack, ann, general):

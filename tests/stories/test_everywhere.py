@@ -5,14 +5,9 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from fakes.served import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE, make_data_dir
+from fakes.served import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE
 from fakes.web_servers import FakeSearXNG
 from stages import Setting, at_terminal, in_discord, in_slack
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_data_dir(tmp_path_factory.mktemp("template"))
 
 
 @pytest.mark.parametrize("setting", [at_terminal, in_slack, in_discord])
