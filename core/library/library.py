@@ -55,6 +55,7 @@ class Library:
     embedder: Embedder | None = None
     _vectors: VectorIndex | None = field(default=None, repr=False)
     _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _placing: threading.Lock = field(default_factory=threading.Lock, repr=False)  #: vectors; or dropping them
     _given_up: Embedder | None = field(default=None, repr=False)  #: with which the vectors cannot be used
 
     @property
@@ -233,9 +234,10 @@ class Library:
             for collection in sorted({passage.collection for passage in batch}):
                 rows = [i for i, passage in enumerate(batch) if passage.collection == collection]
                 ids = [batch[i].id for i in rows]
-                self.vectors.add(collection, ids, vectors[rows])
-                if gone := self.catalogue.mark_embedded(ids):  # removed while their vectors were made
-                    self.vectors.remove(collection, gone)
+                with self._placing:
+                    self.vectors.add(collection, ids, vectors[rows])
+                    if gone := self.catalogue.mark_embedded(ids):  # removed while their vectors were made
+                        self.vectors.remove(collection, gone)
             done += len(batch)
             notify("embedding", done, total)
         return done
@@ -251,8 +253,16 @@ class Library:
         """Drop the vectors of passages that are gone."""
         for collection, ids in self.catalogue.stale_vectors().items():
             if self.catalogue.recall("embedding_model"):
-                self.vectors.remove(collection, ids)
+                self._remove_vectors(collection, ids)
             self.catalogue.clear_stale_vectors(ids)
+
+    def _remove_vectors(self, collection: str, ids: Sequence[str]) -> None:
+        """One by one where documents are left, which takes longer."""
+        with self._placing:
+            if not self.catalogue.entries(collection=collection):
+                self.vectors.drop(collection)
+                return
+        self.vectors.remove(collection, ids)
 
     # Passages out
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import IndexMismatch, SettingsError
+from core.library import vacuum
+from core.library.vacuum import DATABASE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +29,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-DATABASE = "chroma.sqlite3"  # Chroma's name for its table of collections
 BATCH = 250  # ids of one call: Chroma takes 5,461, but searches wait while a call writes
+OVERWRITING = 20  # ids of one call that overwrites, at 5 ms each: four times what it costs to add one
+LOCKED = 10.0  # seconds that a search or a write of ours may hold Chroma's database
+SYNCED_AFTER = 100  # entries of Chroma's queue, which then are in the graph's file
 
 #: Recall at 60 of .997 over 100,000 clustered vectors of 384 dimensions, against .957 with
 #: Chroma's ef of 100, for .3 ms a query more (tests/benchmarks/embedding.py --vectors). What was
@@ -37,7 +42,7 @@ HNSW = {
     "ef_construction": 200,
     "ef_search": 200,
     "batch_size": 100,
-    "sync_threshold": 100,
+    "sync_threshold": SYNCED_AFTER,
 }
 
 #: All that could send or fetch something, or turn the index into a client of a server; Chroma
@@ -70,17 +75,26 @@ class VectorIndex:
             return
         rows = list({passage: row for row, passage in enumerate(ids)}.values())
         with self._chroma():
-            target = self._find(collection) or self._make(collection, vectors.shape[1])
+            known = self._find(collection)
+            target = known or self._make(collection, vectors.shape[1])
             self._check_dimension(target, vectors.shape[1])
             for batch in _batches(rows):
                 target.upsert(ids=[ids[row] for row in batch], embeddings=vectors[batch])
+            if known is None:
+                _settle(target)  # the file of a new graph holds whatever was in memory: others' vectors too
 
     def remove(self, collection: str, ids: Sequence[str]) -> None:
-        """Forget these vectors; unknown ids are no fault."""
+        """Forget these vectors, in Chroma's files too; unknown ids are no fault.
+
+        Chroma only marks what is deleted, so noise takes its place before.
+        """
         with self._chroma():
             if target := self._find(collection):
-                for batch in _batches(list(dict.fromkeys(ids))):
+                for batch in _batches(list(dict.fromkeys(ids)), OVERWRITING):
+                    target.update(ids=batch, embeddings=_noise(len(batch), target.metadata["dimension"]))
                     target.delete(ids=batch)
+                _settle(target)
+        self._vacuum()
 
     def drop(self, collection: str) -> None:
         """Forget a collection and free its disk space."""
@@ -88,7 +102,7 @@ class VectorIndex:
             if self._find(collection):
                 del self._found[collection]
                 self._client.delete_collection(_chroma_name(collection))
-                _sweep(self._folder)
+        self._vacuum()
 
     def erase(self) -> None:
         """Forget everything, even when it is damaged beyond opening."""
@@ -192,6 +206,18 @@ class VectorIndex:
                 raise
         return self._client
 
+    def _vacuum(self) -> None:
+        """Leave nothing in the files of what was deleted; SettingsError when something may be left."""
+        if not (self._folder / DATABASE).exists():
+            return
+        told = [sys.executable, "-I", vacuum.__file__, str(self._folder), str(LOCKED)]
+        done = subprocess.run(  # noqa: S603 - our own file
+            told, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            trouble = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
+            raise SettingsError(f"What was forgotten may still lie in {self._folder}: {trouble}.")
+
     def _check_dimension(self, target: Any, dimension: int) -> None:
         held = target.metadata["dimension"]
         if held != dimension:
@@ -206,14 +232,19 @@ def _chroma_name(collection: str) -> str:
     return "c" + hashlib.sha256(collection.encode()).hexdigest()[:32]
 
 
-def _batches(items: list[Any]) -> Iterator[list[Any]]:
-    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+def _batches(items: list[Any], size: int = BATCH) -> Iterator[list[Any]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _sweep(folder: Path) -> None:
-    """Delete the graphs of dropped collections, which Chroma leaves on the disk."""
-    with closing(sqlite3.connect(f"file:{folder / DATABASE}?mode=ro", uri=True)) as database:
-        alive = {segment for (segment,) in database.execute("SELECT id FROM segments")}
-    for graph in folder.iterdir():
-        if graph.is_dir() and graph.name not in alive:
-            shutil.rmtree(graph, ignore_errors=True)
+def _settle(target: Any) -> None:
+    """Have Chroma write its graph and empty its queue: so many entries do, though of ids that it never had."""
+    target.delete(ids=[f"none/{number}" for number in range(SYNCED_AFTER)])
+
+
+def _noise(count: int, dimension: int) -> NDArray[np.float32]:
+    """Directions that mean nothing, of length one and shape ``(count, dimension)``."""
+    import numpy as np
+
+    rows = np.random.default_rng().normal(size=(count, dimension))
+    noise: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return noise

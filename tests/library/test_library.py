@@ -12,7 +12,7 @@ from core.library.catalogue import INDEX_VERSION
 from core.library.documents import Document
 from core.library.embedding import OnnxEmbedder
 from core.library.formats import markdown
-from core.library.library import EMBED_BATCH
+from core.library.library import EMBED_BATCH, embedded_text
 from core.library.retriever import Query
 from core.library.sync import SyncReport
 from tests.fakes.tiny_network import write_tiny_network
@@ -77,6 +77,24 @@ def test_no_word_of_a_forgotten_document_is_left_in_the_file(library, docs):
 
     assert held != []
     assert not [word for word in (b"zyxquartz", b"aardvark") if word in file.read_bytes() + wal_of(file)]
+
+
+@pytest.mark.parametrize("others", [0, 30])
+def test_no_vector_of_a_forgotten_document_is_left_in_any_file(seeing, embedder, docs, others):
+    secret = write(docs / "secret.md", "The zyxquartz hint is aardvarkian.")
+    seeing.ingest([secret, *(write(docs / f"{number}.md", f"Note {number}.") for number in range(others))])
+    (passage,) = [each for each in seeing.catalogue.pending_vectors(limit=99) if "zyxquartz" in each.text]
+    (vector,) = embedder.embed_documents([embedded_text(passage)])
+    seeing.embed_pending()
+    assert seeing.vectors.count("default") == 1 + others
+    folder = docs.parent / "data"
+    held = [file for file in folder.rglob("*") if file.is_file() and vector.tobytes() in file.read_bytes()]
+
+    seeing.forget(str(secret))
+
+    assert held != []
+    assert not [f for f in folder.rglob("*") if f.is_file() and vector.tobytes() in f.read_bytes()]
+    assert seeing.vectors.count("default") == others
 
 
 def wal_of(file):

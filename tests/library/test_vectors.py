@@ -1,4 +1,6 @@
 import sqlite3
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -142,6 +144,68 @@ def test_removed_passages_are_gone_at_once_and_for_good(tmp_path):
     assert dict(found_later).keys() == dict(found).keys()
 
 
+def held_in(folder, vectors):
+    """How many of them stand in each file, by its name."""
+    needles = [vector.tobytes() for vector in vectors]
+    files = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    counts = {file.name: sum(needle in data for needle in needles) for file, data in files.items()}
+    return {name: count for name, count in counts.items() if count}
+
+
+@pytest.mark.parametrize("count", [1, 40, 250])
+def test_nothing_of_removed_vectors_is_left_in_chromas_files(index, tmp_path, count):
+    vectors = directions(333, dimension=64)
+    index.add("docs", ids_of(333), vectors)  # some in the graph, the last ones in the queue
+    before = held_in(tmp_path / "vectors", vectors[-count:])
+
+    index.remove("docs", ids_of(333)[-count:])
+
+    assert before != {}
+    assert held_in(tmp_path / "vectors", vectors[-count:]) == {}
+    assert index.count("docs") == 333 - count
+    nearest = [index.search(vector, collections=["docs"], limit=1)[0][0] for vector in vectors[:50]]
+    assert nearest == ids_of(50)
+
+
+def test_nothing_of_a_dropped_collection_is_left_in_chromas_files(index, tmp_path):
+    vectors = directions(333, dimension=64)
+    index.add("docs", ids_of(333), vectors)
+    index.add("kept", ids_of(20), directions(20, dimension=64, seed=1))
+
+    index.drop("docs")
+
+    assert held_in(tmp_path / "vectors", vectors) == {}
+    assert index.count("kept") == 20
+
+
+HOLD = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1])
+database.execute("BEGIN")
+database.execute("SELECT count(*) FROM collections").fetchall()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_file_that_is_busy_is_told_and_emptied_the_next_time(index, tmp_path, monkeypatch):
+    monkeypatch.setattr("core.library.vectors.LOCKED", 0.0)
+    vectors = directions(20)
+    index.add("docs", ids_of(20), vectors)
+    file = str(tmp_path / "vectors" / "chroma.sqlite3")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as reader:
+        reader.stdout.readline()
+
+        with pytest.raises(SettingsError, match=r"may still lie in .*: database is locked\."):
+            index._vacuum()
+        reader.stdin.close()
+
+    index.drop("docs")
+    assert held_in(tmp_path / "vectors", vectors) == {}
+
+
 def test_similarities_are_exact_for_the_ids_that_have_a_vector(index):
     vectors = directions(700)
     index.add("one", ids_of(600, "a"), vectors[:600])
@@ -245,11 +309,12 @@ def test_searches_and_writes_may_meet(index):
     for reader in readers:
         reader.start()
     index.add("docs", ids_of(1000), vectors)
+    index.remove("docs", ids_of(1000)[-50:])
     for reader in readers:
         reader.join()
 
     assert troubles == []
-    assert index.count("docs") == 1000
+    assert index.count("docs") == 950
 
 
 def test_the_real_name_of_a_collection_is_kept_beside_its_vectors(index, tmp_path):
