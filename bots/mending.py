@@ -41,7 +41,7 @@ def mend(settings: Settings, targets: Targets, collection: str, screen: Screen) 
     """
     file = settings.data_dir / LIBRARY
     screen.note(f"{file} is damaged or gone: it is built anew from the documents.")
-    with closing(_beside(settings)) as library:
+    with closing(_opened_beside(settings)) as library:
         require_documents(library, targets)
         library.check_versions()
         salvaged = salvage(file, library.catalogue)
@@ -68,7 +68,7 @@ def learned_in(data_dir: Path) -> list[Place]:
     ]
 
 
-def _beside(settings: Settings) -> Library:
+def _opened_beside(settings: Settings) -> Library:
     """The new index, as far as an earlier attempt came."""
     name = f"{LIBRARY}{BESIDE}"
     try:

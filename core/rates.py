@@ -76,9 +76,8 @@ class Rates:
     def tell(self, refusal: Refusal, at: float) -> bool:
         """True once for each stretch of refusal: whoever was told when to ask again is not told before then."""
         until = self._told.get(refusal.about, 0.0)
-        if (
-            until - self.longest <= at < until
-        ):  # what was told by a clock that was since set back says nothing
+        was_told = until - self.longest <= at < until  # not by a clock that was set back since
+        if was_told:
             return False
         if len(self._told) > REMEMBERED:
             self._told = {about: then for about, then in self._told.items() if then > at}

@@ -101,7 +101,7 @@ def add_paragraphs(
 ) -> None:
     """A document whose passages are these paragraphs, one each."""
     from core.library.catalogue import NewDocument
-    from core.library.chunk import Piece
+    from core.library.documents import Piece
 
     pieces = [
         Piece(path=(), location=f"paragraph {number}", text=text, start=start, end=start + len(text))

@@ -18,7 +18,7 @@ from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import KNOWN
 from bots.doctor.installation import look
-from bots.doctor.settings import unknown as misspelt
+from bots.doctor.settings import misspelt
 from bots.keeping import Keeper
 from bots.lag import lag_watched, loop_first
 from bots.logs import log_to_stderr

@@ -28,7 +28,7 @@ def examine(installation: Installation, known: Sequence[str]) -> list[Finding]:
     faults = [
         *_file_faults(installation),
         *_wrong(installation),
-        *unknown(installation, known),
+        *misspelt(installation, known),
         *_shadowed(installation, known),
     ]
     return [_summary(installation, known), *faults]
@@ -74,7 +74,7 @@ def _wrong(installation: Installation) -> Iterator[Finding]:
         yield failed(NAME, sentence, fix.format(name=name, place=installation.place_of(name)))
 
 
-def unknown(installation: Installation, known: Sequence[str]) -> Iterator[Finding]:
+def misspelt(installation: Installation, known: Sequence[str]) -> Iterator[Finding]:
     """Names in .env that look like ours: of our families, or nearly like one of ours."""
     families = {name.partition("_")[0] for name in known}
     for name in sorted(set(installation.in_file) - set(known) - set(installation.environment)):

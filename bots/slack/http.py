@@ -26,23 +26,14 @@ TOO_FAR_APART = "a request that Slack signed was turned away: it is old, or this
 TIMESTAMP_DIGITS = 12  # seconds since the epoch fit in fewer for 30,000 years
 
 
-def is_signed(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
-    """Whether Slack sent this just now. Never raises, whatever the headers hold."""
-    timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
-    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_DIGITS):
-        return False
-    if abs(now - int(timestamp)) > CLOCK_SKEW:
-        return False
-    made = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
-    return hmac.compare_digest(f"v0={made}".encode(), signature.encode(errors="replace"))
-
-
 def skew_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> float | None:
     """How far ahead ``now`` is of what Slack signed, in seconds; None for what Slack did not sign."""
-    timestamp = headers.get("X-Slack-Request-Timestamp", "")
+    timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
     if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_DIGITS):
         return None
-    return now - int(timestamp) if is_signed(headers, body, secret, float(timestamp)) else None
+    made = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
+    is_slacks = hmac.compare_digest(f"v0={made}".encode(), signature.encode(errors="replace"))
+    return now - int(timestamp) if is_slacks else None
 
 
 @asynccontextmanager
@@ -73,8 +64,9 @@ def _receiver(app: AsyncApp, secret: str) -> Callable[[web.Request], Awaitable[w
             text = body.decode()
         except (web.HTTPRequestEntityTooLarge, UnicodeDecodeError):
             return _turned_away()
-        if not is_signed(request.headers, body, secret, time.time()):
-            return _turned_away(skew_of(request.headers, body, secret, time.time()))
+        skew = skew_of(request.headers, body, secret, time.time())
+        if skew is None or abs(skew) > CLOCK_SKEW:
+            return _turned_away(skew)
         kind: dict[str, str | Sequence[str]] = {"Content-Type": request.content_type}
         done = await app.async_dispatch(AsyncBoltRequest(body=text, headers=kind))
         return await to_aiohttp_response(done)

@@ -15,9 +15,9 @@ from sqlite3 import Connection
 from typing import Any
 
 from core.library.addresses import span_below
-from core.library.chunk import CHUNKER_VERSION, Piece
+from core.library.chunk import CHUNKER_VERSION
 from core.library.database import SCHEMA_VERSION, Database
-from core.library.documents import Passage, Scope
+from core.library.documents import Passage, Piece, Scope
 from core.library.lexical import (
     LEXICAL_VERSION,
     LexicalIndex,

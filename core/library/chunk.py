@@ -13,23 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from core.library.documents import Block, Document
+from core.library.documents import Block, Document, Piece
 from core.library.formats.lines import line_starts
 from core.library.formats.markdown import heading_text
 from core.library.packing import TARGET, TINY, Span, pack
 
 CHUNKER_VERSION = "1"  # part of the index's version: raise it when the same document gives other pieces
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A passage before it has a place in the library: ``document.text[start:end]``."""
-
-    path: tuple[str, ...]  #: headings above it, outermost first, the document's own heading included
-    location: str  #: where a person finds it
-    text: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

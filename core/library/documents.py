@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from core.conversation import Origin
 from core.values import value
-
-if TYPE_CHECKING:
-    from core.library.chunk import Piece
 
 BlockKind = Literal["heading", "prose", "item", "code", "table", "markup"]
 
@@ -29,6 +26,17 @@ class Block:
     level: int = 0  #: 1 to 6 for a heading, else 0
     page: int | None = None  #: counts from 1
     row: int | None = None  #: first data row of a table file, counts from 1
+
+
+@value
+class Piece:
+    """A passage before it has a place in the library: ``document.text[start:end]``."""
+
+    path: tuple[str, ...]  #: headings above it, outermost first, the document's own heading included
+    location: str  #: where a person finds it
+    text: str
+    start: int
+    end: int
 
 
 @value

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from core.library.catalogue import Catalogue, NewDocument
-from core.library.chunk import Piece
 from core.library.database import BUSY_TIMEOUT, DAMAGE, troubles_told
+from core.library.documents import Piece
 from core.values import value
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def salvage(file: Path, into: Catalogue) -> Salvaged:
 
 def take_place(new: Path, file: Path) -> Path:
     """Put the new file, which nobody has open, in place of the damaged one. Where that one lies now."""
-    aside = file.with_name(file.name + ASIDE)
+    aside = _beside(file, ASIDE)
     remove(aside)
     for log in LOGS:  # first: SQLite would take them for the new file's
         if (kept := _beside(file, log)).exists():

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
-SHAPING = "\u200c\u200d"  # zero-width (non-)joiner: Persian, Indic scripts and emoji need them
+JOINERS = "\u200c\u200d"  # zero-width (non-)joiner: Persian, Indic scripts and emoji need them
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})  # Unicode general categories
 
 #: What shapes the signs beside it and is nothing by itself; emoji's variation selectors are among it.
 _SHAPING = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
-#: Signs of other categories that leave no trace: Default_Ignorable_Code_Point of Unicode 16 with what else is blank.
+#: Signs that leave no trace: Default_Ignorable_Code_Point of Unicode 16, with what else is blank.
 _BLANK = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -50,7 +50,7 @@ def hides_something(text: str) -> bool:
 
 
 def _shown(character: str) -> str:
-    if character in "\n\t" or character in SHAPING:
+    if character in "\n\t" or character in JOINERS:
         return character
     category = unicodedata.category(character)
     if category not in HIDDEN:

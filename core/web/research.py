@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from core.conversation import Progress
 from core.errors import FetchRefused, SearchTrouble
-from core.library.chunk import Piece, cut
-from core.library.documents import Passage, Retrieved
+from core.library.chunk import cut
+from core.library.documents import Passage, Piece, Retrieved
 from core.library.formats import markdown
 from core.text.terms import query_terms, term_weights, terms
 from core.web.hosts import filter_hits, host_of

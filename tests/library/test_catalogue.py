@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from core.errors import IndexMismatch, SettingsError
 from core.library.addresses import ancestors, is_within
 from core.library.catalogue import Catalogue, NewDocument
-from core.library.chunk import Piece
-from core.library.documents import Scope
+from core.library.documents import Piece, Scope
 from core.text.terms import terms
 from tests.library.shelf import scope
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.library.chunk import Piece, cut
-from core.library.documents import Block, Document
+from core.library.chunk import cut
+from core.library.documents import Block, Document, Piece
 from core.library.formats import markdown, plain
 from core.library.formats.assembly import Part, assemble
 from core.library.load import read_document

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.library.catalogue import Catalogue, NewDocument
-from core.library.chunk import Piece
-from core.library.documents import Scope
+from core.library.documents import Piece, Scope
 from core.library.lexical import ALONE
 
 MANY = 2 * ALONE  # passages that are said to hold a frequent term

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from core.conversation import Exchange
 from core.library.addresses import is_within
 from core.library.catalogue import NewDocument
-from core.library.chunk import Piece
-from core.library.documents import Retrieval, Scope
+from core.library.documents import Piece, Retrieval, Scope
 from core.library.embedding import OnnxEmbedder
 from core.library.retriever import EXACT_LIMIT, LEXICAL_WEIGHT, TERM_LIMIT, Query, fuse, subdued
 from tests.fakes.tiny_network import WORDS, write_tiny_network

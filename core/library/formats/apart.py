@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from core.errors import DocumentError
-from core.library.documents import Block, Document
+from core.library.documents import Block, Document, Piece
 from core.library.formats.worker import LENGTH
 
 AT_ONCE = 2  # workers for files, and as many for pages; a file that takes long leaves one for the others
@@ -71,8 +71,6 @@ def _read(asked: dict[str, Any], data: bytes) -> Document:
 
 
 def _document(reply: dict[str, Any]) -> Document:
-    from core.library.chunk import Piece
-
     text = reply["text"]
     blocks = (
         Block(kind=kind, start=start, end=end, level=level, page=page, row=row)
