@@ -18,17 +18,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from core.disk_watch import disk_trouble
 from core.errors import SettingsError, StoreTrouble
 from core.state import is_whole
 
 logger = logging.getLogger(__name__)
-
-# What SQLite says, and what a person can do with it.
-_TROUBLES = {
-    "database is locked": "another program holds it; close that one",
-    "attempt to write a readonly database": "it cannot be written",
-    "database or disk is full": "the disk is full",
-}
 
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
@@ -129,7 +123,7 @@ def troubles_told() -> Iterator[None]:
         yield
     except sqlite3.Error as fault:
         logger.exception("the conversations' file failed")
-        reason = _TROUBLES.get(str(fault), "the disk refused")
+        reason = disk_trouble(fault) or "the disk refused"
         raise StoreTrouble(f"I cannot write down this conversation: {reason}.") from fault
 
 
@@ -154,7 +148,7 @@ async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
             await saver.setup()
         except sqlite3.OperationalError as fault:
             raise SettingsError(
-                f"{file} cannot be opened: {_TROUBLES.get(str(fault), 'the disk refused')}."
+                f"{file} cannot be opened: {disk_trouble(fault) or 'the disk refused'}."
             ) from fault
         except sqlite3.DatabaseError as fault:
             raise SettingsError(

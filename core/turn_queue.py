@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.clocks import UnhurriedClock
+from core.disk_watch import DiskWatch
 from core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -34,19 +35,27 @@ SWEEP_BATCH = 1_000  # finished turns that are deleted at a time
 
 #: SQLite has one writer, and every connection fills 2 MB with pages of its own: 20 of them, as DBOS would
 #: have it, wait for each other in SQLite's pauses instead of in line. A file needs no asking whether it is there.
-SQLITE_POOL: DBOSConfig = {"sys_db_pool_size": 4, "db_engine_kwargs": {"pool_pre_ping": False}}
+SQLITE_CONNECTIONS = 4
+SQLITE_ENGINE = {"pool_pre_ping": False}
+
+#: No error of SQLAlchemy's says what a statement was about: it would be logged.
+DISCREET = {"hide_parameters": True}
 
 
 @asynccontextmanager
 async def launched(
-    database_url: str, queue: str, *, close: Callable[[], Awaitable[None]]
+    database_url: str, queue: str, *, disk: DiskWatch, close: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[None]:
-    """DBOS in the running loop; at the end ``close`` ends what runs, before the database goes."""
+    """DBOS in the running loop; at the end ``close`` ends what runs, before the database goes.
+
+    What cannot be written is tried until it can, and ``disk`` says why it cannot.
+    """
     from dbos import DBOS
 
     import core.turn_workflow  # noqa: F401 - registers the workflow
 
     refuse_pickles()
+    outlast(disk)
     _launch(database_url)
     _log_as_all_others_do()
     sweeping = asyncio.create_task(_keep_sweeping())
@@ -85,9 +94,11 @@ def _config(database_url: str) -> DBOSConfig:
         "executor_id": EXECUTOR,
         "serializer": DBOSPortableJSON,
         "log_level": "ERROR",
+        "db_engine_kwargs": DISCREET,
     }
     if database_url.startswith("sqlite"):
-        config |= SQLITE_POOL
+        config["sys_db_pool_size"] = SQLITE_CONNECTIONS
+        config["db_engine_kwargs"] = DISCREET | SQLITE_ENGINE
     return config
 
 
@@ -134,6 +145,16 @@ def _log_as_all_others_do() -> None:
     log = logging.getLogger("dbos")
     log.handlers.clear()
     log.propagate = True
+
+
+def outlast(disk: DiskWatch) -> None:
+    """Try again what a full disk refuses, as DBOS does where another process holds the file.
+
+    Else a turn whose step cannot be recorded would lie there until the next start, and nobody be told.
+    """
+    from dbos import _sys_db
+
+    _sys_db.retriable_sqlite_exception = disk.is_passing  # type: ignore[attr-defined, assignment]
 
 
 def refuse_pickles() -> None:

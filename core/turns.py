@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from core.arrivals import Line, order_of, said_at, settled
 from core.assistant import Assistant, Report
 from core.conversation import Conversation, Decision, Errand, Outcome, Progress, Question, Turn
+from core.disk_watch import DiskWatch
 from core.errors import FootnoteError, for_people
 from core.messenger import Address, Messenger, Unreachable
 from core.records import plain
@@ -52,6 +53,7 @@ class Turns:
     assistant: Assistant
     messengers: Mapping[str, Messenger]  #: by the conversation's platform label
     drain: float = DRAIN  #: seconds
+    disk: DiskWatch = field(default_factory=DiskWatch)  #: why nothing can be stored, where that is so
     _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(THINKING))
     _waiting: int = 0  #: turns that have no seat yet
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
@@ -145,11 +147,22 @@ class Turns:
                 async with self._seat(report):
                     return await self._run(await self._with_context(turn, address), report)
             except FootnoteError as trouble:
-                return await self._give_up(turn, for_people(trouble))
+                outcome = await self._give_up(turn, for_people(trouble))
+                if handle and self.disk.is_passing(trouble.__cause__ or trouble):
+                    await self._tell_now(turn, address, handle, outcome)
+                return outcome
             except Exception:
                 # The boundary of a turn: whatever failed, a person is told that it did.
                 logger.exception("turn failed", extra=_named(turn))
                 return await self._give_up(turn, NOT_FINISHED)
+
+    async def _tell_now(self, turn: Turn, address: Address, handle: str, outcome: Outcome) -> None:
+        """What the disk cannot record yet, and so is delivered later too: that changes the same message."""
+        try:
+            messenger = self.messengers[turn.conversation.platform]
+            await messenger.deliver(turn, address, handle, outcome, is_again=False)
+        except Unreachable:
+            logger.warning("platform out of reach", extra=_named(turn))
 
     async def deliver(
         self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
@@ -280,7 +293,7 @@ async def open_turns(
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain)
     turn_workflow.opened.append(turns)
     try:
-        async with launched(database_url, QUEUE, close=turns.close):
+        async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
             yield turns
     finally:
         turn_workflow.opened.remove(turns)

@@ -19,6 +19,7 @@ from core.decisions import after_looking, queries_sent, web_wordings
 from core.errors import SearchTrouble
 from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
+from core.policy import Policy
 from core.ports import Deps, Web
 from core.state import Next, State, Work, proposal_by_id, said_before, with_proposal
 from core.steps import ask_of, grade, graded, step
@@ -104,10 +105,11 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     )
     grades = await grade(deps, ask_of(state, work), work.passages if deps.policy.grades_web else kept)
     work = graded(replace(work, grades={}, sufficient=()), grades)
-    follows: Next = "propose"
-    if hits:
-        follows = after_looking(work, deps.policy) if deps.policy.grades_web else "generate"
-    return step("web_search", replace(work, next=follows))
+    return step("web_search", replace(work, next=_after_hits(work, deps.policy) if hits else "propose"))
+
+
+def _after_hits(work: Work, policy: Policy) -> Next:
+    return after_looking(work, policy) if policy.grades_web else "generate"
 
 
 @task

@@ -13,6 +13,8 @@ from datetime import timedelta
 import pytest
 from fakes.messengers import RecordingMessenger
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, question
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 from test_graph import TOWER, assistant_over
 
 from core.arrivals import order_of
@@ -356,3 +358,14 @@ def test_the_order_is_that_of_being_said_to_the_millisecond():
     )
 
     assert 1 <= earlier < later <= 2**31 - 1
+
+
+async def test_no_error_of_the_queues_database_says_what_a_statement_was_about(folder):
+    from dbos._dbos import _get_dbos_instance
+
+    async with turns_over(folder, RecordingMessenger()):
+        engine = _get_dbos_instance()._sys_db.engine
+        with engine.connect() as connection, pytest.raises(SQLAlchemyError) as raised:
+            connection.execute(text("SELECT :said FROM nowhere"), {"said": "What is the ferry's name?"})
+
+    assert "ferry" not in str(raised.value)

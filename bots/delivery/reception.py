@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from bots.delivery.platform import People, Refused
@@ -27,9 +29,12 @@ from core.turns import Turns
 
 logger = logging.getLogger(__name__)
 
+UNTOLD = 1.5  # seconds that nobody is told of the disk: a press is to be answered within three
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries; doubled each time
 DRAIN = 5.0  # seconds that what is under way beside the turns gets to finish at a stop
 
 FILES_NOT_READ = "I did not read the attached file. Say `learn` with it attached, then ask."
+NOT_STORED = "I cannot write down what you said: {trouble}. I keep trying, and go on once I can."
 NOTHING_OPEN = "There is no web search to decide in this thread."
 NOT_RUNNING = "Nothing is running in this thread."
 NO_QUESTION_LEFT = "I no longer have this question. Please ask it again."
@@ -48,12 +53,30 @@ class Reception:
     rates: Rates
     settle: float = 0.0  #: seconds within which messages of one thread may come the other way round
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+    _taking: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  #: by the id of what was said
 
     async def take(self, said: Said, address: Address, *, files: int = 0, is_awaited: bool = False) -> bool:
         """What this calls for is stored or begun when it returns; False where that is a word of refusal.
 
         ``files`` came with it. ``is_awaited``: the platform says that it failed unless a word comes back.
+        Where the disk takes nothing, whoever spoke is told so, and this returns once it does.
         """
+        taking = self._taking.get(said.id)
+        if taking is None:  # else it is brought again meanwhile
+            taking = asyncio.create_task(self._take(said, address, files=files, is_awaited=is_awaited))
+            self._taking[said.id] = taking
+            taking.add_done_callback(partial(self._is_taken, said.id))
+            await asyncio.wait([taking], timeout=UNTOLD)
+            if not taking.done() and (trouble := self.turns.disk.trouble):
+                self._whisper(address, NOT_STORED.format(trouble=trouble))
+        return await asyncio.shield(taking)
+
+    def _is_taken(self, said_id: str, taking: asyncio.Task[bool]) -> None:
+        del self._taking[said_id]
+        if not taking.cancelled():
+            taking.exception()  # whoever still waits for it gets it; nobody has to
+
+    async def _take(self, said: Said, address: Address, *, files: int, is_awaited: bool) -> bool:
         if self.rooms.was_forgotten(said.id):
             return True
         if isinstance(said, Question):
@@ -78,9 +101,23 @@ class Reception:
                     await self._refuse(question, refusal, address)
                 return False
         is_follow_up = self.rooms.room_of(question.conversation).knows_thread
-        self.rooms.remember_thread(question.conversation, question.author, question.asked_at)
+        await self._remember_thread(question)
         await self.turns.accept(question, address, settle=self.settle if is_follow_up else 0.0)
         return True
+
+    async def _remember_thread(self, question: Question) -> None:
+        """As long as the disk takes nothing, again; the queue does the same behind it."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                self.rooms.remember_thread(question.conversation, question.author, question.asked_at)
+            except sqlite3.Error as trouble:
+                if not self.turns.disk.is_passing(trouble):
+                    raise
+            else:
+                return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _refuse(self, question: Question, refusal: Refusal, address: Address) -> None:
         try:
@@ -236,7 +273,9 @@ class Reception:
         task.add_done_callback(self._under_way.discard)
 
     async def drain(self) -> None:
-        """Give what is under way some seconds to finish."""
+        """Give what is under way some seconds to finish; what is not stored by then is brought again."""
+        for taking in self._taking.values():
+            taking.cancel()
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=DRAIN)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from core.disk_watch import DiskWatch
 from core.turn_queue import launched
 from core.turns import QUEUE
 
@@ -13,7 +14,7 @@ def make_empty_queue(folder: Path) -> Path:
     file = folder / "turns.sqlite"
 
     async def open_once() -> None:
-        async with launched(f"sqlite:///{file}", QUEUE, close=_nothing_runs):
+        async with launched(f"sqlite:///{file}", QUEUE, disk=DiskWatch(), close=_nothing_runs):
             pass
 
     asyncio.run(open_once())

@@ -243,6 +243,8 @@ async def test_a_client_that_finds_no_new_connection_at_once_finds_one_later(sla
         await slack.say(ann, general, "still there?")
         await slack.until(lambda: heard)
 
+    assert len(heard) == 1
+
 
 async def test_a_client_that_does_not_leave_is_closed(slack, client):
     slack.sockets.grace = 0.0
@@ -266,6 +268,8 @@ async def test_a_client_whose_socket_breaks_comes_back(slack, app, ann, general)
         await slack.until(lambda: slack.sockets.opened == 2 and slack.sockets.live)
         await slack.say(ann, general, "still there?")
         await slack.until(lambda: heard)
+
+    assert len(heard) == 1
 
 
 async def test_a_ticket_opens_one_connection_and_eleven_are_too_many(slack, client):

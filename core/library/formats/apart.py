@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from core.errors import DocumentError
 from core.library.documents import Block, Document, Piece
-from core.library.formats.worker import LENGTH
+from core.library.formats.frames import LENGTH, framed
 
 AT_ONCE = 2  # workers for files, and as many for pages; a file that takes long leaves one for the others
 FILE_TIME = 240.0  # seconds for a file; 5,000 pages of a book take about 60 of a processor
@@ -124,9 +124,8 @@ class Worker:
     def ask(self, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
         """The reply; Ended when there is none, after which the worker is of no use."""
         deadline = time.monotonic() + asked["seconds"] + 10.0  # its start, and the way there and back
-        header = json.dumps(asked | {"size": len(data)}).encode()
         try:
-            self._write(LENGTH.pack(len(header)) + header + data, deadline)
+            self._write(framed(asked, data), deadline)
             (length,) = LENGTH.unpack(self._receive(LENGTH.size, deadline))
             reply: dict[str, Any] = json.loads(self._receive(length, deadline))
             reply["text"] = self._receive(reply["size"], deadline).decode()

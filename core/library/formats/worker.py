@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,13 +18,12 @@ from typing import Any, BinaryIO
 from core.errors import DocumentError
 from core.library.characters import whole
 from core.library.documents import Document
+from core.library.formats.frames import LENGTH, framed
 
 IDLE = 60.0  # seconds without a request after which the process ends
 #: Questions of others go first; for a page somebody waits, for a file nobody does.
 NICENESS = {"file": 10, "page": 5}
 NOTES = 20  # warnings about one file that are told to whoever asked
-
-LENGTH = struct.Struct(">I")
 
 
 def main() -> None:
@@ -39,7 +37,8 @@ def main() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[asked["kind"]], os.getpriority(os.PRIO_PROCESS, 0)))
         _allow(asked["seconds"], asked["memory"])
         reply, text = _reply(asked, data)
-        send(replies, reply | {"notes": notes.taken(), "size": len(text)}, text)
+        replies.write(framed(reply | {"notes": notes.taken()}, text))
+        replies.flush()
 
 
 def receive(stream: BinaryIO) -> Any:
@@ -54,13 +53,6 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
     while len(received) < size and (part := stream.read(size - len(received))):
         received += part
     return bytes(received)
-
-
-def send(stream: BinaryIO, header: dict[str, Any], data: bytes = b"") -> None:
-    written = json.dumps(header).encode()
-    stream.write(LENGTH.pack(len(written)) + written)
-    stream.write(data)
-    stream.flush()
 
 
 def _streams() -> tuple[BinaryIO, BinaryIO]:

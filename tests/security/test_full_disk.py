@@ -1,0 +1,127 @@
+"""A disk that takes nothing while the bots serve: whoever speaks is told, and nothing that was said is lost."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import asynccontextmanager
+
+import pytest
+from fakes.discord import FakeDiscord
+from fakes.gemini import FakeGemini, Hang
+from fakes.served import FERRY, PONTOON, PONTOON_ANSWER
+from fakes.slack import FakeSlack
+from office import Office
+from server import Server
+
+TOLD = "I cannot write down what you said: the disk gave an error. I keep trying, and go on once I can."
+PATIENCE = 60.0  # seconds; the queue's pauses grow to a minute, though not within a story
+
+
+def fill_disk(served):
+    """No file of the process grows any more; SQLite calls what it then gets an error of the disk."""
+    resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+
+def make_room(served):
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, unlimited)
+
+
+@asynccontextmanager
+async def opened(served):
+    await served.open()
+    try:
+        yield served
+    finally:
+        if served.process.returncode is None:
+            await served.kill()
+
+
+@pytest.fixture
+async def office(template, tmp_path, slack):
+    return Office.copied(template, tmp_path, slack)
+
+
+@pytest.fixture
+async def server(template, tmp_path, discord):
+    return Server.copied(template, tmp_path, discord)
+
+
+async def test_in_slack_a_question_on_a_full_disk_is_told_of_once_and_answered_when_there_is_room(
+    office, slack: FakeSlack
+):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
+    async with opened(office):
+        await office.until_answered(await slack.mention(ann, general, FERRY))
+        fill_disk(office)
+        asked = await slack.mention(ann, general, PONTOON)
+        await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+        await slack.deliveries.redeliver()
+        make_room(office)
+        (answer,) = await office.until_answered(asked, within=PATIENCE)
+        await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
+        assert await office.stop() == 0
+
+    assert [whisper.visible for whisper in slack.whispers(ann)] == [TOLD]
+    assert PONTOON_ANSWER in answer.visible
+    assert len(slack.replies(general, asked.ts)) == 1
+
+
+async def test_in_discord_a_question_on_a_full_disk_is_told_of_and_answered_when_there_is_room(
+    server, discord: FakeDiscord
+):
+    ann = discord.add_user("ann")
+    general = discord.add_channel("general")
+    async with opened(server):
+        first = await discord.mention(ann, general, FERRY)
+        await server.until_answered(first)
+        fill_disk(server)
+        asked = await discord.post(ann, first.thread, PONTOON)
+        (told,) = await server.until_answered(asked)
+        make_room(server)
+        _, answer = await server.until_answered(asked, 2, within=PATIENCE)
+        assert await server.stop() == 0
+
+    assert told.visible == TOLD
+    assert PONTOON_ANSWER in answer.visible
+
+
+async def test_a_turn_that_the_full_disk_meets_ends_in_words_at_once_and_the_next_is_answered(
+    office, slack: FakeSlack
+):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
+    async with FakeGemini() as model:
+        office.settings = {"GOOGLE_API_KEY": model.api_key, "GOOGLE_GEMINI_BASE_URL": model.base_url}
+        async with opened(office):
+            model.queue("plan", Hang())
+            asked = await slack.mention(ann, general, FERRY)
+            await model.until_step("plan")
+            fill_disk(office)
+            model.released.set()
+            (failed,) = await office.until_answered(asked)
+            make_room(office)
+            follow_up = await slack.say(ann, general, PONTOON, asked.ts)
+            _, answer = await office.until_answered(follow_up, 2, within=PATIENCE)
+            assert await office.stop() == 0
+
+    assert "I cannot write down this conversation: the disk gave an error." in failed.visible
+    assert PONTOON_ANSWER in answer.visible
+
+
+async def test_what_could_not_be_stored_before_the_end_is_brought_again_to_the_next_start(
+    office, slack: FakeSlack
+):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
+    async with opened(office):
+        fill_disk(office)
+        asked = await slack.mention(ann, general, PONTOON)
+        await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+        assert await office.stop() == 0
+    async with opened(office):
+        await slack.deliveries.redeliver()
+        (answer,) = await office.until_answered(asked)
+
+    assert PONTOON_ANSWER in answer.visible
