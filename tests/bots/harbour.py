@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -93,8 +94,14 @@ class Machine:
             stdin=pipe,
             stdout=stdout,
             stderr=pipe,
-            preexec_fn=self.before_start,
+            preexec_fn=self._as_from_a_terminal,
         )
+
+    def _as_from_a_terminal(self) -> None:
+        """A shell that runs the tests in the background has them, and so the command, ignore Ctrl-C."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self.before_start is not None:
+            self.before_start()
 
     async def run(self, *arguments: str, stdin: str | bytes = b"") -> Ran:
         process = await self.start(*arguments)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 
-from harbour import CUP_QUESTION, FERRY_QUESTION
+from harbour import CUP_QUESTION, FERRY_QUESTION, PATIENCE
 
 
 def spoken(*lines):
@@ -105,11 +106,13 @@ async def test_documents_at_the_path_are_read_and_no_others(machine):
 async def test_ctrl_c_leaves_quietly_and_says_how_to_come_back(machine):
     process = await machine.start("chat", "docs", "--thread", "sark")
     process.stdin.write(spoken(FERRY_QUESTION).encode())
-    async for line in process.stdout:
-        if b"Answered in" in line:
-            break
+    async with asyncio.timeout(PATIENCE):
+        async for line in process.stdout:
+            if b"Answered in" in line:
+                break
 
-    process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        said = await process.stderr.read()
+        code = await process.wait()
 
-    assert await process.stderr.read() == b"Come back with: footnote chat --thread sark\n"
-    assert await process.wait() == 130
+    assert (said, code) == (b"Come back with: footnote chat --thread sark\n", 130)

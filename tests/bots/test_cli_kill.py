@@ -7,7 +7,7 @@ import signal
 
 import pytest
 from fakes.gemini import FakeGemini, Hang
-from harbour import CUP_QUESTION, FERRY_QUESTION, PONTOON_QUESTION
+from harbour import CUP_QUESTION, FERRY_QUESTION, PATIENCE, PONTOON_QUESTION
 
 
 @pytest.fixture
@@ -96,9 +96,9 @@ async def test_a_search_killed_on_its_way_is_finished_by_the_same_decision(machi
 async def test_ctrl_c_during_a_search_leaves_at_once_and_without_a_traceback(machine, hanging_searxng):
     asked = await machine.run("ask", CUP_QUESTION, "--docs", "docs", "--json")
     process = await machine.start("decide", asked.record["proposal"]["id"], "--approve", "--json")
-    await hanging_searxng.asked.wait()
+    await asyncio.wait_for(hanging_searxng.asked.wait(), PATIENCE)
 
     process.send_signal(signal.SIGINT)
-    out, err = await process.communicate()
+    out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
 
     assert (process.returncode, out, err) == (130, b"", b"")
