@@ -6,16 +6,16 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.clocks import UnhurriedClock
-from core.disk_watch import DiskWatch
+from core.disk_watch import DiskWatch, disk_trouble
 from core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -48,22 +48,20 @@ async def launched(
 ) -> AsyncIterator[None]:
     """DBOS in the running loop; at the end ``close`` ends what runs, before the database goes.
 
-    What cannot be written is tried until it can, and ``disk`` says why it cannot.
+    What cannot be written once it runs is tried until it can, and ``disk`` says why it cannot.
+    SettingsError for a database that cannot be opened or written in the beginning.
     """
-    from dbos import DBOS
 
     import core.turn_workflow  # noqa: F401 - registers the workflow
 
     refuse_pickles()
-    outlast(disk)
     _launch(database_url)
     _log_as_all_others_do()
     sweeping = asyncio.create_task(_keep_sweeping())
     try:
-        await DBOS.register_queue_async(
-            queue, worker_concurrency=CONCURRENCY, partition_concurrency=1, polling_interval_sec=POLLING
-        )
-        yield
+        await _register(queue)
+        with outlasting(disk):
+            yield
     finally:
         sweeping.cancel()
         await asyncio.wait([sweeping])
@@ -82,6 +80,20 @@ def _launch(database_url: str) -> None:
     except (sqlite3.Error, SQLAlchemyError) as fault:
         logger.info("the database of the turns could not be opened", exc_info=True)
         raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
+
+
+async def _register(queue: str) -> None:
+    from dbos import DBOS
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        await DBOS.register_queue_async(
+            queue, worker_concurrency=CONCURRENCY, partition_concurrency=1, polling_interval_sec=POLLING
+        )
+    except SQLAlchemyError as fault:
+        reason = disk_trouble(fault) or "the log says more"
+        logger.info("the database of the turns could not be written", exc_info=True)
+        raise SettingsError(f"DATABASE_URL names a database that cannot be used: {reason}.") from fault
 
 
 def _config(database_url: str) -> DBOSConfig:
@@ -147,14 +159,20 @@ def _log_as_all_others_do() -> None:
     log.propagate = True
 
 
-def outlast(disk: DiskWatch) -> None:
+@contextmanager
+def outlasting(disk: DiskWatch) -> Iterator[None]:
     """Try again what a full disk refuses, as DBOS does where another process holds the file.
 
     Else a turn whose step cannot be recorded would lie there until the next start, and nobody be told.
     """
     from dbos import _sys_db
 
+    known = _sys_db.retriable_sqlite_exception  # type: ignore[attr-defined]
     _sys_db.retriable_sqlite_exception = disk.is_passing  # type: ignore[attr-defined, assignment]
+    try:
+        yield
+    finally:
+        _sys_db.retriable_sqlite_exception = known  # type: ignore[attr-defined]
 
 
 def refuse_pickles() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +16,11 @@ from typing import Any, cast
 from bots.delivery.hearing import Follow, Room
 from bots.delivery.said import Feedback
 from core.conversation import Conversation
+from core.disk_watch import disk_trouble
+from core.errors import SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
+
+LOCKED = 0.05  # seconds that the loop waits for another program; whoever must write tries again
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS channels (
@@ -177,14 +181,24 @@ def _migrate(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def open_rooms(data_dir: Path) -> Iterator[Rooms]:
+    """SettingsError when the file cannot be used."""
     file = data_dir / "rooms.sqlite"
     file.touch(mode=0o600)
-    database = sqlite3.connect(file)
+    with closing(sqlite3.connect(file, timeout=LOCKED)) as database:
+        _set_up(database, file)
+        yield Rooms(database)
+
+
+def _set_up(database: sqlite3.Connection, file: Path) -> None:
     try:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         database.executescript(_TABLES)
         _migrate(database)
-        yield Rooms(database)
-    finally:
-        database.close()
+    except sqlite3.OperationalError as fault:
+        raise SettingsError(f"{file} cannot be used: {disk_trouble(fault) or 'the disk refused'}.") from fault
+    except sqlite3.DatabaseError as fault:
+        raise SettingsError(
+            f"{file} is damaged. Move it away: channels then have their defaults again, threads are followed up "
+            "with a mention, and documents and conversations are not affected."
+        ) from fault

@@ -12,6 +12,12 @@ from harbour import FERRY_QUESTION
 ASK = ("ask", FERRY_QUESTION, "--docs", "docs", "--thread", "sark", "--json")
 
 
+@pytest.fixture(autouse=True)
+def no_bytecode(machine):
+    """Python would leave the half of it that the disk took."""
+    machine.settings["PYTHONDONTWRITEBYTECODE"] = "1"
+
+
 def largest_files(size: int):
     """As a full disk: no file of the process grows beyond so many bytes."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -30,6 +36,32 @@ async def test_a_full_disk_is_told_in_a_sentence_and_nothing_that_was_there_is_l
     assert full.code in (1, 2)
     assert "refused" in full.err + full.out or "disk" in full.err + full.out
     assert "Traceback" not in full.err
+
+
+BOTS = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
+
+
+async def test_bots_that_start_on_a_full_disk_end_with_a_sentence(machine):
+    await machine.run(*ASK)
+    machine.settings |= BOTS
+    machine.before_start = largest_files(1024)
+
+    ran = await machine.run("run", "slack")
+
+    assert ran.code == 2
+    assert "rooms.sqlite cannot be used: the disk gave an error." in ran.err
+    assert "Traceback" not in ran.err
+
+
+async def test_bots_whose_rooms_are_damaged_are_told_what_to_do(machine):
+    await machine.run(*ASK)
+    machine.settings |= BOTS
+    (machine.folder / ".footnote" / "rooms.sqlite").write_bytes(b"no database" * 1000)
+
+    ran = await machine.run("run", "slack")
+
+    assert ran.code == 2
+    assert "rooms.sqlite is damaged. Move it away:" in ran.err
 
 
 @pytest.mark.long

@@ -29,6 +29,7 @@ def make_room(served):
 
 @asynccontextmanager
 async def opened(served):
+    served.settings["PYTHONDONTWRITEBYTECODE"] = "1"  # it would leave the half of it that the disk took
     await served.open()
     try:
         yield served
