@@ -189,14 +189,23 @@ WORDS_KNOWN = (
 )
 
 
-def help_lines(*, collections: Sequence[str], documents: int) -> tuple[str, ...]:
-    """What it reads here, how to ask, and the words it knows."""
+def help_lines(*, collections: Sequence[str], documents: int, age: float | None = None) -> tuple[str, ...]:
+    """What it reads here, how to ask, and the words it knows; ``age`` in seconds."""
     where = f" in {', '.join(collections)}" if collections else ""
+    when = f" (looked through {_ago(age)})" if age is not None else ""
     return (
-        f"I answer from {counted(documents, 'document')}{where}, and show where each claim stands.",
+        f"I answer from {counted(documents, 'document')}{where}{when}, and show where each claim stands.",
         "Mention me with a question; in the thread, just go on. Before I search the web, I ask.",
         f"I also know: {', '.join(WORDS_KNOWN)}.",
     )
+
+
+def _ago(seconds: float) -> str:
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{counted(int(seconds // 60), 'minute')} ago"
+    return f"{counted(int(seconds // 3600), 'hour')} ago"
 
 
 def nothing_here() -> str:

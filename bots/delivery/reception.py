@@ -66,10 +66,16 @@ class Reception:
             taking = asyncio.create_task(self._take(said, address, files=files, is_awaited=is_awaited))
             self._taking[said.id] = taking
             taking.add_done_callback(partial(self._is_taken, said.id))
+            await self._tell_what_keeps(taking, address)
+        return await asyncio.shield(taking)
+
+    async def _tell_what_keeps(self, taking: asyncio.Task[bool], address: Address) -> None:
+        """Until it is done or told of; SQLite itself waits some seconds for another program before it says so."""
+        while not taking.done():
             await asyncio.wait([taking], timeout=UNTOLD)
             if not taking.done() and (trouble := self.turns.disk.trouble):
                 self._whisper(address, NOT_STORED.format(trouble=trouble))
-        return await asyncio.shield(taking)
+                return
 
     def _is_taken(self, said_id: str, taking: asyncio.Task[bool]) -> None:
         del self._taking[said_id]

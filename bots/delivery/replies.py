@@ -20,6 +20,7 @@ class Help:
 
     collections: tuple[str, ...]
     documents: int
+    age: float | None = None  #: seconds since they were last in step with the disk
 
 
 @value

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -25,6 +26,7 @@ from core.turn_archive import forget_turns, outcome_of
 
 FORGOTTEN = "I forgot this thread. Mention me to begin anew."
 NOTHING_TO_LEARN = "Attach a file to learn, or name the address of a page: learn URL."
+OWN = "this channel's own collection"
 UNKNOWN_COLLECTION = "There is no collection of that name that may be read here."
 #: What only some may say, and what the others are told.
 FOR_LEARNERS: Mapping[str, str] = {
@@ -80,11 +82,17 @@ class Words:
         library = self.footnote.library
         read = self.rooms.reads(word.conversation, library)
         documents = sum(entry.collection in read for entry in library.entries())
-        return (Help(collections=tuple(sorted(read)), documents=documents),)
+        collections = sorted(_as_called_in(word.conversation, name) for name in read)
+        age = None if library.looked_at is None else time.monotonic() - library.looked_at
+        return (Help(collections=tuple(collections), documents=documents, age=age),)
 
     async def _sources(self, word: Word, _address: Address) -> Replies:
         read = self.rooms.reads(word.conversation, self.footnote.library)
-        entries = [entry for entry in self.footnote.library.entries() if entry.collection in read]
+        entries = [
+            replace(entry, collection=_as_called_in(word.conversation, entry.collection))
+            for entry in self.footnote.library.entries()
+            if entry.collection in read
+        ]
         return (Sources(entries=tuple(sorted(entries, key=lambda entry: entry.collection))),)
 
     async def _forget(self, word: Word, _address: Address) -> Replies:
@@ -109,7 +117,7 @@ class Words:
         known = sorted(
             name
             for name in self.footnote.library.catalogue.collections()
-            if may_read(word.conversation, name)
+            if may_read(word.conversation, name) and name != own_collection(word.conversation)
         )
         takes = f"Name a collection: use NAME. There are {', '.join(known) or 'none yet'}."
         if not word.argument:
@@ -187,9 +195,28 @@ class Words:
         # By its name, so that a newer version takes the place of the one before.
         folder = self.footnote.settings.data_dir / "learned" / own_collection(word.conversation)
         target = folder / (Path(file.name).name or file.id)
-        await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-        await asyncio.to_thread(target.write_bytes, content)
+        part = folder.parent / f"{file.id}.part"
+        try:
+            await asyncio.to_thread(_write, target, part, content)
+        except OSError as fault:
+            reason = (fault.strerror or "the disk refused").lower()
+            raise DocumentError(f"{file.name} cannot be kept: {reason}.") from fault
         return target.resolve()
+
+
+def _write(target: Path, part: Path, content: bytes) -> None:
+    """All of it, or none: what stood there before is not lost to a full disk."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        part.write_bytes(content)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _as_called_in(conversation: Conversation, collection: str) -> str:
+    """A collection's name for the people of a channel, to whom its own one has none."""
+    return OWN if collection == own_collection(conversation) else collection
 
 
 def _forgetting(conversation: Conversation) -> str:

@@ -22,7 +22,7 @@ def reply(reply: Reply) -> tuple[Message, ...]:
         case Note():
             return (note(reply.text),)
         case Help():
-            lines = help_lines(collections=reply.collections, documents=reply.documents)
+            lines = help_lines(collections=reply.collections, documents=reply.documents, age=reply.age)
             return packed(components.lines(lines))
         case Sources():
             return sources_text(reply.entries)

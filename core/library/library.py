@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,7 @@ class Library:
     catalogue: Catalogue
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
+    looked_at: float | None = None  #: when all of it was last in step with the disk, by the steady clock
     _vectors: VectorIndex | None = field(default=None, repr=False)
     _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _placing: threading.Lock = field(default_factory=threading.Lock, repr=False)  #: vectors; or dropping them
@@ -118,6 +120,7 @@ class Library:
         report = SyncReport()
         for collection, places in self._places().items():
             report += self._sync(collection, places, retry=False, notify=notify)
+        self.looked_at = time.monotonic()
         return report
 
     def _sync(self, collection: str, places: Sequence[str], *, retry: bool, notify: Notify) -> SyncReport:

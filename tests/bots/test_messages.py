@@ -153,3 +153,22 @@ def test_an_empty_folder_is_told_what_can_be_read():
     said = messages.nothing_to_read(Path("notes"), {".md": None, ".txt": None})
 
     assert said == "There is nothing to read in notes: Footnote reads .md, .txt."
+
+
+@pytest.mark.parametrize(
+    ("age", "when"),
+    [
+        (0.0, "just now"),
+        (59.9, "just now"),
+        (60.0, "1 minute ago"),
+        (3_599.0, "59 minutes ago"),
+        (7_200.0, "2 hours ago"),
+    ],
+)
+def test_help_says_when_the_documents_were_looked_through(age, when):
+    first, *_ = messages.help_lines(collections=("docs",), documents=12, age=age)
+
+    assert (
+        first
+        == f"I answer from 12 documents in docs (looked through {when}), and show where each claim stands."
+    )

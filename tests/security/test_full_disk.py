@@ -126,3 +126,20 @@ async def test_what_could_not_be_stored_before_the_end_is_brought_again_to_the_n
         (answer,) = await office.until_answered(asked)
 
     assert PONTOON_ANSWER in answer.visible
+
+
+async def test_a_file_that_the_disk_does_not_take_is_told_and_the_older_one_stays(office, slack: FakeSlack):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
+    async with opened(office):
+        learn = await slack.mention(ann, general, "learn", files=[("bees.md", b"# Bees\n\nNine hives.\n")])
+        await office.until_answered(learn)
+        resource.prlimit(office.process.pid, resource.RLIMIT_FSIZE, (2_000_000, resource.RLIM_INFINITY))
+        large = b"# Bees\n\n" + 300_000 * b"Ten hives.\n"
+        again = await slack.mention(ann, general, "learn", files=[("bees.md", large)])
+        (told,) = await office.until_answered(again)
+        assert await office.stop() == 0
+
+    assert told.visible == "bees.md cannot be kept: file too large."
+    (kept,) = (office.folder / ".footnote" / "learned").rglob("*.*")
+    assert kept.read_bytes() == b"# Bees\n\nNine hives.\n"

@@ -98,12 +98,17 @@ async def test_what_was_learned_can_be_learned_anew_and_forgotten_by_its_name(of
 
     asked = await slack.mention(ann, general, "In how many hives do the bees sleep?")
     (answer,) = await office.until_answered(asked)
+    (sources,) = await office.until_answered(await slack.mention(ann, general, "sources"))
+    (help_,) = await office.until_answered(await slack.mention(ann, general, "help"))
     forget = await slack.mention(ann, general, "forget bees.md")
     (forgotten,) = await office.until_answered(forget)
     again = await slack.mention(ann, general, "In how many hives do the bees sleep?")
     (gone,) = await office.until_answered(again)
 
     assert "1 document changed" in learned.visible
+    assert "this channel's own collection: 1 document" in sources.visible
+    assert "channel-slack" not in sources.visible + help_.visible
+    assert "2 documents in default, this channel's own collection (looked through just now)" in help_.visible
     assert "twelve hives" in answer.visible
     assert "nine hives" not in answer.visible
     assert "Forgot bees.md" in forgotten.visible
