@@ -28,6 +28,9 @@ EXECUTOR = "footnote"  # stable: DBOS resumes what the executor of this name lef
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
 CONCURRENCY = 1_000  # turns that have begun; each has given its first sign, and few of them think
 LET_GO = 60  # seconds after which the database is closed even if a turn does not end
+LOCKED = (
+    2_000  # milliseconds that SQLite waits for another program before it says so; DBOS has it wait for 30 s
+)
 RETENTION = timedelta(days=14)  # that a finished turn is remembered, against late redeliveries
 SWEEP_EVERY = 3600.0  # seconds
 FINISHED = ["SUCCESS", "ERROR", "CANCELLED"]  # states that a workflow does not leave
@@ -74,7 +77,7 @@ def _launch(database_url: str) -> None:
 
     try:
         _let_readers_pass(database_url)
-        _overwrite_what_is_deleted()
+        _set_connections_up()
         DBOS(config=_config(database_url))
         DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
@@ -127,17 +130,19 @@ def _let_readers_pass(database_url: str) -> None:
             database.execute("PRAGMA journal_mode = WAL")
 
 
-def _overwrite_what_is_deleted() -> None:
-    """SQLite leaves deleted rows in the file until others take their place; a forgotten thread must not."""
+def _set_connections_up() -> None:
+    """DBOS makes its connections by itself, and offers no way to have a word with them."""
     from sqlalchemy import Engine, event
 
-    if not event.contains(Engine, "connect", _secure):
-        event.listen(Engine, "connect", _secure)
+    if not event.contains(Engine, "checkout", _set_up):
+        event.listen(Engine, "checkout", _set_up)
 
 
-def _secure(connection: Any, _record: object) -> None:
+def _set_up(connection: Any, *_: object) -> None:
+    """SQLite leaves deleted rows in the file until others take their place; a forgotten thread must not stay."""
     if type(connection).__module__.startswith("sqlite3"):
         connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA busy_timeout = {LOCKED}")
 
 
 async def _close(close: Callable[[], Awaitable[None]]) -> None:

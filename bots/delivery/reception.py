@@ -9,10 +9,10 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from bots.delivery.platform import People, Refused
 from bots.delivery.rooms import Rooms
@@ -38,6 +38,8 @@ NOT_STORED = "I cannot write down what you said: {trouble}. I keep trying, and g
 NOTHING_OPEN = "There is no web search to decide in this thread."
 NOT_RUNNING = "Nothing is running in this thread."
 NO_QUESTION_LEFT = "I no longer have this question. Please ask it again."
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,7 +89,7 @@ class Reception:
             return True
         if isinstance(said, Question):
             is_taken = await self._ask(said, address, is_awaited=is_awaited)
-            if is_taken and files and self.rooms.take_word(f"{said.id}/told"):
+            if is_taken and files and await self._written(self.rooms.take_word, f"{said.id}/told"):
                 self._whisper(address, FILES_NOT_READ)
             return is_taken
         if isinstance(said, Word):
@@ -96,7 +98,7 @@ class Reception:
             with self.turns.in_line(said.conversation, said.decided_at):
                 await self._decide(said, address)
         elif isinstance(said, Feedback):
-            self.rooms.rate(said)
+            await self._written(self.rooms.rate, said)
         return True
 
     async def _ask(self, question: Question, address: Address, *, is_awaited: bool = False) -> bool:
@@ -107,21 +109,21 @@ class Reception:
                     await self._refuse(question, refusal, address)
                 return False
         is_follow_up = self.rooms.room_of(question.conversation).knows_thread
-        await self._remember_thread(question)
+        await self._written(
+            self.rooms.remember_thread, question.conversation, question.author, question.asked_at
+        )
         await self.turns.accept(question, address, settle=self.settle if is_follow_up else 0.0)
         return True
 
-    async def _remember_thread(self, question: Question) -> None:
-        """As long as the disk takes nothing, again; the queue does the same behind it."""
+    async def _written(self, write: Callable[..., T], *values: Any) -> T:
+        """What the rooms give back; as long as the disk takes nothing, again, as the queue does behind it."""
         pause = FIRST_PAUSE
         while True:
             try:
-                self.rooms.remember_thread(question.conversation, question.author, question.asked_at)
+                return write(*values)
             except sqlite3.Error as trouble:
                 if not self.turns.disk.is_passing(trouble):
                     raise
-            else:
-                return
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -140,7 +142,7 @@ class Reception:
             if self._may_decide(decision, proposal):
                 await self.turns.accept(decision, address, settle=self.settle)
                 return
-        if not self.rooms.take_word(f"{decision.id}/told"):  # it came twice
+        if not await self._written(self.rooms.take_word, f"{decision.id}/told"):  # it came twice
             return
         if proposal is None:
             self._whisper(address, NOTHING_OPEN)
@@ -182,7 +184,7 @@ class Reception:
             self.begin(self._edit(word, address))
         elif word.name == "stop":
             # A turn that is stopped says so itself.
-            if self.rooms.take_word(word.id) and not self.turns.stop(word.conversation):
+            if await self._written(self.rooms.take_word, word.id) and not self.turns.stop(word.conversation):
                 self._whisper(address, NOT_RUNNING)
         elif word.is_private or word.name == "footnotes":
             self.begin(self._show_privately(word, address))
@@ -198,7 +200,7 @@ class Reception:
         proposals = await self.assistant.proposals(word.conversation)
         open_ones = [proposal for proposal in proposals if proposal.is_open]
         if not open_ones:
-            if self.rooms.take_word(word.id):
+            if await self._written(self.rooms.take_word, word.id):
                 self._whisper(address, NOTHING_OPEN)
             return
         decision = Decision(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from bots.delivery.rooms import Rooms
@@ -89,7 +90,9 @@ class DiscordPosts:
         if "interaction" in address:
             await self._responses.whisper(address["interaction"], message)
         else:
-            await self.say(address, f"{address['message']}/whisper", 0, message, is_again=False)
+            # Named by what is said too: else two of them about one message would be one to Discord.
+            said = sha256(repr(message).encode()).hexdigest()[:8]
+            await self.say(address, f"{address['message']}/whisper/{said}", 0, message, is_again=False)
 
     async def confide(self, address: Address, turn: str, message: Message) -> None:
         """In a direct message, as a message has no private answer; a reply only where those are closed."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import resource
-from contextlib import asynccontextmanager
+import sqlite3
+from contextlib import asynccontextmanager, closing
 
 import pytest
 from fakes.discord import FakeDiscord
@@ -85,6 +86,42 @@ async def test_in_discord_a_question_on_a_full_disk_is_told_of_and_answered_when
         assert await server.stop() == 0
 
     assert told.visible == TOLD
+    assert PONTOON_ANSWER in answer.visible
+
+
+async def test_in_discord_a_word_on_a_full_disk_is_told_of_and_then_does_what_it_does(
+    server, discord: FakeDiscord
+):
+    ann = discord.add_user("ann")
+    general = discord.add_channel("general")
+    async with opened(server):
+        first = await discord.mention(ann, general, FERRY)
+        await server.until_answered(first)
+        fill_disk(server)
+        approve = await discord.mention(ann, first.thread, "approve")
+        await server.until_answered(approve)
+        make_room(server)
+        told, done = await server.until_answered(approve, 2, within=PATIENCE)
+        assert await server.stop() == 0
+
+    assert told.visible == TOLD
+    assert done.visible == "There is no web search to decide in this thread."
+
+
+async def test_a_queue_that_another_program_holds_is_told_of_too(office, slack: FakeSlack):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
+    async with opened(office):
+        await office.until_answered(await slack.mention(ann, general, FERRY))
+        with closing(sqlite3.connect(office.folder / ".footnote" / "turns.sqlite")) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            asked = await slack.mention(ann, general, PONTOON)
+            await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+        (answer,) = await office.until_answered(asked, within=PATIENCE)
+        assert await office.stop() == 0
+
+    (told,) = slack.whispers(ann)
+    assert "another program holds it" in told.visible
     assert PONTOON_ANSWER in answer.visible
 
 
