@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from bots.delivery.platform import People, Refused
 from bots.delivery.rooms import Rooms
 from bots.delivery.said import TELL, Feedback, Said, Word, errand_of
+from bots.delivery.storing import tell_what_keeps, written
 from bots.delivery.voice import Voice
 from core.assistant import Assistant
 from core.consent import may_decide
@@ -29,17 +29,12 @@ from core.turns import Turns
 
 logger = logging.getLogger(__name__)
 
-UNTOLD = 1.5  # seconds that nobody is told of the disk: a press is to be answered within three
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries; doubled each time
 DRAIN = 5.0  # seconds that what is under way beside the turns gets to finish at a stop
 
 FILES_NOT_READ = "I did not read the attached file. Say `learn` with it attached, then ask."
-NOT_STORED = "I cannot write down what you said: {trouble}. I keep trying, and go on once I can."
 NOTHING_OPEN = "There is no web search to decide in this thread."
 NOT_RUNNING = "Nothing is running in this thread."
 NO_QUESTION_LEFT = "I no longer have this question. Please ask it again."
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,16 +63,8 @@ class Reception:
             taking = asyncio.create_task(self._take(said, address, files=files, is_awaited=is_awaited))
             self._taking[said.id] = taking
             taking.add_done_callback(partial(self._is_taken, said.id))
-            await self._tell_what_keeps(taking, address)
+            await tell_what_keeps(taking, self.turns.disk, partial(self._whisper, address))
         return await asyncio.shield(taking)
-
-    async def _tell_what_keeps(self, taking: asyncio.Task[bool], address: Address) -> None:
-        """Until it is done or told of; SQLite itself waits some seconds for another program before it says so."""
-        while not taking.done():
-            await asyncio.wait([taking], timeout=UNTOLD)
-            if not taking.done() and (trouble := self.turns.disk.trouble):
-                self._whisper(address, NOT_STORED.format(trouble=trouble))
-                return
 
     def _is_taken(self, said_id: str, taking: asyncio.Task[bool]) -> None:
         del self._taking[said_id]
@@ -89,7 +76,7 @@ class Reception:
             return True
         if isinstance(said, Question):
             is_taken = await self._ask(said, address, is_awaited=is_awaited)
-            if is_taken and files and await self._written(self.rooms.take_word, f"{said.id}/told"):
+            if is_taken and files and await written(self.turns.disk, self.rooms.take_word, f"{said.id}/told"):
                 self._whisper(address, FILES_NOT_READ)
             return is_taken
         if isinstance(said, Word):
@@ -98,7 +85,7 @@ class Reception:
             with self.turns.in_line(said.conversation, said.decided_at):
                 await self._decide(said, address)
         elif isinstance(said, Feedback):
-            await self._written(self.rooms.rate, said)
+            await written(self.turns.disk, self.rooms.rate, said)
         return True
 
     async def _ask(self, question: Question, address: Address, *, is_awaited: bool = False) -> bool:
@@ -109,23 +96,15 @@ class Reception:
                     await self._refuse(question, refusal, address)
                 return False
         is_follow_up = self.rooms.room_of(question.conversation).knows_thread
-        await self._written(
-            self.rooms.remember_thread, question.conversation, question.author, question.asked_at
+        await written(
+            self.turns.disk,
+            self.rooms.remember_thread,
+            question.conversation,
+            question.author,
+            question.asked_at,
         )
         await self.turns.accept(question, address, settle=self.settle if is_follow_up else 0.0)
         return True
-
-    async def _written(self, write: Callable[..., T], *values: Any) -> T:
-        """What the rooms give back; as long as the disk takes nothing, again, as the queue does behind it."""
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                return write(*values)
-            except sqlite3.Error as trouble:
-                if not self.turns.disk.is_passing(trouble):
-                    raise
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _refuse(self, question: Question, refusal: Refusal, address: Address) -> None:
         try:
@@ -142,7 +121,7 @@ class Reception:
             if self._may_decide(decision, proposal):
                 await self.turns.accept(decision, address, settle=self.settle)
                 return
-        if not await self._written(self.rooms.take_word, f"{decision.id}/told"):  # it came twice
+        if not await written(self.turns.disk, self.rooms.take_word, f"{decision.id}/told"):  # it came twice
             return
         if proposal is None:
             self._whisper(address, NOTHING_OPEN)
@@ -184,7 +163,9 @@ class Reception:
             self.begin(self._edit(word, address))
         elif word.name == "stop":
             # A turn that is stopped says so itself.
-            if await self._written(self.rooms.take_word, word.id) and not self.turns.stop(word.conversation):
+            if await written(self.turns.disk, self.rooms.take_word, word.id) and not self.turns.stop(
+                word.conversation
+            ):
                 self._whisper(address, NOT_RUNNING)
         elif word.is_private or word.name == "footnotes":
             self.begin(self._show_privately(word, address))
@@ -200,7 +181,7 @@ class Reception:
         proposals = await self.assistant.proposals(word.conversation)
         open_ones = [proposal for proposal in proposals if proposal.is_open]
         if not open_ones:
-            if await self._written(self.rooms.take_word, word.id):
+            if await written(self.turns.disk, self.rooms.take_word, word.id):
                 self._whisper(address, NOTHING_OPEN)
             return
         decision = Decision(

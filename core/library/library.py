@@ -191,6 +191,7 @@ class Library:
         """
         meant = places_meant(source, self._known(collection))
         if not meant:
+            self._clear_what_is_left()  # of a forgetting that was cut off
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")
         entries = self.catalogue.entries()
         gone = [e for e in entries if any(e.collection == c and is_within(e.address, p) for c, p in meant)]
@@ -201,11 +202,14 @@ class Library:
                 self.catalogue.roots.forget(named, place)
         if gone:
             self.catalogue.overwrite()
+        self._clear_what_is_left()
+        return gone
+
+    def _clear_what_is_left(self) -> None:
         try:
             self.clear_stale_vectors()
         except SettingsError as trouble:
             logger.warning("vectors of forgotten passages are left: %s", trouble)
-        return gone
 
     def _known(self, collection: str | None) -> list[tuple[str, str, str]]:
         """(collection, address, source) of documents, of files that could not be read, and of roots."""

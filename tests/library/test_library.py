@@ -97,6 +97,28 @@ def test_no_vector_of_a_forgotten_document_is_left_in_any_file(seeing, embedder,
     assert seeing.vectors.count("default") == others
 
 
+def test_a_forgetting_that_was_cut_off_is_finished_by_the_next_one(seeing, embedder, docs, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def die(self, collection):
+        raise Killed
+
+    secret = write(docs / "secret.md", "The zyxquartz hint is aardvarkian.")
+    seeing.ingest([secret])
+    seeing.embed_pending()
+    with monkeypatch.context() as patch:
+        patch.setattr("core.library.vectors.VectorIndex.drop", die)
+        with pytest.raises(Killed):
+            seeing.forget(str(secret))
+    left = seeing.vectors.count("default")
+
+    with pytest.raises(NotFound):
+        seeing.forget(str(secret))
+
+    assert (left, seeing.vectors.count("default")) == (1, 0)
+
+
 def wal_of(file):
     log = file.with_name(f"{file.name}-wal")
     return log.read_bytes() if log.exists() else b""
