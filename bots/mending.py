@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bots.indexing import Targets, require_documents, take_in
+from bots.learned import Place, learned_in
 from bots.messages import counted
 from bots.terminal.screen import Screen
 from core.bootstrap import LIBRARY, make_fetcher, open_library
@@ -22,8 +23,6 @@ from core.library.salvage import BESIDE, Salvaged, is_damaged, remove, salvage, 
 from core.settings import Settings
 
 NAMED = 3  # pages in one sentence
-
-Place = tuple[str, str]  # collection, address
 
 
 def is_called_for(data_dir: Path) -> bool:
@@ -58,14 +57,6 @@ def mend(settings: Settings, targets: Targets, collection: str, screen: Screen) 
     for sentence in _told(salvaged, targets, aside):
         screen.note(sentence)
     return report
-
-
-def learned_in(data_dir: Path) -> list[Place]:
-    """The files that channels learned, each in its channel's collection."""
-    folders = sorted((data_dir / "learned").resolve().glob("*/"))
-    return [
-        (folder.name, str(file)) for folder in folders for file in sorted(folder.iterdir()) if file.is_file()
-    ]
 
 
 def _opened_beside(settings: Settings) -> Library:

@@ -133,9 +133,10 @@ class Assistant:
         return None
 
     async def forget(self, conversation: Conversation) -> None:
-        """Delete what is remembered of a conversation."""
+        """Delete what is remembered of a conversation. StoreTrouble where that cannot be written now."""
         async with self._one_at_a_time(conversation.id):
-            await self.checkpoints.forget(conversation.id)
+            with troubles_told():
+                await self.checkpoints.forget(conversation.id)
 
     def _one_at_a_time(self, conversation: str) -> asyncio.Lock:
         return self._running.setdefault(conversation, asyncio.Lock())

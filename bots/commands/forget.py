@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 from bots import messages
+from bots.learned import discard
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
 from core.library.owner import owned
@@ -17,6 +19,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         library = open_library(settings, is_owner=True, announce=screen.note)
         try:
             gone = library.forget(arguments.source)
+            discard(settings.data_dir, (Path(entry.address) for entry in gone))
         finally:
             library.close()
     for entry in gone:

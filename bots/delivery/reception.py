@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
@@ -162,11 +163,7 @@ class Reception:
         elif word.name == "edit":
             self.begin(self._edit(word, address))
         elif word.name == "stop":
-            # A turn that is stopped says so itself.
-            if await written(self.turns.disk, self.rooms.take_word, word.id) and not self.turns.stop(
-                word.conversation
-            ):
-                self._whisper(address, NOT_RUNNING)
+            self._stop(word, address)
         elif word.is_private or word.name == "footnotes":
             self.begin(self._show_privately(word, address))
         elif not self.turns.has(word.id) and (refusal := await self.voice.words.refusal(word, address)):
@@ -175,6 +172,15 @@ class Reception:
         else:
             await self.turns.accept(errand_of(word), address)
         return True
+
+    def _stop(self, word: Word, address: Address) -> None:
+        """At once, whatever the disk takes. A turn that is stopped says so itself."""
+        try:
+            is_new = self.rooms.take_word(word.id)
+        except sqlite3.Error:
+            is_new = True
+        if is_new and not self.turns.stop(word.conversation):
+            self._whisper(address, NOT_RUNNING)
 
     async def _decide_in_words(self, word: Word, address: Address) -> None:
         """ "approve" and "deny" are about the newest proposal that is open."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -16,6 +16,7 @@ from bots.delivery.replies import Footnotes, Help, Note, Reply, Sources
 from bots.delivery.rooms import Rooms, may_read, own_collection
 from bots.delivery.said import Attachment, Word, WordName
 from bots.indexing import Targets, Watch, in_thread, take_in
+from bots.learned import discard, folder_of
 from bots.messages import clipped, forgotten, synced
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Conversation
@@ -148,7 +149,7 @@ class Words:
 
         report = await in_thread(work, _unwatched) if files or word.argument else SyncReport()
         for failure in report.failed:
-            self._discard([file for file in files if file.name == Path(failure.source).name])
+            self._discard(file for file in files if file.name == Path(failure.source).name)
         failed = [f"{Path(failure.source).name}: {failure.reason}" for failure in report.failed]
         amiss = [str(trouble) for trouble in fetched if isinstance(trouble, DocumentError)]
         summary = [synced(report)] if targets != Targets() else []
@@ -165,21 +166,16 @@ class Words:
         ]
         if not named:
             return (Note(text=f"Nothing called {word.argument} was learned in this channel."),)
+        self._discard(map(Path, named))  # first: what is still listed can be forgotten once more after a kill
         gone = [
             entry
             for address_ in named
             for entry in await asyncio.to_thread(library.forget, address_, collection=own)
         ]
-        for entry in gone:
-            self._discard([Path(entry.address)])
         return (Note(text="\n".join(forgotten(Path(entry.source).name, entry.passages) for entry in gone)),)
 
-    def _discard(self, files: Sequence[Path]) -> None:
-        """Take away our copies of files that are not read any more."""
-        kept = self.footnote.settings.data_dir.resolve() / "learned"
-        for file in files:
-            if file.is_relative_to(kept):
-                file.unlink(missing_ok=True)
+    def _discard(self, files: Iterable[Path]) -> None:
+        discard(self.footnote.settings.data_dir, files)
 
     async def _fetched(self, word: Word, file: Attachment) -> Path | DocumentError:
         """One file that cannot be had keeps no other from being learned."""
@@ -193,7 +189,7 @@ class Words:
         check_size(file.name, file.size)
         content = await self.premises.fetch(file)
         # By its name, so that a newer version takes the place of the one before.
-        folder = self.footnote.settings.data_dir / "learned" / own_collection(word.conversation)
+        folder = folder_of(self.footnote.settings.data_dir, own_collection(word.conversation))
         target = folder / (Path(file.name).name or file.id)
         part = folder.parent / f"{file.id}.part"
         try:

@@ -131,7 +131,11 @@ class Database:
     def empty_log(self) -> None:
         """Bring what the write-ahead log holds into the file; a reader who is busy with it puts that off."""
         with self._troubles(), self._write_lock:
-            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            ((is_put_off, *_),) = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if is_put_off:
+            logger.warning(
+                "another program reads %s: until it ends, what was forgotten stays in the file", self._file
+            )
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(

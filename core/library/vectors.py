@@ -66,6 +66,7 @@ class VectorIndex:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threading.RLock()
+        self._writing = threading.Lock()  #: or vacuuming
         self._client: Any = None  # chromadb's ClientAPI
         self._found: dict[str, Any] = {}  # chromadb collections by our names
 
@@ -74,7 +75,7 @@ class VectorIndex:
         if not ids:
             return
         rows = list({passage: row for row, passage in enumerate(ids)}.values())
-        with self._chroma():
+        with self._writing, self._chroma():
             known = self._find(collection)
             target = known or self._make(collection, vectors.shape[1])
             self._check_dimension(target, vectors.shape[1])
@@ -88,21 +89,26 @@ class VectorIndex:
 
         Chroma only marks what is deleted, so noise takes its place before.
         """
-        with self._chroma():
-            if target := self._find(collection):
-                for batch in _batches(list(dict.fromkeys(ids)), OVERWRITING):
-                    target.update(ids=batch, embeddings=_noise(len(batch), target.metadata["dimension"]))
-                    target.delete(ids=batch)
-                _settle(target)
-        self._vacuum()
+        with self._writing:
+            with self._chroma():
+                self._overwrite(collection, ids)
+            self._vacuum()
+
+    def _overwrite(self, collection: str, ids: Sequence[str]) -> None:
+        if target := self._find(collection):
+            for batch in _batches(list(dict.fromkeys(ids)), OVERWRITING):
+                target.update(ids=batch, embeddings=_noise(len(batch), target.metadata["dimension"]))
+                target.delete(ids=batch)
+            _settle(target)
 
     def drop(self, collection: str) -> None:
         """Forget a collection and free its disk space."""
-        with self._chroma(), self._lock:
-            if self._find(collection):
-                del self._found[collection]
-                self._client.delete_collection(_chroma_name(collection))
-        self._vacuum()
+        with self._writing:
+            with self._chroma(), self._lock:
+                if self._find(collection):
+                    del self._found[collection]
+                    self._client.delete_collection(_chroma_name(collection))
+            self._vacuum()
 
     def erase(self) -> None:
         """Forget everything, even when it is damaged beyond opening."""

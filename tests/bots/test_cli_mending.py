@@ -196,6 +196,7 @@ async def test_what_a_channel_learned_can_be_forgotten_by_its_name_afterwards(ma
 
     assert forgotten.out == "Forgot tides.md (1 passage).\n"
     assert (LEARNED, "tides.md") not in sources(machine)
+    assert not list((library.parent / "learned").rglob("tides.md"))
 
 
 async def test_the_damaged_file_is_kept_for_its_owner_alone_until_a_later_one(machine, library):

@@ -148,6 +148,25 @@ async def test_a_turn_that_the_full_disk_meets_ends_in_words_at_once_and_the_nex
     assert PONTOON_ANSWER in answer.visible
 
 
+async def test_a_turn_can_be_stopped_on_a_full_disk(office, slack: FakeSlack):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
+    async with FakeGemini() as model:
+        office.settings = {"GOOGLE_API_KEY": model.api_key, "GOOGLE_GEMINI_BASE_URL": model.base_url}
+        async with opened(office):
+            model.queue("plan", Hang())
+            asked = await slack.mention(ann, general, FERRY)
+            await model.until_step("plan")
+            fill_disk(office)
+            stop = await slack.mention(ann, general, "stop", asked.ts)
+            await slack.until_acked(stop)
+            make_room(office)
+            (stopped,) = await office.until_answered(asked, within=PATIENCE)
+            assert await office.stop() == 0
+
+    assert "Stopped." in stopped.visible
+
+
 async def test_what_could_not_be_stored_before_the_end_is_brought_again_to_the_next_start(
     office, slack: FakeSlack
 ):

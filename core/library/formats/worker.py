@@ -21,8 +21,10 @@ from core.library.documents import Document
 from core.library.formats.frames import LENGTH, framed
 
 IDLE = 60.0  # seconds without a request after which the process ends
-#: Questions of others go first; for a page somebody waits, for a file nobody does.
+#: Questions of others go first. For a page somebody waits; a file is read in time that nobody else wants,
+#: so that whoever wakes up beside it does not wait for the end of its turn.
 NICENESS = {"file": 10, "page": 5}
+IDLE_KINDS = frozenset({"file"})
 NOTES = 20  # warnings about one file that are told to whoever asked
 
 
@@ -34,11 +36,17 @@ def main() -> None:
     logging.getLogger().addHandler(notes)
     while _is_asked(requests) and (asked := receive(requests)):
         data = _exactly(requests, asked["size"])
-        os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[asked["kind"]], os.getpriority(os.PRIO_PROCESS, 0)))
+        _step_back(asked["kind"])
         _allow(asked["seconds"], asked["memory"])
         reply, text = _reply(asked, data)
         replies.write(framed(reply | {"notes": notes.taken()}, text))
         replies.flush()
+
+
+def _step_back(kind: str) -> None:
+    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[kind], os.getpriority(os.PRIO_PROCESS, 0)))
+    if kind in IDLE_KINDS and hasattr(os, "SCHED_IDLE"):  # Linux alone has it
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def receive(stream: BinaryIO) -> Any:
