@@ -31,6 +31,7 @@ LET_GO = 60  # seconds after which the database is closed even if a turn does no
 LOCKED = (
     2_000  # milliseconds that SQLite waits for another program before it says so; DBOS has it wait for 30 s
 )
+LET_GO_UNWRITTEN = 5.0  # seconds of the same where the disk takes nothing
 RETENTION = timedelta(days=14)  # that a finished turn is remembered, against late redeliveries
 SWEEP_EVERY = 3600.0  # seconds
 FINISHED = ["SUCCESS", "ERROR", "CANCELLED"]  # states that a workflow does not leave
@@ -68,7 +69,7 @@ async def launched(
     finally:
         sweeping.cancel()
         await asyncio.wait([sweeping])
-        await _close(close)
+        await _close(close, disk)
 
 
 def _launch(database_url: str) -> None:
@@ -145,8 +146,11 @@ def _set_up(connection: Any, *_: object) -> None:
         connection.execute(f"PRAGMA busy_timeout = {LOCKED}")
 
 
-async def _close(close: Callable[[], Awaitable[None]]) -> None:
-    """No turn begins any more, those that run end, then the database is let go."""
+async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch) -> None:
+    """No turn begins any more, those that run end, then the database is let go.
+
+    Where the disk takes nothing, nothing more is recorded however long that is waited for.
+    """
     from dbos import DBOS
 
     # DBOS makes its own threads the loop's and ends them with itself; what closes after it needs others.
@@ -154,8 +158,10 @@ async def _close(close: Callable[[], Awaitable[None]]) -> None:
     loop = asyncio.get_running_loop()
     destroyed = loop.run_in_executor(threads, lambda: DBOS.destroy(workflow_completion_timeout_sec=LET_GO))
     await close()
-    await destroyed
-    loop.set_default_executor(threads)
+    await asyncio.wait([destroyed], timeout=LET_GO_UNWRITTEN if disk.trouble else None)
+    loop.set_default_executor(threads if destroyed.done() else ThreadPoolExecutor())
+    if destroyed.done():
+        destroyed.result()
 
 
 def _log_as_all_others_do() -> None:

@@ -20,7 +20,7 @@ from bots.learned import discard, folder_of
 from bots.messages import clipped, forgotten, synced
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Conversation
-from core.errors import DocumentError
+from core.errors import DocumentError, FootnoteError
 from core.library.library import SyncReport
 from core.messenger import Address
 from core.turn_archive import forget_turns, outcome_of
@@ -147,7 +147,12 @@ class Words:
                 collection=own_collection(word.conversation),
             )
 
-        report = await in_thread(work, _unwatched) if files or word.argument else SyncReport()
+        try:
+            report = await in_thread(work, _unwatched) if files or word.argument else SyncReport()
+        except FootnoteError:  # nothing was learned: of what is not known from before, nothing is kept
+            known = {entry.address for entry in self.footnote.library.entries()}
+            self._discard(file for file in files if str(file) not in known)
+            raise
         for failure in report.failed:
             self._discard(file for file in files if file.name == Path(failure.source).name)
         failed = [f"{Path(failure.source).name}: {failure.reason}" for failure in report.failed]

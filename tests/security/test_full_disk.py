@@ -15,6 +15,7 @@ from office import Office
 from server import Server
 
 TOLD = "I cannot write down what you said: the disk gave an error. I keep trying, and go on once I can."
+LOG_HAS_NO_ROOM = 120  # Python's exit code where what it wrote cannot be flushed
 PATIENCE = 60.0  # seconds; the queue's pauses grow to a minute, though not within a story
 
 
@@ -173,15 +174,20 @@ async def test_what_could_not_be_stored_before_the_end_is_brought_again_to_the_n
     ann = slack.add_user("ann")
     general = slack.add_channel("general", ann)
     async with opened(office):
+        first = await slack.mention(ann, general, FERRY)
+        await office.until_answered(first)
         fill_disk(office)
-        asked = await slack.mention(ann, general, PONTOON)
-        await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
-        assert await office.stop() == 0
+        asked = await slack.mention(ann, general, PONTOON)  # waits for the rooms
+        follow_up = await slack.say(ann, general, PONTOON, first.ts)  # waits for the queue
+        await slack.until(lambda: len(slack.whispers(ann)) == 2, within=PATIENCE)
+        assert await office.stop() in (0, LOG_HAS_NO_ROOM)
     async with opened(office):
         await slack.deliveries.redeliver()
         (answer,) = await office.until_answered(asked)
+        _, second = await office.until_answered(follow_up, 2)
 
     assert PONTOON_ANSWER in answer.visible
+    assert PONTOON_ANSWER in second.visible
 
 
 async def test_a_file_that_the_disk_does_not_take_is_told_and_the_older_one_stays(office, slack: FakeSlack):
@@ -199,3 +205,35 @@ async def test_a_file_that_the_disk_does_not_take_is_told_and_the_older_one_stay
     assert told.visible == "bees.md cannot be kept: file too large."
     (kept,) = (office.folder / ".footnote" / "learned").rglob("*.*")
     assert kept.read_bytes() == b"# Bees\n\nNine hives.\n"
+
+
+async def test_a_stop_on_a_full_disk_is_obeyed_though_the_end_of_a_turn_is_not_recorded(
+    office, slack: FakeSlack
+):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
+    async with opened(office):
+        await office.until_answered(await slack.mention(ann, general, FERRY))
+        asked = await slack.mention(ann, general, PONTOON)
+        await slack.until(lambda: slack.finals(general, asked.ts), within=PATIENCE)
+        fill_disk(office)  # before the answer that just came is recorded
+        await slack.mention(ann, general, FERRY)
+        await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+        assert await office.stop() in (0, LOG_HAS_NO_ROOM)
+
+
+async def test_a_file_that_could_not_be_learned_is_not_kept(office, slack: FakeSlack):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
+    async with opened(office):
+        await office.until_answered(await slack.mention(ann, general, FERRY))
+        with closing(sqlite3.connect(office.folder / ".footnote" / "library.sqlite")) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            learn = await slack.mention(
+                ann, general, "learn", files=[("bees.md", b"# Bees\n\nNine hives.\n")]
+            )
+            (told,) = await office.until_answered(learn, within=PATIENCE)
+        assert await office.stop() == 0
+
+    assert "is being written by another program" in told.visible
+    assert not list((office.folder / ".footnote" / "learned").rglob("bees.md"))
