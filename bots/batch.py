@@ -8,8 +8,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from bots.local import conversation_named
-from core.assistant import check_question
-from core.conversation import Conversation
+from core.conversation import Conversation, check_question
 from core.errors import FootnoteError, QuestionRejected
 from core.values import value
 

@@ -16,8 +16,8 @@ from langgraph.graph.state import CompiledStateGraph
 
 from core import endings
 from core.checkpoints import PrunedSqliteSaver, troubles_told
-from core.conversation import QUESTION_LIMIT, Conversation, Outcome, Progress, Proposal, Question, Turn
-from core.errors import FootnoteError, QuestionRejected, StoreTrouble
+from core.conversation import Conversation, Outcome, Progress, Proposal, Question, Turn
+from core.errors import FootnoteError, StoreTrouble
 from core.graph import RECURSION_LIMIT
 from core.ports import Deps
 from core.reasoner import Reasoner
@@ -26,18 +26,6 @@ from core.state import State, Work
 logger = logging.getLogger(__name__)
 
 Report = Callable[[Progress], None]
-
-
-def check_question(text: str) -> str:
-    """The question without white space around it; QuestionRejected when it is empty or too long."""
-    stripped = text.strip()
-    if not stripped:
-        raise QuestionRejected("The question is empty.")
-    if len(stripped) > QUESTION_LIMIT:
-        raise QuestionRejected(
-            f"The question is too long: {len(stripped):,} characters, {QUESTION_LIMIT:,} at most."
-        )
-    return stripped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
+from core.errors import QuestionRejected
 from core.values import value
 
 Verdict = Literal["approve", "deny"]
@@ -225,3 +226,15 @@ class Progress:
 
     stage: Stage
     count: int | None = None  #: passages read, checked …, questions waited for; None where it says nothing
+
+
+def check_question(text: str) -> str:
+    """The question without white space around it; QuestionRejected when it is empty or too long."""
+    stripped = text.strip()
+    if not stripped:
+        raise QuestionRejected("The question is empty.")
+    if len(stripped) > QUESTION_LIMIT:
+        raise QuestionRejected(
+            f"The question is too long: {len(stripped):,} characters, {QUESTION_LIMIT:,} at most."
+        )
+    return stripped

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bots.local import conversation_named
-from core.assistant import check_question
+from core.conversation import check_question
 from core.errors import SettingsError
 from core.values import value
 

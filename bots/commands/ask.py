@@ -20,8 +20,8 @@ from bots.local import conversation_named, fresh_conversation, run_in_order, sit
 from bots.record import failed, record_of
 from bots.terminal.read import ask
 from bots.terminal.screen import Screen
-from core.assistant import check_question
 from core.bootstrap import Footnote, open_footnote, reads_everything
+from core.conversation import check_question
 from core.errors import SettingsError
 from core.settings import Settings
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, cast
 
 from bots.delivery.said import Attachment, Word, WordName, checked_query
-from core.assistant import check_question
-from core.conversation import Conversation, Question
+from core.conversation import Conversation, Question, check_question
 from core.values import value
 
 Follow = Literal["mention", "asker", "thread"]

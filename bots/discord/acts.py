@@ -8,8 +8,7 @@ from typing import Any
 
 from bots.delivery.said import Attachment, Feedback, Said, Word, WordName, checked_query
 from bots.discord.address import Address, conversation_of, said_at, turn_id
-from core.assistant import check_question
-from core.conversation import Decision, Question, Verdict
+from core.conversation import Decision, Question, Verdict, check_question
 from core.errors import QuestionRejected
 from core.values import value
 

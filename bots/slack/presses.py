@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 
 from bots.delivery.said import Feedback, Said, Word, WordName, checked_query
 from bots.slack.address import PLATFORM, Me, Payload, address_of, conversation_of, id_of
-from core.assistant import check_question
-from core.conversation import Conversation, Decision, Question, Verdict
+from core.conversation import Conversation, Decision, Question, Verdict, check_question
 from core.values import value
 
 

@@ -6,8 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from core.assistant import check_question
-from core.conversation import QUERY_LIMIT, Conversation, Decision, Proposal, Question, Turn, Verdict
+from core.conversation import (
+    QUERY_LIMIT,
+    Conversation,
+    Decision,
+    Proposal,
+    Question,
+    Turn,
+    Verdict,
+    check_question,
+)
 from core.errors import QuestionRejected
 from core.values import value
 
