@@ -90,6 +90,7 @@ async def test_in_discord_a_question_on_a_full_disk_is_told_of_and_answered_when
     assert PONTOON_ANSWER in answer.visible
 
 
+@pytest.mark.long
 async def test_in_discord_a_word_on_a_full_disk_is_told_of_and_then_does_what_it_does(
     server, discord: FakeDiscord
 ):
@@ -109,6 +110,7 @@ async def test_in_discord_a_word_on_a_full_disk_is_told_of_and_then_does_what_it
     assert done.visible == "There is no web search to decide in this thread."
 
 
+@pytest.mark.long
 async def test_a_queue_that_another_program_holds_is_told_of_too(office, slack: FakeSlack):
     ann = slack.add_user("ann")
     general = slack.add_channel("general", ann)
@@ -149,6 +151,7 @@ async def test_a_turn_that_the_full_disk_meets_ends_in_words_at_once_and_the_nex
     assert PONTOON_ANSWER in answer.visible
 
 
+@pytest.mark.long
 async def test_a_turn_can_be_stopped_on_a_full_disk(office, slack: FakeSlack):
     ann = slack.add_user("ann")
     general = slack.add_channel("general", ann)
@@ -168,6 +171,7 @@ async def test_a_turn_can_be_stopped_on_a_full_disk(office, slack: FakeSlack):
     assert "Stopped." in stopped.visible
 
 
+@pytest.mark.long
 async def test_what_could_not_be_stored_before_the_end_is_brought_again_to_the_next_start(
     office, slack: FakeSlack
 ):
@@ -190,6 +194,7 @@ async def test_what_could_not_be_stored_before_the_end_is_brought_again_to_the_n
     assert PONTOON_ANSWER in second.visible
 
 
+@pytest.mark.long
 async def test_a_file_that_the_disk_does_not_take_is_told_and_the_older_one_stays(office, slack: FakeSlack):
     ann = slack.add_user("ann")
     general = slack.add_channel("general", ann)
@@ -222,6 +227,7 @@ async def test_a_stop_on_a_full_disk_is_obeyed_though_the_end_of_a_turn_is_not_r
         assert await office.stop() in (0, LOG_HAS_NO_ROOM)
 
 
+@pytest.mark.long
 async def test_a_file_that_could_not_be_learned_is_not_kept(office, slack: FakeSlack):
     ann = slack.add_user("ann")
     general = slack.add_channel("general", ann)
