@@ -14,27 +14,32 @@ NAPS = 3  # at most, however often the loop is held up
 LATE = 0.1  # of a nap; a loop that wakes later than that has not read what came meanwhile
 
 
+#: When something was said, in seconds since the epoch, and its id: a platform may count in milliseconds, in one of
+#: which two things may be said, and its ids sort by time.
+Place = tuple[float, str]
+
+
 @dataclass(slots=True, weakref_slot=True)
 class Line:
     """What one conversation's people said and nobody has stored yet, by when they said it."""
 
-    _moments: list[float] = field(default_factory=list)  #: in seconds since the epoch
+    _places: list[Place] = field(default_factory=list)
     _left: asyncio.Event = field(default_factory=asyncio.Event)
 
     @contextmanager
-    def place(self, moment: float) -> Iterator[None]:
+    def place(self, place: Place) -> Iterator[None]:
         """Whatever was said later waits, for as long as this is held."""
-        self._moments.append(moment)
+        self._places.append(place)
         try:
             yield
         finally:
-            self._moments.remove(moment)
+            self._places.remove(place)
             left, self._left = self._left, asyncio.Event()
             left.set()
 
-    async def until_first(self, moment: float) -> None:
+    async def until_first(self, place: Place) -> None:
         """Wait for whoever spoke earlier and holds a place."""
-        while min(self._moments, default=moment) < moment:
+        while min(self._places, default=place) < place:
             await self._left.wait()
 
 

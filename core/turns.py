@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from core.arrivals import Line, order_of, said_at, settled
+from core.arrivals import Line, Place, order_of, said_at, settled
 from core.assistant import Assistant, Report
 from core.conversation import Conversation, Decision, Errand, Outcome, Progress, Question, Turn
 from core.disk_watch import DiskWatch
@@ -89,18 +89,18 @@ class Turns:
         partition = turn.id if is_apart else turn.conversation.id
         place = SetEnqueueOptions(queue_partition_key=partition, priority=order_of(turn))
         workflow: Any = run_errand if isinstance(turn, Errand) else run_turn
-        line, moment = self._line(partition), said_at(turn)
-        with line.place(moment):
+        line, held = self._line(partition), (said_at(turn), turn.id)
+        with line.place(held):
             await settled(settle)
             # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
-            await line.until_first(moment)
+            await line.until_first(held)
             with SetWorkflowID(turn.id), place:
                 await DBOS.enqueue_workflow_async(QUEUE, workflow, plain(turn), dict(address))
         self._remember(turn.id)
 
-    def in_line(self, conversation: Conversation, moment: float) -> AbstractContextManager[None]:
-        """The place of what is still being read: a turn of a later moment is not stored before it."""
-        return self._line(conversation.id).place(moment)
+    def in_line(self, conversation: Conversation, place: Place) -> AbstractContextManager[None]:
+        """The place of what is still being read: no turn of a later one is stored before it."""
+        return self._line(conversation.id).place(place)
 
     def _line(self, partition: str) -> Line:
         return self._lines.setdefault(partition, Line())

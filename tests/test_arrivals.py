@@ -10,11 +10,12 @@ from core.arrivals import NAPS, Line, settled
 SETTLE = 0.05  # seconds
 
 
-async def stored(line, said_at, into, *, settle=SETTLE):
-    with line.place(said_at):
+async def stored(line, said_at, into, *, settle=SETTLE, name=""):
+    with line.place((said_at, name)):
         await settled(settle)
-        await line.until_first(said_at)
-        into.append(said_at)
+        await line.until_first((said_at, name))
+        await asyncio.sleep(0)  # storing takes a while
+        into.append(name or said_at)
 
 
 async def test_what_comes_later_but_was_said_earlier_is_first():
@@ -32,6 +33,14 @@ async def test_moments_that_share_a_millisecond_keep_their_order():
     await asyncio.gather(*(stored(line, moment, order) for moment in reversed(moments)))
 
     assert order == moments
+
+
+async def test_of_the_same_moment_the_lesser_id_is_first_and_the_other_waits_for_it():
+    line, order = Line(), []
+
+    await asyncio.gather(*(stored(line, 1.0, order, name=name) for name in ("m3", "m1", "m2")))
+
+    assert order == ["m1", "m2", "m3"]
 
 
 async def test_a_loop_that_was_held_up_reads_what_came_meanwhile_before_anything_is_stored():
@@ -70,7 +79,7 @@ async def test_a_loop_that_is_always_late_holds_nothing_up_for_ever():
 async def test_whoever_gives_up_a_place_without_being_stored_lets_the_others_go():
     line, order = Line(), []
 
-    with line.place(1.0):
+    with line.place((1.0, "")):
         later = asyncio.create_task(stored(line, 2.0, order, settle=0.0))
         await asyncio.sleep(0)
         assert order == []
@@ -82,7 +91,7 @@ async def test_whoever_gives_up_a_place_without_being_stored_lets_the_others_go(
 async def test_nobody_waits_for_what_was_said_later():
     line, order = Line(), []
 
-    with line.place(2.0):
+    with line.place((2.0, "")):
         await stored(line, 1.0, order, settle=0.0)
 
     assert order == [1.0]

@@ -83,7 +83,7 @@ class Reception:
         if isinstance(said, Word):
             return await self._hear(said, address)
         if isinstance(said, Decision):
-            with self.turns.in_line(said.conversation, said.decided_at):
+            with self.turns.in_line(said.conversation, (said.decided_at, said.id)):
                 await self._decide(said, address)
         elif isinstance(said, Feedback):
             await written(self.turns.disk, self.rooms.rate, said)
@@ -154,7 +154,7 @@ class Reception:
 
     async def _hear(self, word: Word, address: Address) -> bool:
         if word.name in ("approve", "deny"):
-            with self.turns.in_line(word.conversation, word.said_at):
+            with self.turns.in_line(word.conversation, (word.said_at, word.id)):
                 await self._decide_in_words(word, address)
         elif word.name == "again":
             await self._ask_again(word, address)
