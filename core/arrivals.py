@@ -27,7 +27,7 @@ class Line:
     _left: asyncio.Event = field(default_factory=asyncio.Event)
 
     @contextmanager
-    def place(self, place: Place) -> Iterator[None]:
+    def hold(self, place: Place) -> Iterator[None]:
         """Whatever was said later waits, for as long as this is held."""
         self._places.append(place)
         try:

@@ -19,7 +19,7 @@ _TROUBLES = {
     sqlite3.SQLITE_READONLY: "it cannot be written",
     sqlite3.SQLITE_IOERR: "the disk gave an error",
     sqlite3.SQLITE_FULL: "the disk is full",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+    sqlite3.SQLITE_CANTOPEN: "the disk refused",
 }
 
 

@@ -28,9 +28,7 @@ EXECUTOR = "footnote"  # stable: DBOS resumes what the executor of this name lef
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
 CONCURRENCY = 1_000  # turns that have begun; each has given its first sign, and few of them think
 LET_GO = 60  # seconds after which the database is closed even if a turn does not end
-LOCKED = (
-    2_000  # milliseconds that SQLite waits for another program before it says so; DBOS has it wait for 30 s
-)
+LOCKED = 2_000  # milliseconds that SQLite waits for another program; DBOS has it wait for 30 s in silence
 LET_GO_UNWRITTEN = 5.0  # seconds of the same where the disk takes nothing
 RETENTION = timedelta(days=14)  # that a finished turn is remembered, against late redeliveries
 SWEEP_EVERY = 3600.0  # seconds
@@ -159,9 +157,11 @@ async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch) -> None:
     destroyed = loop.run_in_executor(threads, lambda: DBOS.destroy(workflow_completion_timeout_sec=LET_GO))
     await close()
     await asyncio.wait([destroyed], timeout=LET_GO_UNWRITTEN if disk.trouble else None)
-    loop.set_default_executor(threads if destroyed.done() else ThreadPoolExecutor())
     if destroyed.done():
         destroyed.result()
+        loop.set_default_executor(threads)
+    else:  # whoever closes the loop waits for its own threads, and these wait for the disk
+        loop.set_default_executor(ThreadPoolExecutor())
 
 
 def _log_as_all_others_do() -> None:

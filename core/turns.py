@@ -87,20 +87,20 @@ class Turns:
 
         is_apart = isinstance(turn, Errand) and turn.is_apart
         partition = turn.id if is_apart else turn.conversation.id
-        place = SetEnqueueOptions(queue_partition_key=partition, priority=order_of(turn))
+        options = SetEnqueueOptions(queue_partition_key=partition, priority=order_of(turn))
         workflow: Any = run_errand if isinstance(turn, Errand) else run_turn
-        line, held = self._line(partition), (said_at(turn), turn.id)
-        with line.place(held):
+        line, place = self._line(partition), (said_at(turn), turn.id)
+        with line.hold(place):
             await settled(settle)
             # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
-            await line.until_first(held)
-            with SetWorkflowID(turn.id), place:
+            await line.until_first(place)
+            with SetWorkflowID(turn.id), options:
                 await DBOS.enqueue_workflow_async(QUEUE, workflow, plain(turn), dict(address))
         self._remember(turn.id)
 
     def in_line(self, conversation: Conversation, place: Place) -> AbstractContextManager[None]:
         """The place of what is still being read: no turn of a later one is stored before it."""
-        return self._line(conversation.id).place(place)
+        return self._line(conversation.id).hold(place)
 
     def _line(self, partition: str) -> Line:
         return self._lines.setdefault(partition, Line())

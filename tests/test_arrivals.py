@@ -11,7 +11,7 @@ SETTLE = 0.05  # seconds
 
 
 async def stored(line, said_at, into, *, settle=SETTLE, name=""):
-    with line.place((said_at, name)):
+    with line.hold((said_at, name)):
         await settled(settle)
         await line.until_first((said_at, name))
         await asyncio.sleep(0)  # storing takes a while
@@ -79,7 +79,7 @@ async def test_a_loop_that_is_always_late_holds_nothing_up_for_ever():
 async def test_whoever_gives_up_a_place_without_being_stored_lets_the_others_go():
     line, order = Line(), []
 
-    with line.place((1.0, "")):
+    with line.hold((1.0, "")):
         later = asyncio.create_task(stored(line, 2.0, order, settle=0.0))
         await asyncio.sleep(0)
         assert order == []
@@ -91,7 +91,7 @@ async def test_whoever_gives_up_a_place_without_being_stored_lets_the_others_go(
 async def test_nobody_waits_for_what_was_said_later():
     line, order = Line(), []
 
-    with line.place((2.0, "")):
+    with line.hold((2.0, "")):
         await stored(line, 1.0, order, settle=0.0)
 
     assert order == [1.0]

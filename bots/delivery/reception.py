@@ -97,13 +97,8 @@ class Reception:
                     await self._refuse(question, refusal, address)
                 return False
         is_follow_up = self.rooms.room_of(question.conversation).knows_thread
-        await written(
-            self.turns.disk,
-            self.rooms.remember_thread,
-            question.conversation,
-            question.author,
-            question.asked_at,
-        )
+        thread = (question.conversation, question.author, question.asked_at)
+        await written(self.turns.disk, self.rooms.remember_thread, *thread)
         await self.turns.accept(question, address, settle=self.settle if is_follow_up else 0.0)
         return True
 

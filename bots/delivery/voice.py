@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Generic, cast
@@ -30,12 +31,15 @@ from core.conversation import (
     Stage,
     Turn,
 )
+from core.disk_watch import disk_trouble
 from core.errors import FootnoteError, for_people
 from core.messenger import Address, Unreachable
 from core.settings import WebApproval
 from core.turns import NOT_FINISHED
 
 logger = logging.getLogger(__name__)
+
+NOT_WRITTEN = "I cannot write this down: {trouble}. Please say it again."
 
 #: Handles that are no message: nothing may be said there any more; only the one who pressed is told.
 NOWHERE, PRIVATELY = "nowhere", "privately"
@@ -187,6 +191,9 @@ class Voice(Generic[Shown]):
             return await self.words.carry_out(word_of(errand), address)
         except FootnoteError as trouble:
             return (Note(text=for_people(trouble)),)
+        except sqlite3.OperationalError as trouble:
+            logger.exception("a word could not be written down", extra=_named(errand))
+            return (Note(text=NOT_WRITTEN.format(trouble=disk_trouble(trouble) or "the disk refused")),)
         except Exception:
             # The boundary of an errand: whatever failed, a person is told that it did.
             logger.exception("errand failed", extra=_named(errand))

@@ -30,7 +30,7 @@ def press(payload: Payload, me: Me) -> Said | None:
         return None
     address = address_of(payload, me)
     pressed = _Press(
-        # Of two presses within a millisecond, the queue takes the one first whose id does.
+        # Of two presses within a millisecond, the queue takes the one whose id sorts first.
         id="/".join((id_of(address), action["action_ts"], action["action_id"], address["user"])),
         conversation=conversation_of(address),
         author=address["user"],

@@ -57,7 +57,9 @@ class Library:
     looked_at: float | None = None  #: when all of it was last in step with the disk, by the steady clock
     _vectors: VectorIndex | None = field(default=None, repr=False)
     _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _placing: threading.Lock = field(default_factory=threading.Lock, repr=False)  #: vectors; or dropping them
+    _placing: threading.Lock = field(
+        default_factory=threading.Lock, repr=False
+    )  #: else a new passage's vector is dropped with the old
     _given_up: Embedder | None = field(default=None, repr=False)  #: with which the vectors cannot be used
 
     @property
@@ -260,16 +262,12 @@ class Library:
         """Drop the vectors of passages that are gone."""
         for collection, ids in self.catalogue.stale_vectors().items():
             if self.catalogue.recall("embedding_model"):
-                self._remove_vectors(collection, ids)
+                with self._placing:
+                    if self.catalogue.entries(collection=collection):
+                        self.vectors.remove(collection, ids)
+                    else:  # which takes a moment, however many there are
+                        self.vectors.drop(collection)
             self.catalogue.clear_stale_vectors(ids)
-
-    def _remove_vectors(self, collection: str, ids: Sequence[str]) -> None:
-        """One by one where documents are left, which takes longer."""
-        with self._placing:
-            if not self.catalogue.entries(collection=collection):
-                self.vectors.drop(collection)
-                return
-        self.vectors.remove(collection, ids)
 
     # Passages out
 

@@ -39,7 +39,5 @@ async def bot(fake, ann, general):
 @pytest.fixture
 async def server(template, tmp_path, fake):
     """Footnote, which is not yet begun."""
-    server = Server.copied(template, tmp_path, fake)
-    yield server
-    if server.process is not None:
-        await server.kill()
+    async with Server.copied(template, tmp_path, fake) as server:
+        yield server

@@ -17,13 +17,10 @@ SEARCH, NO_THANKS = "Search the web", "No thanks"
 @pytest.fixture
 async def server(template, tmp_path, fake):
     fake.reads_document, fake.faults.told = False, (5_000, 1.0)
-    server = Server.copied(template, tmp_path, fake)
-    async with FakeSearXNG([FRANCE]) as engine:
+    async with FakeSearXNG([FRANCE]) as engine, Server.copied(template, tmp_path, fake) as server:
         server.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
         server.engine = engine
         yield server
-        if server.process is not None:
-            await server.kill()
 
 
 async def propose(server, fake, user, channel, count):

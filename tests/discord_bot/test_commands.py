@@ -18,10 +18,8 @@ async def server(template, tmp_path, fake):
         cwd=tmp_path, env=environment(tmp_path) | fake.environment, stdout=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     assert await process.wait() == 0
-    server = Server.copied(template, tmp_path, fake)
-    yield server
-    if server.process is not None:
-        await server.kill()
+    async with Server.copied(template, tmp_path, fake) as server:
+        yield server
 
 
 async def shown_question(server, fake, channel, text):

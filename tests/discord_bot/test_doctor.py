@@ -35,11 +35,9 @@ ITS_APPLICATION = "1234567890123456789"  # with which both tokens here begin
 @pytest.fixture
 async def server(template, tmp_path, fake):
     """Its commands are registered."""
-    server = Server.copied(template, tmp_path, fake)
-    await register(fake, COMMANDS)
-    yield server
-    if server.process is not None:
-        await server.kill()
+    async with Server.copied(template, tmp_path, fake) as server:
+        await register(fake, COMMANDS)
+        yield server
 
 
 async def register(fake, commands):

@@ -15,10 +15,8 @@ AN_HOUR_WITHOUT_TRAFFIC = 3_600.0  # seconds, after which Discord archives some 
 @pytest.fixture
 async def server(template, tmp_path, fake):
     fake.reads_document, fake.faults.told = False, (5_000, 1.0)
-    server = Server.copied(template, tmp_path, fake)
-    yield server
-    if server.process is not None:
-        await server.kill()
+    async with Server.copied(template, tmp_path, fake) as server:
+        yield server
 
 
 @pytest.fixture

@@ -31,10 +31,8 @@ OF_DISCORD = (
 @pytest.fixture
 async def server(template, tmp_path, fake):
     fake.reads_document, fake.faults.told = False, (5_000, 1.0)
-    server = Server.copied(template, tmp_path, fake)
-    yield server
-    if server.process is not None:
-        await server.kill()
+    async with Server.copied(template, tmp_path, fake) as server:
+        yield server
 
 
 def obedient(outputs):

@@ -20,10 +20,8 @@ LACKING = [frozenset(lacking) for count in (1, 2) for lacking in combinations(RI
 @pytest.fixture
 async def server(template, tmp_path, fake):
     fake.faults.told = (5_000, 1.0)
-    server = Server.copied(template, tmp_path, fake)
-    yield server
-    if server.process is not None:
-        await server.kill()
+    async with Server.copied(template, tmp_path, fake) as server:
+        yield server
 
 
 def can_answer(lacking):

@@ -196,11 +196,11 @@ async def test_a_turn_that_failed_is_begun_anew_once_however_often_the_button_is
 @pytest.fixture
 async def deaf(template, tmp_path):
     """A bot that may read only what mentions it."""
-    async with FakeDiscord(grants=frozenset()) as fake:
-        server = Server.copied(template, tmp_path, fake)
+    async with (
+        FakeDiscord(grants=frozenset()) as fake,
+        Server.copied(template, tmp_path, fake) as server,
+    ):
         yield server
-        if server.process is not None:
-            await server.kill()
 
 
 async def test_without_the_right_to_read_it_is_mentioned_and_says_so_once(deaf):

@@ -147,6 +147,14 @@ class Served:
         ]
         assert not told, f"the log holds {told}"
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Whatever became of the story, no process is left."""
+        if self.process is not None:
+            await self.kill()
+
     @property
     def log(self) -> str:
         return (self.folder / "log").read_text()

@@ -48,7 +48,5 @@ def app(slack, client):
 @pytest.fixture
 async def office(template, tmp_path, slack):
     """Footnote, which is not yet begun."""
-    office = Office.copied(template, tmp_path, slack)
-    yield office
-    if office.process is not None:
-        await office.kill()
+    async with Office.copied(template, tmp_path, slack) as office:
+        yield office

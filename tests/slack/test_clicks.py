@@ -13,13 +13,10 @@ from office import CUP, FRANCE, Office
 
 @pytest.fixture
 async def office(template, tmp_path, slack):
-    office = Office.copied(template, tmp_path, slack)
-    async with FakeSearXNG([FRANCE]) as engine:
+    async with FakeSearXNG([FRANCE]) as engine, Office.copied(template, tmp_path, slack) as office:
         office.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
         office.engine = engine
         yield office
-        if office.process is not None:
-            await office.kill()
 
 
 async def propose(office, slack, user, channel, count):

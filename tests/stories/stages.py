@@ -188,11 +188,8 @@ async def in_discord(folder: Path, settings: dict[str, str]) -> AsyncIterator[St
 
 @asynccontextmanager
 async def _open(served: ServedOn) -> AsyncIterator[None]:
-    try:
+    async with served:
         await served.open()
         yield
         assert await served.stop() == 0
         assert served.faults == []
-    finally:
-        if served.process is not None:
-            await served.kill()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -46,7 +47,8 @@ def main() -> None:
 def _step_back(kind: str) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[kind], os.getpriority(os.PRIO_PROCESS, 0)))
     if kind in IDLE_KINDS and hasattr(os, "SCHED_IDLE"):  # Linux alone has it
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        with suppress(OSError):  # a sandbox may forbid it
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def receive(stream: BinaryIO) -> Any:
