@@ -121,6 +121,14 @@ class Citation:
 
 
 @value
+class Omission:
+    """A sentence of a draft that was left out of the answer."""
+
+    text: str
+    reason: str  #: what of it the sources do not say, a few words; empty: it was not said
+
+
+@value
 class Answer:
     """CommonMark text with ``[n]`` markers and the citations they name."""
 
@@ -128,6 +136,9 @@ class Answer:
     citations: tuple[Citation, ...]
     grounding: Grounding
     composed: bool  #: False: verbatim quotes, no language model wrote this
+    left_out: tuple[Omission, ...] = ()  #: what the draft said and its sources do not support
+    missing: str = ""  #: what of the question the sources do not answer, a few words; empty: nothing
+    is_sure: bool = True  #: False: a quote that may be what is looked for, shown as that
 
 
 @value
@@ -189,10 +200,11 @@ class Outcome:
     kind: OutcomeKind
     turn_id: str
     answer: Answer | None = None
-    proposal: Proposal | None = None
+    proposal: Proposal | None = None  #: beside an answer in part, or one that is not sure: to search for the rest
     closest: tuple[Citation, ...] = ()
     reason: str | None = None  #: a sentence: why failed, why proposed, what to clarify, what the model lacked
     options: tuple[str, ...] = ()  #: readings to choose from when clarifying
+    language: str = "en"  #: of the question, ISO 639-1; the outcome is told in it
     confidence: float = 0.0  #: how sure the documents answer the question, 0 to 1
     steps: tuple[str, ...] = ()  #: graph nodes in the order they ran
     usage: Usage = field(default_factory=Usage)
