@@ -200,7 +200,9 @@ class Outcome:
     kind: OutcomeKind
     turn_id: str
     answer: Answer | None = None
-    proposal: Proposal | None = None  #: beside an answer in part, or one that is not sure: to search for the rest
+    proposal: Proposal | None = (
+        None  #: beside an answer in part, or one that is not sure: to search for the rest
+    )
     closest: tuple[Citation, ...] = ()
     reason: str | None = None  #: a sentence: why failed, why proposed, what to clarify, what the model lacked
     options: tuple[str, ...] = ()  #: readings to choose from when clarifying
