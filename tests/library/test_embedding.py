@@ -2,7 +2,9 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import socket
+import stat
 import subprocess
 import sys
 import tarfile
@@ -10,6 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +24,8 @@ from core.library.embedding.network import BATCH_TOKENS, batches
 from core.library.embedding.patience import within
 from core.library.embedding.provider import connect
 from tests.fakes.tiny_network import write_tiny_network
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # A network in a folder
 
@@ -331,6 +336,68 @@ def test_a_crash_between_download_and_unpacking_costs_no_second_download(packed,
 
     assert archive.is_unpacked
     assert not (tmp_path / "cache" / "onnx.unpacking").exists()
+
+
+def write_hostile_archive(path):
+    """What a network needs, behind names and links that lead out of the folder, and devices."""
+    members = {
+        "onnx/../../escaped": {}, f"{path.parents[1]}/absolute": {}, "onnx/sub/model.onnx": {}, "onnx/run.py": {},
+        "onnx/config.json": {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"},
+        "onnx/vocab.txt": {"type": tarfile.LNKTYPE, "linkname": "../../outside"},
+        "onnx/special_tokens_map.json": {"type": tarfile.FIFOTYPE},
+        "./onnx/model.onnx": {}, "onnx/tokenizer.json": {"mode": 0o4777},
+    }  # fmt: skip
+    with tarfile.open(path, "w:gz") as tar:
+        for name, given in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = 0 if "type" in given else len(name)
+            for attribute, setting in given.items():
+                setattr(info, attribute, setting)
+            tar.addfile(info, io.BytesIO(name.encode()))
+
+
+UNPACK = """
+import sys
+from pathlib import Path
+from core.library.embedding.minilm import Archive, unpack
+home = Path(sys.argv[1])
+unpack(Archive(url="", sha256="", packed=home / "onnx.tar.gz", folder=home / "onnx"))
+"""
+INTERPRETERS = sorted({sys.executable, *filter(None, [shutil.which("python3", path="/usr/bin")])})
+
+
+@pytest.mark.parametrize("python", INTERPRETERS)
+def test_only_the_files_of_a_network_are_taken_out_of_an_archive(python, tmp_path):
+    """By the system's own Python too, which may be older than the one that runs the tests."""
+    if subprocess.run(
+        [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False
+    ).returncode:
+        pytest.skip(f"{python} is older than 3.11")
+    home = tmp_path / "cache"
+    home.mkdir()
+    (tmp_path / "outside").write_bytes(b"nobody's business")
+    write_hostile_archive(home / "onnx.tar.gz")
+
+    subprocess.run([python, "-S", "-c", UNPACK, home], check=True, cwd=ROOT)
+
+    assert {path.name for path in tmp_path.iterdir()} == {"cache", "outside"}
+    assert {path.name for path in home.iterdir()} == {"onnx", "onnx.tar.gz"}
+    found = {path.name: path.read_bytes() for path in (home / "onnx").iterdir()}
+    assert found == {"model.onnx": b"./onnx/model.onnx", "tokenizer.json": b"onnx/tokenizer.json"}
+    assert not (home / "onnx" / "tokenizer.json").stat().st_mode & stat.S_ISUID
+
+
+def test_an_archive_without_a_network_is_told_and_not_kept(tmp_path):
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("onnx/config.json"))
+
+    with served(FileServer(content.getvalue())) as url:
+        archive = archive_at(url, content.getvalue(), tmp_path / "cache")
+        with pytest.raises(DownloadError, match="holds no network"):
+            Notes().fetch(archive)
+
+    assert not archive.folder.exists()
 
 
 def test_a_network_that_swallows_everything_is_given_up(packed, tmp_path):

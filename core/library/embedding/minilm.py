@@ -21,6 +21,10 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = 4.0  # seconds without a byte before a download is given up; five with starting up
 
+NEEDED = ("model.onnx", "tokenizer.json")
+#: What is taken out of the archive; Chroma unpacks it once more unless it finds all of them.
+WANTED = (*NEEDED, "config.json", "special_tokens_map.json", "tokenizer_config.json", "vocab.txt")
+
 
 class DownloadError(Exception):
     """The text is a reason that completes "could not be downloaded: …"."""
@@ -37,7 +41,7 @@ class Archive:
 
     @property
     def is_unpacked(self) -> bool:
-        return all((self.folder / file).is_file() for file in ("model.onnx", "tokenizer.json"))
+        return all((self.folder / file).is_file() for file in NEEDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +94,7 @@ def fetch(
         with FileLock(archive.packed.with_name(archive.packed.name + ".lock"), blocking=False):
             if not (archive.packed.is_file() and _sha256(archive.packed) == archive.sha256):
                 _download(archive, announce, progress, patience)
-            _unpack(archive)
+            unpack(archive)
     except Timeout:
         raise DownloadError("another process is downloading it") from None
     except (OSError, tarfile.TarError) as trouble:
@@ -163,14 +167,26 @@ def _pieces(url: str, have: int, patience: float) -> Generator[_Piece, None, Non
             start += len(data)
 
 
-def _unpack(archive: Archive) -> None:
+def unpack(archive: Archive) -> None:
+    """Put the wanted files in place, each under a name of ours, so that no path in the archive is followed.
+
+    Not ``extractall(filter="data")``: Python has it only from 3.11.4 on.
+    """
     unpacking = archive.folder.with_name(f"{archive.folder.name}.unpacking")
     shutil.rmtree(unpacking, ignore_errors=True)
+    unpacking.mkdir()
+    wanted = {f"{archive.folder.name}/{file}": unpacking / file for file in WANTED}
     with tarfile.open(archive.packed, "r:gz") as tar:
-        tar.extractall(unpacking, filter="data")
+        for member in tar:
+            target = wanted.get(member.name.removeprefix("./"))
+            packed = tar.extractfile(member) if target and member.isfile() else None
+            if target and packed:
+                with packed, target.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+    if not all((unpacking / file).is_file() for file in NEEDED):
+        raise DownloadError("the file that was published holds no network")
     shutil.rmtree(archive.folder, ignore_errors=True)
-    (unpacking / archive.folder.name).replace(archive.folder)
-    unpacking.rmdir()
+    unpacking.replace(archive.folder)
 
 
 def _sha256(path: Path) -> str:
