@@ -227,8 +227,7 @@ def _doctor(commands: Any) -> None:
 
 
 def _graph(commands: Any) -> None:
-    graph = commands.add_parser("graph", help="draw how a question is answered")
-    graph.add_argument("--png", metavar="FILE", help="a picture instead of Mermaid text")
+    commands.add_parser("graph", help="how a question is answered, as Mermaid")
 
 
 def _eval(commands: Any) -> None:

@@ -45,10 +45,6 @@ async def told(machine, *arguments, stdin=b""):
             ["forget", "nothing.md"],
             "Nothing is indexed under “nothing.md”. `footnote sources` lists what is.",
         ),
-        (
-            ["graph", "--png", "no/folder/g.png"],
-            "no/folder/g.png cannot be written: no such file or directory.",
-        ),
     ],
 )
 async def test_wrong_use_is_told_in_one_sentence(machine, arguments, sentence):
