@@ -22,7 +22,7 @@ from core.model.faults import CallFailed
 from core.model.providers import Access, connect, split_name
 from core.model.shaped import Shaped, ShapedModel
 from core.prompts import Messages
-from core.reasoner import Ask, Draft, Grades, Grounded, Plan, Strip
+from core.reasoner import Ask, Draft, Grades, Grounded, Plan, Rejected, Statement, Strip
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -112,7 +112,7 @@ class ChatModelReasoner:
         reply = await self._structured(replies.GradeReply, prompts.grade(ask, ordered))
         return replies.to_grades(reply, ordered)
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
         def read(message: BaseMessage) -> Draft:
             self._calls.charge(message)
             replies.check_ending(message)
@@ -126,16 +126,18 @@ class ChatModelReasoner:
 
             return await self._models.writer.ainvoke(list(messages), config=QUIET)
 
-        return await self._calls.ask(send, prompts.write(ask, strips, failing), read, self._models.writing)
+        return await self._calls.ask(send, prompts.write(ask, strips, before), read, self._models.writing)
 
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:  # noqa: ARG002 - not its to do
         raise ModelTrouble("The model composes and does not quote.")
 
-    async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
-        if not sentences:
-            return Grounded()
-        reply = await self._structured(replies.GroundingReply, prompts.grounding(sentences, strips))
-        return replies.to_grounded(reply, len(sentences))
+    async def check_grounding(
+        self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
+    ) -> Grounded:
+        if not statements:
+            return Grounded(judged=())
+        reply = await self._structured(replies.GroundingReply, prompts.grounding(statements, strips, ballot))
+        return replies.to_grounded(reply, statements, strips)
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool:
         reply = await self._structured(replies.UsefulnessReply, prompts.usefulness(ask, text))
@@ -148,7 +150,7 @@ class ChatModelReasoner:
             self._calls.charge(reply.raw)
             replies.check_ending(reply.raw)
             if not isinstance(reply.parsed, shape):
-                raise CallFailed(faults.unreadable(replies.complaint(reply.trouble)))
+                raise CallFailed(faults.unreadable(replies.complaint(reply.trouble), reply.raw.text))
             return reply.parsed
 
         async def send(messages: Messages) -> Shaped:

@@ -7,32 +7,27 @@ that stands verbatim in its source.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from core.claims import Claim, claims_of, readable, without_unfounded_headings
+from core.claims import Claim, claims_of, rewritten
 from core.conversation import Answer, Citation, Grounding
 from core.reasoner import Draft, Strip
-from core.text.inline import MARKER, outside_code, without_markers
 from core.text.quoting import as_quoted, is_quotable
-from core.text.restated import idle
 from core.text.sentences import units_within
 from core.text.terms import query_terms, terms
 
 QUOTE_GAIN = 0.25  # share of a claim's words that a second sentence must add to be quoted too
 
-_BEHIND_ROW = re.compile(
-    rf"^([ \t]*\|.*?)[ \t]*\|[ \t]*((?:{MARKER.pattern})+)[ \t]*$", re.MULTILINE
-)  # no cell: not shown
-_LINK_ADDRESS = re.compile(
-    r"^ {0,3}\[[^\]\n]++\]:.*\n?", re.MULTILINE
-)  # "[1]: https://…" lists sources of its own
+UNMATCHED = 400  # characters of a quote that shares no word with its claim
+
+_ROW = re.compile(r"[^\n]*\w[^\n]*")
 
 
 def to_answer(draft: Draft, strips: Sequence[Strip]) -> Answer:
     """The draft with footnotes in place of strips; citations in order of appearance."""
     footnotes = _Footnotes({strip.number: strip for strip in strips})
-    written = without_unfounded_headings(draft.text, strips)
-    text = _composed(written, footnotes) if draft.composed else _quotes(draft.quotes, footnotes)
+    text = _composed(draft.text, footnotes) if draft.composed else _quotes(draft.quotes, footnotes)
     citations = footnotes.citations
     return Answer(text=text, citations=citations, grounding=grounding_of(citations), composed=draft.composed)
 
@@ -58,44 +53,18 @@ class _Footnotes:
 
 
 def _composed(text: str, footnotes: _Footnotes) -> str:
-    parts: list[str] = []
-    position = 0
-    for claim in claims_of(text):
-        parts += [_between(text[position : claim.start]), _renumbered(text, claim, footnotes)]
-        position = claim.end
-    return "".join((*parts, _between(text[position:]))).strip("\n").rstrip()
+    """Sentences of one paragraph with the same footnotes show them once, behind the last of them."""
+    claims = claims_of(text)
+    marks = {number: _marks(claim, footnotes) for number, claim in enumerate(claims)}
+    for number, (claim, following) in enumerate(pairwise(claims)):
+        if claim.block == following.block and claim.kind != "row" and marks[number] == marks[number + 1]:
+            marks[number] = ""
+    return rewritten(text, claims, (), marks)
 
 
-def _between(text: str) -> str:
-    """Headings and rules; a marker there would cite nothing."""
-    return "\n".join(without_markers(line) for line in _LINK_ADDRESS.sub("", text).split("\n"))
-
-
-def _renumbered(text: str, claim: Claim, footnotes: _Footnotes) -> str:
-    """The claim's own words, its footnotes behind them; in a table, in their cells.
-
-    A sentence loses the footnotes that say nothing of it.
-    """
-    named = {strip.number: strip for strip in footnotes.existing(claim.own)}
-    sources = {number: readable(strip) for number, strip in named.items()}
-    needless = idle(claim.text, list(named), sources) if claim.kind in ("sentence", "item") else set()
-    given = {
-        number: f"[{footnotes.number(strip, *_quoted(claim, strip))}]"
-        for number, strip in named.items()
-        if number not in needless
-    }
-    if claim.kind == "table" and claim.own:
-        written = _BEHIND_ROW.sub(r"\1 \2 |", text[claim.start : claim.end])
-        return outside_code(written, lambda prose: MARKER.sub(lambda found: _marks(found, given), prose))
-    marks = "".join(dict.fromkeys(given.values()))
-    gap = "\n\n" if claim.kind == "code" else " "
-    return claim.text + gap + marks if marks else claim.text
-
-
-def _marks(found: re.Match[str], given: Mapping[int, str]) -> str:
-    """The footnotes for one marker of a draft."""
-    numbers = (int(number) for number in re.split(r"[,;]", found[1]))
-    return "".join(dict.fromkeys(given[number] for number in numbers if number in given))
+def _marks(claim: Claim, footnotes: _Footnotes) -> str:
+    strips = footnotes.existing(claim.own)
+    return "".join(dict.fromkeys(f"[{footnotes.number(strip, *_quoted(claim, strip))}]" for strip in strips))
 
 
 def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
@@ -111,20 +80,34 @@ def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
 
 
 def _quoted(claim: Claim, strip: Strip) -> tuple[int, int]:
-    """The stretch of the strip that best carries the claim: one sentence, or two that stand together."""
+    """The stretch of the strip that best carries the claim: one sentence or row, or two that stand together.
+
+    Where they share no word, as in two languages, it is the strip's beginning.
+    """
     passage = strip.retrieved.passage
     wanted = set(query_terms(claim.text))
-    within = units_within(passage.text, strip.start - passage.start, strip.end - passage.start)
-    units = [unit for unit in within if unit.kind not in ("heading", "markup")]
-    if not units or not wanted:
-        return strip.start, strip.end
-    held = [wanted & set(terms(passage.text[unit.start : unit.end])) for unit in units]
-    best = max(range(len(units)), key=lambda i: len(held[i]))
-    first = last = best
-    for neighbour in (best - 1, best + 1):
-        if 0 <= neighbour < len(units) and len(held[neighbour] - held[best]) >= QUOTE_GAIN * len(wanted):
-            first, last = min(first, neighbour), max(last, neighbour)
-    return passage.start + units[first].start, passage.start + units[last].end
+    spans = list(_quotable(passage.text, strip.start - passage.start, strip.end - passage.start))
+    held = [wanted & set(terms(passage.text[start:end])) for start, end in spans]
+    if not any(held):
+        last = [end for _, end in spans if end <= spans[0][0] + UNMATCHED]
+        return (passage.start + spans[0][0], passage.start + last[-1]) if last else (strip.start, strip.end)
+    first = last_one = max(range(len(spans)), key=lambda number: len(held[number]))
+    for neighbour in (first - 1, first + 1):
+        if 0 <= neighbour < len(spans) and len(held[neighbour] - held[last_one]) >= QUOTE_GAIN * len(wanted):
+            first, last_one = min(first, neighbour), max(last_one, neighbour)
+    return passage.start + spans[first][0], passage.start + spans[last_one][1]
+
+
+def _quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Sentences, code blocks and the rows of tables."""
+    for unit in units_within(text, start, end):
+        if unit.kind == "table":
+            yield from (
+                (unit.start + row.start(), unit.start + row.end())
+                for row in _ROW.finditer(text[unit.start : unit.end])
+            )
+        elif unit.kind not in ("heading", "markup"):
+            yield unit.start, unit.end
 
 
 def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:

@@ -1,50 +1,72 @@
-"""The claims of a draft: what each says, which strips it cites, what is wrong with it, the draft without it."""
+"""The claims of a draft: what each says, which strips stand behind it, and the draft with some of them cut.
+
+Footnotes are read as people read them. A mark at the end of a paragraph or item covers the
+sentences before it that have none; an introduction takes what it leads to, "Yes." what follows;
+code, tables and quotations without a mark lean on what introduces them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
-from core.reasoner import Strip
 from core.text.blocks import LIST_MARKER, QUOTATION_MARK, stretches
-from core.text.facts import missing_code, missing_figures, missing_identifiers, missing_names
 from core.text.inline import MARKER, cited, without_markers
-from core.text.listings import holds_code_block
-from core.text.quotations import is_verbatim, missing_quotations
-from core.text.restated import changes, is_misplaced
 from core.text.sentences import Unit, split_units
 
-_ONLY_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern}[.,;]?)++")
+SHORT_WORDS, SHORT_LENGTH, SHORT_UNSPACED = 4, 30, 8  # "Short answer: no."; characters; those of 「はい。」
+
+_ONLY_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern}[.,;。]?)++")
 _LEADING_MARKERS = re.compile(rf"(?:[ \t]*+{MARKER.pattern})++[.,;]?")
 _LINE_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?[ \t]*+(?:{LIST_MARKER}[ \t]+)?")
 _ITEM_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*){LIST_MARKER}[ \t]+")
 _ITEM_NUMBER = re.compile(r"\A([ \t]*)(\d{1,9})(?=[.)])")
-_HASHES = re.compile(r"#{1,6}")
-_COUNTED = re.compile(r"\A#*\s*(?:\w+\s+)?\d{1,2}\s*(?:[.):–-]|\Z)")  # "Step 2: …", "3. …"
-_LONG_WORD = re.compile(r"[^\W\d_]{4,}")  # where all begin with a capital letter, they are no names
+_DELIMITER_ROW = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
+_BARE_TABLE = re.compile(
+    rf"^[^\n]*\|[^\n]*\n{_DELIMITER_ROW.pattern}(?:\n(?![^\n]*\|)|\Z)", re.MULTILINE
+)  # a header above nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A sentence, list item, code block or table of a draft, and the strips it cites."""
+    """A sentence, list item, code block or table row of a draft, and the strips it rests on."""
 
     start: int  #: characters into the draft, markers included
     end: int
-    kind: str  #: as core.text.sentences names it
+    kind: str  #: as core.text.sentences names it; "row" of a table
     text: str  #: without markers
+    above: str = ""  #: of a row, the header of its table
     own: tuple[int, ...]  #: strip numbers that it names itself
-    cited: tuple[int, ...]  #: its own, or what a code block or an introduction inherits of its neighbour
+    cited: tuple[int, ...]  #: its own, or those of what covers it
+    block: int  #: the paragraph, item, code block or table it stands in, counted from 0
+    depth: int = 0  #: columns before the marker of a list item
     is_quotation: bool = False  #: it stands in a block quotation, as somebody else's words
+
+    @property
+    def leans(self) -> bool:
+        """Whether it rests on what introduces it."""
+        return not self.own and (self.kind in ("code", "row") or self.is_quotation)
+
+    @property
+    def announces(self) -> bool:
+        return self.kind in ("sentence", "item") and self.text.rstrip("*_ ").endswith((":", "："))
 
 
 def claims_of(text: str) -> tuple[Claim, ...]:
     """The claims of a draft in order; headings and rules claim nothing."""
+    blocks = list(stretches(text))
     claims: list[Claim] = []
     leads = False  # markers stand before what they belong to: "[1] One. [2] Two."
+    number = 0
     for unit in split_units(text):
+        while blocks[number].end < unit.end:
+            number += 1
         if unit.kind in ("heading", "markup"):
+            continue
+        if unit.kind == "table":
+            claims += _rows(text, unit, number)
             continue
         start, marks = unit.start, _leading_markers(text, unit)
         are_alone = marks is not None and marks.end() == unit.end
@@ -56,8 +78,19 @@ def claims_of(text: str) -> tuple[Claim, ...]:
             start = marks.end()
         start += len(text[start : unit.end]) - len(text[start : unit.end].lstrip())
         if start < unit.end:
-            claims.append(_claim(text, start, unit.end, unit.kind))
-    return _inherited(claims)
+            claims.append(_claim(text, start, unit.end, unit.kind, number))
+    return _covered(_joined(text, claims))
+
+
+def _rows(text: str, unit: Unit, block: int) -> Iterator[Claim]:
+    """The rows of a table below its header; all of them where it has none."""
+    delimiter = _DELIMITER_ROW.search(text, unit.start, unit.end)
+    above = text[unit.start : delimiter.start()].strip() if delimiter else ""
+    start = delimiter.end() if delimiter else unit.start
+    for line in re.finditer(r"[^\n]+", text[start : unit.end]):
+        if line.group().strip():
+            row = _claim(text, start + line.start(), start + line.end(), "row", block)
+            yield replace(row, above=above)
 
 
 def _leading_markers(text: str, unit: Unit) -> re.Match[str] | None:
@@ -68,13 +101,24 @@ def _leading_markers(text: str, unit: Unit) -> re.Match[str] | None:
     return alone or _LEADING_MARKERS.match(text, unit.start, unit.end)
 
 
-def _claim(text: str, start: int, end: int, kind: str) -> Claim:
+def _claim(text: str, start: int, end: int, kind: str, block: int) -> Claim:
     written = text[start:end]
     own = () if kind == "code" else cited(written)
     words = written if kind == "code" else without_markers(written).strip()
     line = text[text.rfind("\n", 0, start) + 1 : start]
     is_quotation = kind != "code" and bool(re.match(QUOTATION_MARK, line))
-    return Claim(start=start, end=end, kind=kind, text=words, own=own, cited=own, is_quotation=is_quotation)
+    depth = len(line) - len(line.lstrip()) if kind == "item" else 0
+    return Claim(
+        start=start,
+        end=end,
+        kind=kind,
+        text=words,
+        own=own,
+        cited=own,
+        block=block,
+        depth=depth,
+        is_quotation=is_quotation,
+    )
 
 
 def _with_markers(claim: Claim, text: str, end: int) -> Claim:
@@ -83,101 +127,107 @@ def _with_markers(claim: Claim, text: str, end: int) -> Claim:
     return replace(claim, end=end, own=own, cited=own)
 
 
-def _inherited(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """An introduction leans on what follows it; a code block or table on what stands before."""
-    following: tuple[int, ...] = ()
-    backward: list[Claim] = []
-    for claim in reversed(claims):
-        following = claim.own or following
-        introduces = not claim.own and _introduces(claim)
-        backward.append(replace(claim, cited=following) if introduces else claim)
-    forward: list[Claim] = []
-    for claim in reversed(backward):
-        leans = not claim.own and claim.kind in ("code", "table") and forward
-        forward.append(replace(claim, cited=forward[-1].cited) if leans else claim)
-    return tuple(forward)
+def _joined(text: str, claims: Sequence[Claim]) -> list[Claim]:
+    """ "Yes." at the beginning of a block as one claim with the sentence that follows it."""
+    joined: list[Claim] = []
+    for claim in claims:
+        opener = joined[-1] if joined else None
+        is_first = opener is not None and (len(joined) == 1 or joined[-2].block != opener.block)
+        if opener and is_first and opener.block == claim.block and _is_short(opener):
+            both = _claim(text, opener.start, claim.end, claim.kind, claim.block)
+            joined[-1] = replace(both, own=claim.own, cited=claim.own)
+        else:
+            joined.append(claim)
+    return joined
 
 
-def _introduces(claim: Claim) -> bool:
-    return claim.kind in ("sentence", "item") and claim.text.rstrip("*_").endswith((":", "："))
+def _is_short(claim: Claim) -> bool:
+    words = claim.text.split()
+    limit = SHORT_LENGTH if len(words) > 1 or claim.text.isascii() else SHORT_UNSPACED
+    is_said = claim.kind in ("sentence", "item") and not claim.own
+    return is_said and len(words) <= SHORT_WORDS and len(claim.text) <= limit
 
 
-def faults_of(claim: Claim, strips: Mapping[int, Strip]) -> tuple[str, ...]:
-    """Why a claim may not stand, as far as can be told without a model; empty: nothing found."""
-    if not claim.cited:
-        return ("it has no footnote",)
-    if any(number not in strips for number in claim.cited):
-        return ("its footnote does not exist",)
-    read = {number: readable(strip) for number, strip in strips.items()}
-    source = "\n".join("\n".join(read[number]) for number in claim.cited)
-    if claim.kind == "code":
-        return () if holds_code_block(claim.text, source) else ("its code is not in the source",)
-    named = claim.text.partition("\n")[2] if claim.kind == "table" else claim.text  # a header names nothing
-    named = "" if claim.is_quotation else named
-    unknown = (
-        *(f"the number {number} is not in its source" for number in missing_figures(claim.text, source)),
-        *(f"“{name}” is not in its source" for name in missing_names(named, source)),
-        *(f"“{code}” is not in its source" for code in missing_code(claim.text, source)),
-        *(f"“{name}” is not in its source" for name in missing_identifiers(claim.text, source)),
-    )
-    return unknown or tuple(_altered(claim, read))
+def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Each claim with the strips of what covers it: the next mark of its block or its last, what it leads to,
+    what stands before."""
+    covered = list(claims)
+    forward, backward = range(len(claims)), range(len(claims) - 1, -1, -1)
+    _fill(covered, backward, within_blocks=True)
+    _fill(covered, forward, within_blocks=True)
+    for number in backward:
+        below = _introduced(covered, number)
+        if not covered[number].cited and below:
+            covered[number] = replace(covered[number], cited=below[0].cited)
+    _fill(covered, forward)
+    _fill(covered, backward)
+    return tuple(covered)
 
 
-def _altered(claim: Claim, read: Mapping[int, tuple[str, str]]) -> Iterator[str]:
-    """What the claim makes of its sources' own words, and whether they are the ones that say it."""
-    texts = [text for number in claim.cited for text in read[number]]
-    if claim.is_quotation:
-        if not is_verbatim(claim.text, texts):
-            yield "it is no quotation of its source"
-        return
-    yield from (f"its source does not say “{words}”" for words in missing_quotations(claim.text, texts))
-    if claim.kind in ("sentence", "item"):
-        above = "\n".join(read[number][0] for number in claim.cited)
-        yield from changes(claim.text, [read[number][1] for number in claim.cited], above)
-        if is_misplaced(claim.text, claim.own, read):
-            yield "another source says this, not the one it names"
-
-
-def readable(strip: Strip) -> tuple[str, str]:
-    """What a reader sees above the strip, and the strip."""
-    passage = strip.retrieved.passage
-    return "\n".join((passage.title, *passage.path, passage.published or "")), strip.text
-
-
-def without(text: str, claims: Sequence[Claim]) -> str:
-    """The draft with these claims cut out, and with them what cannot stand alone: code that leans on
-    them, introductions to nothing, empty list items and headings."""
-    if not claims:
-        return text
-    everything = claims_of(text)
-    doomed = _doomed(everything, {claim.start for claim in claims})
-    for claim in reversed(everything):
-        if claim.start in doomed:
-            text = _cut(text, claim)
-    return _without_empty_headings(text).strip("\n").rstrip()
-
-
-def _doomed(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
-    """Starts of the claims to cut, with those that depend on them."""
-    doomed = set(cut)
-    for before, claim in pairwise(claims):
-        if claim.kind in ("code", "table") and not claim.own and before.start in doomed:
-            doomed.add(claim.start)
-    for number in reversed(range(len(claims) - 1)):
-        introduced = _introduced(claims, number)
-        if introduced and all(claim.start in doomed for claim in introduced):
-            doomed.add(claims[number].start)
-    return doomed
+def _fill(claims: list[Claim], order: Iterable[int], *, within_blocks: bool = False) -> None:
+    """Give claims that cite nothing what the last one in this order cites."""
+    last: Claim | None = None
+    for number in order:
+        claim = claims[number]
+        if not claim.cited and last and (not within_blocks or last.block == claim.block):
+            claims[number] = replace(claim, cited=last.cited)
+        last = claims[number] if claims[number].cited else last
 
 
 def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
-    """What an introduction announces: the list, or the one thing, that follows it."""
-    if not _introduces(claims[number]):
+    """What a claim leads to: the list or table, or the one thing, that it announces; the inner items of an item."""
+    claim, below = claims[number], claims[number + 1 :]
+    if not below or below[0].block == claim.block or (claim.own and not claim.announces):
         return ()
-    last = number + 1
-    while claims[last].kind == "item" and last + 1 < len(claims) and claims[last + 1].kind == "item":
-        last += 1
-    return claims[number + 1 : last + 1]
+    first = below[0]
+    if claim.kind == "item" and first.kind == "item":
+        return tuple(takewhile(lambda other: other.kind == "item" and other.depth > claim.depth, below))
+    if not (claim.announces or first.kind in ("item", "row") or first.leans or _is_short(claim)):
+        return ()
+    return (
+        tuple(takewhile(lambda c: c.kind == first.kind, below))
+        if first.kind in ("item", "row")
+        else below[:1]
+    )
+
+
+def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
+    """Numbers of the claims to cut, with those that cannot stand without them: code that leans on one,
+    introductions to nothing."""
+    doomed = set(cut)
+    for before, number in pairwise(range(len(claims))):
+        if before in doomed and claims[number].leans and claims[number].kind != "row":
+            doomed.add(number)
+    for number in reversed(range(len(claims))):
+        below = _introduced(claims, number)
+        if below and all(number + 1 + offset in doomed for offset in range(len(below))):
+            doomed.add(number)
+    return doomed
+
+
+def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: Mapping[int, str]) -> str:
+    """The draft without some of its claims, the others with these marks behind them in place of their own.
+
+    Args:
+        cut: numbers of claims, counted from 0
+        marks: by number; a claim that is not among them stays as it is
+    """
+    for number in reversed(range(len(claims))):
+        claim = claims[number]
+        if number in cut:
+            text = _cut(text, claim)
+        elif number in marks:
+            text = text[: claim.start] + _marked(claim, marks[number]) + text[claim.end :]
+    return _BARE_TABLE.sub("", text).strip("\n").rstrip()
+
+
+def _marked(claim: Claim, marks: str) -> str:
+    if not marks:
+        return claim.text
+    if claim.kind == "row":
+        row = claim.text.rstrip()
+        return f"{row[:-1].rstrip()} {marks} |" if row.endswith("|") else f"{row} {marks}"
+    return f"{claim.text}\n\n{marks}" if claim.kind == "code" else f"{claim.text} {marks}"
 
 
 def _cut(text: str, claim: Claim) -> str:
@@ -195,11 +245,11 @@ def _cut(text: str, claim: Claim) -> str:
         return text[: claim.start] + _LINE_LEAD.sub("", text[end + 1 :], count=1)
     before, after = text[:begin], text[end + 1 :]
     if item := _ITEM_LEAD.fullmatch(lead):
-        after = "".join(_closed_ranks(after, len(item["indent"])))
+        after = "".join(_renumbered(after, len(item["indent"])))
     return before + (after.lstrip("\n") if before.endswith("\n\n") else after)
 
 
-def _closed_ranks(after: str, indent: int) -> Iterator[str]:
+def _renumbered(after: str, indent: int) -> Iterator[str]:
     """The lines after an item that was cut: its inner items moved out, the next ones counted anew."""
     outward: int | None = None  # columns; until the next item of its own list
     is_below = True
@@ -214,32 +264,3 @@ def _closed_ranks(after: str, indent: int) -> Iterator[str]:
         else:
             outward = 0
             yield _ITEM_NUMBER.sub(lambda found: f"{found[1]}{max(1, int(found[2]) - 1)}", line)
-
-
-def without_unfounded_headings(text: str, strips: Sequence[Strip]) -> str:
-    """The draft without headings that state a number, or name a thing, that no strip knows.
-
-    They carry no footnote, so that nobody would look there; a heading that counts steps states nothing.
-    """
-    source = "\n".join("\n".join(readable(strip)) for strip in strips)
-    for unit in reversed([unit for unit in split_units(text) if unit.kind == "heading"]):
-        said = _COUNTED.sub("", without_markers(text[unit.start : unit.end]))
-        is_titled = not any(word.islower() for word in _LONG_WORD.findall(said))
-        names = [] if is_titled else missing_names(said, source)
-        if names or missing_figures(said, source) or missing_code(said, source):
-            text = text[: unit.start] + text[unit.end :].lstrip("\n")
-    return text
-
-
-def _without_empty_headings(text: str) -> str:
-    below: int | None = 1  # level of the heading that comes next; None: there is something to read before it
-    for unit in reversed([unit for unit in split_units(text) if unit.kind != "markup"]):
-        if unit.kind != "heading":
-            below = None
-            continue
-        level = len(hashes[0]) if (hashes := _HASHES.match(text, unit.start)) else 1
-        if below is not None and level >= below:
-            text = text[: unit.start] + text[unit.end :].lstrip("\n")
-        else:
-            below = level
-    return text

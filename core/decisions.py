@@ -8,7 +8,7 @@ from core.conversation import QUERY_LIMIT, Proposal
 from core.evidence import Evidence, is_mixed, probability
 from core.model.plain import as_query
 from core.policy import Policy, WebQuery
-from core.reasoner import Grade, Route
+from core.reasoner import Grade, Route, Statement
 from core.state import Next, Work
 from core.text.smalltalk import small_talk
 from core.text.vocabulary import STOP_WORDS
@@ -99,31 +99,49 @@ def may_quote(work: Work, policy: Policy) -> bool:
     """
     if policy.weights is None:
         return bool(work.passages)
-    unsupported = (1.0,) if work.failing and work.sufficient else ()
+    unsupported = (1.0,) if work.rejected and work.sufficient else ()
     return probability(evidence_of(work, unsupported=unsupported), policy.weights) >= _bar(work, policy)
 
 
 def after_checking(
     work: Work, policy: Policy, *, unsupported: Sequence[float], useful: Sequence[bool], is_empty: bool
 ) -> Next:
-    """After a draft was checked and its unsupported claims are known."""
+    """After a draft was checked, and what is left of it too: it is written once more when its main point fell."""
     is_useless = bool(useful) and sum(useful) * 2 <= len(useful)
     if policy.weights is None:
         return _gate_after_checking(work, policy, is_useless=is_useless, is_empty=is_empty)
-    may_redraft = work.drafts <= policy.redrafts
-    if work.failing and may_redraft and (is_empty or len(work.failing) > 1):
+    if work.rejected and work.drafts <= policy.redrafts and (is_empty or is_useless):
         return "generate"
     if is_empty:
-        return "propose"
+        return "regrade" if can_rewrite(work, policy) else "propose"
     chance = probability(evidence_of(work, unsupported=unsupported, useful=useful), policy.weights)
     return "answer" if chance >= policy.answer_at else "propose"
 
 
-def needs_more_votes(work: Work, policy: Policy) -> bool:
-    """Whether one verdict may not decide: more are then cast side by side. A second draft is contested already."""
-    if policy.weights is None or policy.votes <= 1:
-        return False
-    return work.drafts > 1 or is_mixed(evidence_of(work), policy.weights)
+def ballots_for(
+    work: Work, policy: Policy, statements: tuple[Statement, ...]
+) -> tuple[tuple[Statement, ...], ...]:
+    """What each grounding vote is shown: all of the draft, and once more, in a first draft, what is doubted."""
+    if not policy.checks_grounding:
+        return ()
+    doubted = tuple(statement for statement in statements if statement.doubts)
+    more = (doubted,) if doubted and policy.votes > 1 and work.drafts <= 1 else ()
+    return (*[statements] * policy.votes, *more)
+
+
+def useful_votes(work: Work, policy: Policy) -> int:
+    """How many usefulness votes are cast beside the grounding votes: more where the evidence is mixed.
+
+    A second draft is judged once, on what stands of it: the calls of a turn are bounded.
+    """
+    if not policy.checks_usefulness:
+        return 0
+    if policy.weights is None:
+        return 1
+    if work.drafts > 1:
+        return 0
+    is_contested = is_mixed(evidence_of(work), policy.weights)
+    return max(1, policy.votes - work.rewrites) if is_contested else 1
 
 
 def can_rewrite(work: Work, policy: Policy) -> bool:
@@ -193,7 +211,7 @@ def _gate_after_looking(work: Work, policy: Policy) -> Next:
 
 
 def _gate_after_checking(work: Work, policy: Policy, *, is_useless: bool, is_empty: bool) -> Next:
-    if work.failing and work.drafts <= policy.redrafts:
+    if work.rejected and work.drafts <= policy.redrafts:
         return "generate"
     if is_useless and policy.when_useless == "rewrite" and can_rewrite(work, policy):
         return "regrade"

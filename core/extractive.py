@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Passage, Retrieved
 from core.model.plain import one_line
-from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Relevance, Strip
+from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Relevance, Statement, Strip
 from core.text.followup import REMEMBERED_QUESTIONS, names_its_subject, needs_history, subjects
 from core.text.quoting import is_quotable
 from core.text.selection import Candidate, candidates
@@ -80,7 +80,7 @@ class ExtractiveReasoner:
         meaning = await self._meaning(ask, passages)
         return candidates(ask.question, _weights(ask, passages), passages, meaning)
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:  # noqa: ARG002
         """The best strips as they stand, each with its footnote."""
         strips = tuple(strip for strip in strips if _is_quotable(strip))
         hits = tuple(strip.retrieved for strip in strips)
@@ -88,7 +88,7 @@ class ExtractiveReasoner:
         scores = [_strip_score(ask, weights, strip) for strip in strips]
         order = sorted(range(len(strips)), key=lambda i: (-scores[i], strips[i].number))
         enough = min(ENOUGH * max(scores, default=0.0), max(scores, default=0.0))  # a score may be below 0
-        chosen = [i for i in order if scores[i] >= enough and strips[i].text not in failing][:QUOTES]
+        chosen = [i for i in order if scores[i] >= enough][:QUOTES]
         distinct = {" ".join(strips[i].text.split()): strips[i].number for i in reversed(chosen)}
         quotes = tuple(strips[i].number for i in chosen if strips[i].number in distinct.values())
         return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes))
@@ -96,10 +96,16 @@ class ExtractiveReasoner:
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
         return await self.write(ask, strips)
 
-    async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
+    async def check_grounding(
+        self,
+        statements: tuple[Statement, ...],
+        strips: tuple[Strip, ...],
+        ballot: int = 0,  # noqa: ARG002
+    ) -> Grounded:
         """A sentence is unsupported when too few of its words stand in any one strip."""
         return Grounded(
-            unsupported=tuple(n for n, s in enumerate(sentences, start=1) if not _is_held(s, strips))
+            judged=tuple(statement.number for statement in statements),
+            unsupported=tuple(s.number for s in statements if not _is_held(s.text, strips)),
         )
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:  # noqa: ARG002

@@ -8,7 +8,7 @@ from typing import TypeVar
 from core.conversation import Usage
 from core.errors import ModelTrouble
 from core.library.documents import Retrieved
-from core.reasoner import Ask, Draft, Grades, Grounded, Plan, Reasoner, Strip
+from core.reasoner import Ask, Draft, Grades, Grounded, Plan, Reasoner, Rejected, Statement, Strip
 
 Value = TypeVar("Value")
 
@@ -45,9 +45,9 @@ class FallbackReasoner:
             self._chat.grade(ask, passages), lambda: self._extractive.grade(ask, passages)
         )
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
         draft = await self._either(
-            self._chat.write(ask, strips, failing), lambda: self._extractive.write(ask, strips, failing)
+            self._chat.write(ask, strips, before), lambda: self._extractive.write(ask, strips, before)
         )
         self._has_composed |= draft.composed
         self._has_quoted |= not draft.composed
@@ -56,12 +56,14 @@ class FallbackReasoner:
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
         return await self._extractive.quote(ask, strips)
 
-    async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
+    async def check_grounding(
+        self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
+    ) -> Grounded:
         if self._only_quotes:
-            return await self._extractive.check_grounding(sentences, strips)
+            return await self._extractive.check_grounding(statements, strips, ballot)
         return await self._either(
-            self._chat.check_grounding(sentences, strips),
-            lambda: self._extractive.check_grounding(sentences, strips),
+            self._chat.check_grounding(statements, strips, ballot),
+            lambda: self._extractive.check_grounding(statements, strips, ballot),
         )
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:

@@ -8,7 +8,7 @@ functions of :mod:`core.decisions`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from time import perf_counter
 from typing import Literal
@@ -17,25 +17,27 @@ from langgraph.runtime import Runtime
 
 from core import endings
 from core.citations import to_answer
-from core.claims import Claim, claims_of, faults_of, without
+from core.claims import claims_of
 from core.consent import already_decided, fault_of_query, may_decide, refusal
-from core.conversation import Decision, Progress, Proposal, Question, Ranked
+from core.conversation import Decision, Omission, Progress, Proposal, Question, Ranked
 from core.decisions import (
     after_checking,
     after_looking,
+    ballots_for,
     further_queries,
     may_quote,
-    needs_more_votes,
     route_of,
+    useful_votes,
 )
 from core.library.documents import Retrieved
 from core.model.plain import without_shaping
 from core.policy import Policy
 from core.ports import Deps
-from core.reasoner import Ask, Draft, Grounded, Strip
+from core.reasoner import Ask, Draft, Grounded, Rejected, Statement, Strip
 from core.speculation import strips_ahead, with_draft, writing_ahead
 from core.state import State, Work, proposal_by_id, said_before, with_proposal, with_reopened
 from core.steps import ask_of, grade, graded, next_node, step, strips_of
+from core.verdicts import Edited, edited, statements_of, verdicts_on
 
 COMPOSED_IN_VAIN = "What the model wrote did not stand up to its check, so these are quotes."
 
@@ -176,12 +178,12 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     deps.report(Progress(stage="writing"))
     strips = strips_of(work, deps.policy)
-    draft = await deps.reasoner.write(ask_of(state, work), strips, work.failing)
+    draft = await deps.reasoner.write(ask_of(state, work), strips, work.rejected)
     return step("generate", replace(work, draft=draft, drafts=work.drafts + 1, is_ahead=False))
 
 
 async def verify(state: State, runtime: Runtime[Deps]) -> State:
-    """Check every claim against its strips, and the draft against the question; drop what fails."""
+    """Check every claim against its strips, and what stands against the question; leave out what fails."""
     deps, work = runtime.context, state["work"]
     strips, draft = _read(work, deps.policy), work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
@@ -189,33 +191,26 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
             return _answered(state, work, draft, strips)
         return step("verify", replace(work, next="propose"))
     deps.report(Progress(stage="verifying"))
-    claims = claims_of(draft.text)
-    judged, useful = await _checked(
-        deps,
-        ask=ask_of(state, work),
-        work=work,
-        draft=draft,
-        claims=tuple(c.text for c in claims),
-        strips=strips,
+    ask = ask_of(state, work)
+    statements = statements_of(claims_of(draft.text), strips) if draft.answers else ()
+    votes, useful = await _checked(
+        deps, ask=ask, work=work, draft=draft, statements=statements, strips=strips
     )
-    by_number = {strip.number: strip for strip in strips}
-    bad = [
-        claim
-        for number, claim in enumerate(claims, start=1)
-        if faults_of(claim, by_number) or _outvoted(number, judged)
-    ]
-    kept = replace(draft, text=_supported(draft.text, bad, by_number))
-    is_empty = not draft.answers or not claims_of(kept.text)
-    work = replace(work, failing=tuple(claim.text for claim in bad))
-    shares = [len(vote.unsupported) / max(len(claims), 1) for vote in judged]
+    kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
+    if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
+        useful = _said([await deps.reasoner.check_usefulness(ask, kept.text)])
+    rejected = Rejected(failing=kept.left_out, standing=kept.text) if kept.left_out else None
+    work = replace(work, rejected=rejected)
+    shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in votes]
+    is_empty = not kept.text
     follows = after_checking(work, deps.policy, unsupported=shares, useful=useful, is_empty=is_empty)
     work = replace(work, next=follows)
     if follows == "answer":
-        return _answered(state, work, kept, strips)
+        return _answered(state, work, replace(draft, text=kept.text), strips, left_out=kept.left_out)
     may_quote_instead = deps.policy.weights is not None and may_quote(work, deps.policy)
     if follows == "propose" and is_empty and draft.answers and may_quote_instead:
         telling = strips_of(work, deps.policy)
-        quotes = await deps.reasoner.quote(ask_of(state, work), telling)
+        quotes = await deps.reasoner.quote(ask, telling)
         return _answered(state, work, quotes, telling, reason=COMPOSED_IN_VAIN)
     return step("verify", work)
 
@@ -235,21 +230,27 @@ async def clarify(state: State) -> State:
 
 
 async def _checked(
-    deps: Deps, *, ask: Ask, work: Work, draft: Draft, claims: tuple[str, ...], strips: tuple[Strip, ...]
+    deps: Deps,
+    *,
+    ask: Ask,
+    work: Work,
+    draft: Draft,
+    statements: tuple[Statement, ...],
+    strips: tuple[Strip, ...],
 ) -> tuple[list[Grounded], list[bool]]:
-    """Grounding and usefulness verdicts, all cast side by side; more of them where one may not decide."""
-    if not draft.answers or not claims:
+    """Grounding and usefulness verdicts, all cast side by side."""
+    if not statements:
         return [], []
-    policy = deps.policy
-    votes = policy.votes if needs_more_votes(work, policy) else 1
-    grounding = [
-        deps.reasoner.check_grounding(claims, strips) for _ in range(votes * policy.checks_grounding)
-    ]
-    usefulness = [
-        deps.reasoner.check_usefulness(ask, draft.text) for _ in range(votes * policy.checks_usefulness)
-    ]
-    judged, useful = await asyncio.gather(asyncio.gather(*grounding), asyncio.gather(*usefulness))
-    return list(judged), [vote for vote in useful if vote is not None]
+    ballots = ballots_for(work, deps.policy, statements)
+    useful = useful_votes(work, deps.policy)
+    grounding = [deps.reasoner.check_grounding(shown, strips, ballot) for ballot, shown in enumerate(ballots)]
+    usefulness = [deps.reasoner.check_usefulness(ask, draft.text) for _ in range(useful)]
+    judged, said = await asyncio.gather(asyncio.gather(*grounding), asyncio.gather(*usefulness))
+    return list(judged), _said(said)
+
+
+def _said(votes: Iterable[bool | None]) -> list[bool]:
+    return [vote for vote in votes if vote is not None]
 
 
 def _read(work: Work, policy: Policy) -> tuple[Strip, ...]:
@@ -257,24 +258,18 @@ def _read(work: Work, policy: Policy) -> tuple[Strip, ...]:
     return strips_ahead(work) if work.is_ahead else strips_of(work, policy)
 
 
-def _supported(text: str, bad: Sequence[Claim], strips: Mapping[int, Strip]) -> str:
-    """The draft without its bad claims; cutting may join lines into new ones, which are checked in turn."""
-    while bad:
-        text = without(text, bad)
-        bad = [claim for claim in claims_of(text) if faults_of(claim, strips)]
-    return text
-
-
-def _outvoted(number: int, judged: list[Grounded]) -> bool:
-    """Whether at least half of the grounding verdicts name this claim."""
-    return bool(judged) and 2 * sum(number in vote.unsupported for vote in judged) >= len(judged)
-
-
 def _answered(
-    state: State, work: Work, draft: Draft, strips: tuple[Strip, ...], *, reason: str | None = None
+    state: State,
+    work: Work,
+    draft: Draft,
+    strips: tuple[Strip, ...],
+    *,
+    left_out: tuple[Omission, ...] = (),
+    reason: str | None = None,
 ) -> State:
     work = replace(work, steps=(*work.steps, "verify"))
-    return endings.answered(state, work, to_answer(draft, strips), reason)
+    answer = replace(to_answer(draft, strips), left_out=left_out)
+    return endings.answered(state, work, answer, reason)
 
 
 def _ranked(hit: Retrieved) -> Ranked:

@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
-from core.conversation import Remark
+from core.conversation import Omission, Remark
 from core.library.documents import Retrieved
-from core.reasoner import Ask, Strip
+from core.reasoner import Ask, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
 
-Messages = tuple[tuple[Literal["system", "human"], str], ...]
+Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
 
 HISTORY_SHOWN = 6  # exchanges; a follow-up seldom reaches further back
 EXCHANGE_LIMIT = 1_000  # characters of one remembered question or answer
 SENTENCES_SHOWN = 80  # sentences of one passage; a chunk of 1,200 characters holds about 12
 STRIP_SHOWN = 6_000  # characters of one strip; one that is a whole passage has about 1,200
+REPLY_SHOWN = 4_000  # characters of a reply that could not be used
+BALLOTS = 3  # votes after which the order of sentences begins again
 
 NO_ANSWER = "NO_ANSWER"
 """The line by which the writer says that the strips do not answer the question."""
@@ -86,25 +88,41 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     )
 
 
-def write(ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Messages:
+def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Messages:
     """An answer from the strips, or the line NO_ANSWER."""
     shown = [_strip_text(strip) for strip in strips]
-    fence = Fence.around([*_said(ask), *shown, *failing])
+    rejected = [_rejected(sentence) for sentence in before.failing] if before else []
+    standing = [before.standing] if before and before.standing else []
+    fence = Fence.around([*_said(ask), *shown, *rejected, *standing])
     blocks = [fence.quote(f"strip {strip.number}", text) for strip, text in zip(strips, shown, strict=True)]
-    rejected = [fence.quote("unsupported sentence", sentence) for sentence in failing]
-    instructions = f"{WRITE}\n\n{REWRITE}" if failing else WRITE
+    blocks += [fence.quote(f"rejected {number}", text) for number, text in enumerate(rejected, start=1)]
+    blocks += [fence.quote("standing 1", text) for text in standing]
+    instructions = f"{WRITE}\n\n{REWRITE}" if before else WRITE
     question = fence.quote("question", ask.question)
     instructions = _with_thread(instructions, ask)
-    return _messages(fence, instructions, *_before(fence, ask), question, *blocks, *rejected)
+    return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
 
 
-def grounding(sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Messages:
-    """Which sentences say more than the strips do."""
-    shown = [_strip_text(strip) for strip in strips]
-    fence = Fence.around([*sentences, *shown])
-    blocks = [fence.quote(f"strip {strip.number}", text) for strip, text in zip(strips, shown, strict=True)]
-    claims = [fence.quote(f"sentence {number}", text) for number, text in enumerate(sentences, start=1)]
-    return _messages(fence, GROUNDING, *blocks, *claims)
+def _rejected(sentence: Omission) -> str:
+    return f"{sentence.text}\n({sentence.reason})" if sentence.reason else sentence.text
+
+
+def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0) -> Messages:
+    """What the strips say to each sentence. Another ballot has another order of strips, and begins with
+    another sentence: a judge is swayed by both."""
+    ordered = sorted(
+        strips, key=lambda strip: _digest(f"{ballot}\0{strip.number}\0{strip.text}") if ballot else ""
+    )
+    first = ballot * len(statements) // BALLOTS % max(len(statements), 1)
+    shown = [_strip_text(strip) for strip in ordered]
+    fence = Fence.around([*(s.text for s in statements), *shown, *(d for s in statements for d in s.doubts)])
+    blocks = [fence.quote(f"strip {strip.number}", text) for strip, text in zip(ordered, shown, strict=True)]
+    for statement in (*statements[first:], *statements[:first]):
+        cites = " ".join(map(str, statement.cites))
+        blocks.append(fence.quote(f"sentence {statement.number} cites {cites or 'nothing'}", statement.text))
+        if statement.doubts:
+            blocks.append(fence.quote(f"doubt {statement.number}", "; ".join(statement.doubts)))
+    return _messages(fence, GROUNDING, *blocks)
 
 
 def usefulness(ask: Ask, text: str) -> Messages:
@@ -115,9 +133,14 @@ def usefulness(ask: Ask, text: str) -> Messages:
     return _messages(fence, instructions, *_before(fence, ask), question, fence.quote("answer", text))
 
 
-def once_more(messages: Messages, complaint: str) -> Messages:
+def once_more(messages: Messages, reply: str, complaint: str) -> Messages:
     """The same request after a reply that could not be used."""
-    return (*messages, ("human", f"Your last reply could not be used: {complaint} Reply again, in full."))
+    shown: Messages = (("ai", reply[:REPLY_SHOWN]),) if reply.strip() else ()
+    return (
+        *messages,
+        *shown,
+        ("human", f"Your last reply could not be used: {complaint} Reply again, in full."),
+    )
 
 
 def _messages(fence: Fence, instructions: str, *blocks: str) -> Messages:
@@ -226,27 +249,37 @@ You answer the question of a colleague from numbered strips of text, so that eve
 
 - Start with the answer itself. Two to five sentences usually suffice; use a list or a code block where it reads \
 better. Write Markdown without headings, in the language of the question.
-- End every sentence and list item with the number of each strip it rests on, each in square brackets: [2] or \
-[1][3]. A code block rests on the sentence that introduces it, so put the numbers there.
+- End every sentence, list item and table row with the number of each strip it rests on, each in square brackets: \
+[2] or [1][3]. A code block rests on the sentence that introduces it, so put the numbers there.
 - State only what the strips state. Copy names, numbers, versions, commands and code exactly. Keep conditions and \
 exceptions. What you know besides does not count.
 - When strips disagree, say so and give both.
-- When they answer only part of the question, answer that part.
+- When they answer only part of the question, answer that part and say in one sentence what they do not say.
 - When they do not answer it at all, reply with the single line {NO_ANSWER}.
 - No links and no images, no preamble, no closing offer, no words about strips or sources."""
 
 REWRITE = """\
-An earlier draft held sentences that the strips do not support; they are quoted at the end. Do not repeat what \
-they claim unless a strip says it in so many words; leave it out instead."""
+An earlier draft lost its main point, because the strips do not support some of its sentences. The rejected ones \
+are quoted at the end, each with what was wrong with it in brackets; what stood follows. Write the whole answer \
+anew: keep what stood, and say of the rest only what a strip says in so many words."""
 
 GROUNDING = """\
-You check an answer against the strips of text it cites. Go through the sentences one by one.
+You check an answer against strips of text. Go through its sentences one by one, in any order; each has a number and \
+names the strips it cites.
 
-A sentence is unsupported when any part of it (a name, a number, a cause, a condition, a degree, a negation) is \
-not stated by the strips, even if it is true or likely. A paraphrase that says the same is supported. A sentence \
-that cites numbers must be stated by strips with these numbers.
+- unsupported: the numbers of sentences of which any part (a name, a number, a unit, a cause, a condition, a \
+degree, a negation) is not stated by the strips, even if it is true or likely. A paraphrase, a translation or a \
+number in other words that says the same is supported. So is what follows at once from a strip.
+- lacking: for each unsupported one, what of it no strip states, in a few words.
+- elsewhere: for each sentence that other strips state than those it cites, or that cites nothing, the numbers of \
+the strips that do. Such a sentence is not unsupported.
+- idle: sentences that claim nothing about the matter: a greeting, encouragement, an offer to help.
+- absent: sentences that say that something is not stated or not known. They are unsupported only when a strip \
+does state it.
+- leaning: sentences that cannot be understood, or would mean something else, without the sentence before them.
 
-Reply with the numbers of the unsupported sentences; with none when every sentence is supported."""
+A doubt says what a program did not find in the strips that a sentence cites. It may be mistaken: look there with \
+care, and decide yourself."""
 
 USEFULNESS = """\
 You read a question and the answer that a colleague was given. Say whether it is useful: true when it settles \

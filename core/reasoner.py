@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, Protocol
 
-from core.conversation import Exchange, Remark, Usage
+from core.conversation import Exchange, Omission, Remark, Usage
 from core.library.documents import Retrieved
 from core.values import value
 
@@ -84,10 +84,36 @@ class Draft:
 
 
 @value
-class Grounded:
-    """Which sentences of a draft its strips do not support."""
+class Rejected:
+    """A draft whose main point did not stand."""
 
-    unsupported: tuple[int, ...] = ()  #: sentence numbers, counting from 1 in order of the draft
+    failing: tuple[Omission, ...]  #: sentences that were cut, and why
+    standing: str = ""  #: what of it stood
+
+
+@value
+class Statement:
+    """A sentence of a draft as the judge is shown it."""
+
+    number: int  #: counts from 1 in order of the draft
+    text: str
+    cites: tuple[int, ...]
+    doubts: tuple[str, ...] = ()  #: what code did not find in the strips it cites
+
+
+@value
+class Grounded:
+    """One vote on sentences of a draft, by their numbers."""
+
+    judged: tuple[int, ...]
+    unsupported: tuple[int, ...] = ()
+    lacking: Mapping[int, str] = field(default_factory=dict)  #: what of an unsupported one no strip states
+    elsewhere: Mapping[int, tuple[int, ...]] = field(
+        default_factory=dict
+    )  #: the strips that state a supported one, where it cites others or none
+    idle: tuple[int, ...] = ()  #: those that claim nothing: greetings, offers
+    absent: tuple[int, ...] = ()  #: those that say what the strips do not say
+    leaning: tuple[int, ...] = ()  #: those that cannot be understood without the sentence before them
 
 
 class Reasoner(Protocol):
@@ -111,16 +137,19 @@ class Reasoner(Protocol):
 
     async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades: ...
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
-        """A draft; ``failing`` names sentences of an earlier draft that were not supported."""
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
+        """A draft; the second one knows what became of the first."""
         ...
 
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
         """Verbatim quotes, for when what was composed could not stand."""
         ...
 
-    async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
-        """Judged without the question: a judge that knows it forgives too much (46% to 9% recall)."""
+    async def check_grounding(
+        self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
+    ) -> Grounded:
+        """One vote; another ballot is another order. Judged without the question: a judge that knows it
+        forgives too much (46% to 9% recall)."""
         ...
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:

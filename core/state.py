@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict
 
 from core.conversation import Exchange, Outcome, Proposal, Ranked, Remark, Turn
 from core.library.documents import Retrieved
-from core.reasoner import Draft, Grade, Plan
+from core.reasoner import Draft, Grade, Plan, Rejected
 from core.text.followup import subjects
 from core.values import value
 
@@ -46,7 +46,7 @@ class Work:
     drafts: int = 0
     draft: Draft | None = None
     is_ahead: bool = False  #: the draft was written beside its grades, from whole passages
-    failing: tuple[str, ...] = ()  #: claims of the last draft that were not supported
+    rejected: Rejected | None = None  #: what became of the last draft; None: all of it stood
     proposal: Proposal | None = None  #: the one that this turn decides
     tried: tuple[str, ...] = ()  #: queries looked for so far
     next: Next | None = None  #: what a node decided should follow

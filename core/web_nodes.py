@@ -101,7 +101,7 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
         web_coverage=coverage_of(wanted, hits),
         draft=None,
         drafts=0,
-        failing=(),
+        rejected=None,
     )
     grades = await grade(deps, ask_of(state, work), work.passages if deps.policy.grades_web else kept)
     work = graded(replace(work, grades={}, sufficient=()), grades)

@@ -120,7 +120,7 @@ async def test_a_draft_that_nobody_waits_for_is_called_off():
     ended = []
 
     class Slow(ScriptedReasoner):
-        async def write(self, ask, strips, failing=()):
+        async def write(self, ask, strips, before=None):
             try:
                 await asyncio.Event().wait()
             finally:
@@ -135,7 +135,7 @@ async def test_a_draft_that_nobody_waits_for_is_called_off():
 
 async def test_trouble_with_a_draft_ahead_is_no_trouble_of_the_turn():
     class Busy(ScriptedReasoner):
-        async def write(self, ask, strips, failing=()):
+        async def write(self, ask, strips, before=None):
             raise ModelTrouble("The model is busy.")
 
     async with writing_ahead(deps(Busy(usage=Usage(name="busy"))), ASK, graded()) as writing:

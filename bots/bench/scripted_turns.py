@@ -12,7 +12,7 @@ from core.conversation import Conversation, Decision, Exchange, Outcome, Progres
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.model.calls import Calls, Limits
 from core.policy import Policy
-from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Strip
+from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ class ScriptedReasoner:
             relevance="correct", evidence=tuple(telling) or (_by_lot(len(spans), known.id, text) + 1,)
         )
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:  # noqa: ARG002
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:  # noqa: ARG002
         known = self.script.known
         telling = [strip for strip in strips if known.gold and known.answer in strip.text]
         texts = [strip.text for strip in strips]
-        written = self.script.writes(texts, has_answer=bool(telling), once_more=bool(failing))
+        written = self.script.writes(texts, has_answer=bool(telling), once_more=before is not None)
         if written.what == "nothing" or not strips:
             return await called(self.calls, Draft(text="", composed=True, answers=False))
         source = telling[0] if telling else strips[_by_lot(len(strips), written.key)]
@@ -88,11 +88,16 @@ class ScriptedReasoner:
 
         return await ExtractiveReasoner().quote(ask, strips)
 
-    async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:  # noqa: ARG002
-        written = next(draft for text, draft in self._written.items() if sentences[0] in text)
-        is_grounded = self.script.finds_grounded(written)
-        failing = () if is_grounded else tuple(range(1, len(sentences) + 1))
-        return await called(self.calls, Grounded(unsupported=failing))
+    async def check_grounding(
+        self,
+        statements: tuple[Statement, ...],
+        strips: tuple[Strip, ...],  # noqa: ARG002
+        ballot: int = 0,  # noqa: ARG002
+    ) -> Grounded:
+        written = next(draft for text, draft in self._written.items() if statements[0].text in text)
+        judged = tuple(statement.number for statement in statements)
+        failing = () if self.script.finds_grounded(written) else judged
+        return await called(self.calls, Grounded(judged=judged, unsupported=failing))
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:  # noqa: ARG002
         return await called(self.calls, self.script.finds_useful(self._written[text]))

@@ -74,7 +74,7 @@ class Calls:
             except CallFailed as failed:
                 await self._before_second_try(failed.fault)
                 if failed.fault.complaint:
-                    messages = prompts.once_more(messages, failed.fault.complaint)
+                    messages = prompts.once_more(messages, failed.fault.reply, failed.fault.complaint)
             return read(await self._send(send, messages, circuit))
         except CallFailed as failed:
             if failed.fault.lasting:

@@ -1,52 +1,71 @@
 """What is kept of an answer that a chat model wrote.
 
-``[n]`` that names no strip is dropped, ``[1, 2]`` becomes ``[1][2]``, images go, and an
-address that no strip holds goes too: a document could have talked the model into carrying
-a secret out by one. Code is left as it is.
+Footnotes are read as models write them (``[1, 2]``, ``[1-3]``, ``【1】``, ``[^1]``, ``[strip 1]``, ``(1)``) and
+become ``[1][2]``; one that names no strip is dropped. Headings become bold lines, so that they are judged
+with what they lead to. Images go, and an address that no strip holds goes too: a document could have talked
+the model into carrying a secret out by one. Code is left as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from core.model.plain import plain
 from core.prompts import NO_ANSWER
 from core.reasoner import Draft, Strip
+from core.text.quoting import HEADING_SIGNS
 from core.text.sentences import split_units
 
 DRAFT_LIMIT = 8_000  # characters; an answer of five sentences has about 800
 
 _CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
-_MARKERS = re.compile(r"[ \t]?\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*\](?!\()")
+_NUMBERS = r"\d{1,4}(?:\s*(?:[,;&–-]|and|und|et|y|e)\s*\^?\d{1,4})*"
+_NAMED = r"(?:(?:strips?|sources?|passages?|refs?|notes?|footnotes?)\s*)?"
+_MARKERS = re.compile(
+    rf"[ \t]?(?:\[\s*\^?{_NAMED}({_NUMBERS})\s*\](?!\()|【\s*{_NAMED}({_NUMBERS})[^】\n]*】)", re.IGNORECASE
+)
+_IN_PARENTHESES = re.compile(rf"(?<=\S)([ \t]?)\(({_NUMBERS})\)(?=\s*(?:[.,;:!?。]|$))", re.MULTILINE)
+_DEFINITION = re.compile(
+    r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE
+)  # "[^1]: …" lists sources of its own
 _RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
-_NO_ANSWER = re.compile(rf"^[^\w\n]*{NO_ANSWER}[^\w\n]*$", re.MULTILINE)
+_NO_ANSWER = re.compile(rf"[^\n]*\b{NO_ANSWER}\b[^\n]*")
 
 
 def to_draft(text: str, strips: tuple[Strip, ...]) -> Draft:
-    """The draft that a reply holds; its text may be empty when the writer says that nothing answers."""
+    """The draft that a reply holds. It does not answer when it says NO_ANSWER before it cites anything."""
     written = plain(text)[:DRAFT_LIMIT]
     kept = _NO_ANSWER.sub("", written)
     pieces = _CODE.split(kept)
-    pieces[::2] = [_prose(piece, strips) for piece in pieces[::2]]
-    text = _without_unclaimed("".join(pieces)).strip()
-    return Draft(text=text, composed=True, answers=kept == written)
+    is_bracketed = any(_MARKERS.search(piece) for piece in pieces[::2])
+    pieces[::2] = [_prose(piece, strips, is_bracketed=is_bracketed) for piece in pieces[::2]]
+    text = _with_bold_headings("".join(pieces)).strip()
+    return Draft(text=text, composed=True, answers=kept == written or _cites_before_giving_up(written))
 
 
-def _without_unclaimed(text: str) -> str:
-    """The draft without headings, rules, comments and directives: what they say, no footnote could be held to."""
-    while unclaimed := [unit for unit in split_units(text) if unit.kind in ("heading", "markup")]:
-        for unit in reversed(unclaimed):
-            text = text[: unit.start] + text[unit.end :]
+def _cites_before_giving_up(written: str) -> bool:
+    return bool(_MARKERS.search(written[: written.index(NO_ANSWER)]))
+
+
+def _with_bold_headings(text: str) -> str:
+    """Headings as bold lines; rules, comments and directives, which say nothing, go."""
+    for unit in reversed(split_units(text)):
+        if unit.kind in ("heading", "markup"):
+            words = HEADING_SIGNS.sub("", text[unit.start : unit.end]) if unit.kind == "heading" else ""
+            bold = f"**{words}**\n" if words else ""
+            text = text[: unit.start] + bold + text[unit.end :]
     return text
 
 
-def _prose(text: str, strips: tuple[Strip, ...]) -> str:
+def _prose(text: str, strips: tuple[Strip, ...], *, is_bracketed: bool) -> str:
     known = "\n".join(f"{strip.text}\n{strip.retrieved.passage.url or ''}" for strip in strips)
     numbers = {strip.number for strip in strips}
-    text = _LINK.sub(_link(known), text)
+    if not is_bracketed:  # beside marks in square brackets, "(1)" counts something else
+        text = _IN_PARENTHESES.sub(r"\1[\2]", text)
+    text = _LINK.sub(_link(known), _DEFINITION.sub("", text))
     text = _ADDRESS.sub(lambda found: found[0] if found[0].rstrip(".,;:!?") in known else "", text)
     text = _RULE.sub("", text)  # below a paragraph it would make a heading of it
     return _MARKERS.sub(_marker(numbers), text)
@@ -64,9 +83,17 @@ def _link(known: str) -> Callable[[re.Match[str]], str]:
 
 def _marker(numbers: set[int]) -> Callable[[re.Match[str]], str]:
     def keep(found: re.Match[str]) -> str:
-        named = [int(number) for number in re.findall(r"\d+", found[1])]
-        marks = "".join(f"[{number}]" for number in dict.fromkeys(named) if number in numbers)
-        space = found[0][: found[0].index("[")]
+        marks = "".join(
+            f"[{number}]" for number in dict.fromkeys(_named(found[1] or found[2])) if number in numbers
+        )
+        space = " " if found[0][0] in " \t" else ""
         return f"{space}{marks}" if marks else ""
 
     return keep
+
+
+def _named(written: str) -> Iterator[int]:
+    """The numbers of "1, 3-5"; a range that runs backwards names its ends."""
+    for first, last in re.findall(r"(\d+)(?:\s*[–-]\s*\^?(\d+))?", written):
+        numbers = range(int(first), int(last) + 1) if last and int(first) <= int(last) else ()
+        yield from numbers or [int(number) for number in (first, last) if number]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from core.errors import ModelTrouble
 
@@ -22,6 +22,7 @@ class Fault:
     again: bool = False  #: one more try may help
     pause: float | None = None  #: seconds the provider asked to wait before it
     complaint: str = ""  #: what to tell the model before it
+    reply: str = field(default="", repr=False)  #: the reply complained about, shown to the model again
     lasting: bool = False  #: the model is left alone for the rest of the turn
     outage: bool = False  #: nothing of this turn brought it about
 
@@ -71,9 +72,9 @@ def silent(seconds: float) -> Fault:
     return replace(SILENT, sentence=f"The model did not answer within {seconds:g} s.")
 
 
-def unreadable(complaint: str) -> Fault:
+def unreadable(complaint: str, reply: str = "") -> Fault:
     """A reply of the wrong shape; the complaint is told to the model."""
-    return replace(UNREADABLE, complaint=complaint)
+    return replace(UNREADABLE, complaint=complaint, reply=reply)
 
 
 def diagnose(error: BaseException) -> Fault:

@@ -15,13 +15,14 @@ from core.library.documents import Retrieved
 from core.model import faults
 from core.model.faults import CallFailed
 from core.model.plain import one_line
-from core.reasoner import Ask, Grade, Grades, Grounded, Plan, Relevance, Route
+from core.reasoner import Ask, Grade, Grades, Grounded, Plan, Relevance, Route, Statement, Strip
 from core.text.sentences import split_sentences
 
 QUERIES = 3  # further searches of one plan
 REPLY_LIMIT = 600  # characters of a conversational reply or of a question asked back
 OPTIONS = 4  # readings to choose from
 OPTION_LIMIT = 70  # characters; fits a button
+LACKING_LIMIT = 200  # characters of what a sentence lacks
 
 SPEAKING = frozenset({"none", "clarify"})
 """Routes that are nothing without their words."""
@@ -75,10 +76,31 @@ class GradeReply(Reply):
     missing: str = Field(description="when not sufficient, what to look for next; otherwise empty")
 
 
+class LackingReply(Reply):
+    """What an unsupported sentence lacks."""
+
+    sentence: int = Field(description="its number")
+    what: str = Field(description="what of it no strip states, in a few words")
+
+
+class ElsewhereReply(Reply):
+    """The strips that state a sentence which cites others, or none."""
+
+    sentence: int = Field(description="its number")
+    strips: list[int]
+
+
 class GroundingReply(Reply):
-    """Which sentences the strips do not support."""
+    """What the strips say to each sentence; those that they support by what they cite are named nowhere."""
 
     unsupported: list[int] = Field(description="numbers of the unsupported sentences")
+    lacking: list[LackingReply] = Field(default=[], description="for each unsupported one")
+    elsewhere: list[ElsewhereReply] = Field(
+        default=[], description="supported by other strips than they cite"
+    )
+    idle: list[int] = Field(default=[], description="claim nothing")
+    absent: list[int] = Field(default=[], description="say that something is not stated")
+    leaning: list[int] = Field(default=[], description="need the sentence before them")
 
 
 class UsefulnessReply(Reply):
@@ -94,7 +116,9 @@ def check_ending(message: Any) -> None:
     if ending in REFUSALS or (told.get("prompt_feedback") or {}).get("block_reason"):
         raise CallFailed(faults.REFUSED)
     if ending in CUT_OFF:
-        raise CallFailed(faults.unreadable("it was cut off because it was too long; be shorter."))
+        raise CallFailed(
+            faults.unreadable("it was cut off because it was too long; be shorter.", message.text)
+        )
 
 
 def complaint(error: BaseException | None) -> str:
@@ -138,8 +162,27 @@ def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...]) -> Grades:
     return Grades(of=of, sufficient=sufficient, missing=missing)
 
 
-def to_grounded(reply: GroundingReply, sentences: int) -> Grounded:
-    return Grounded(unsupported=_within(reply.unsupported, sentences))
+def to_grounded(
+    reply: GroundingReply, statements: tuple[Statement, ...], strips: tuple[Strip, ...]
+) -> Grounded:
+    judged = [statement.number for statement in statements]
+    numbers = [strip.number for strip in strips]
+    found = {each.sentence: _among(each.strips, numbers) for each in reply.elsewhere}
+    elsewhere = {number: strips for number, strips in found.items() if number in judged and strips}
+    return Grounded(
+        judged=tuple(judged),
+        # Where a sentence is said to be stated elsewhere, its footnote is wrong and not the sentence.
+        unsupported=tuple(n for n in _among(reply.unsupported, judged) if n not in elsewhere),
+        lacking={each.sentence: one_line(each.what, LACKING_LIMIT) for each in reply.lacking},
+        elsewhere=elsewhere,
+        idle=_among(reply.idle, judged),
+        absent=_among(reply.absent, judged),
+        leaning=_among(reply.leaning, judged),
+    )
+
+
+def _among(numbers: list[int], known: list[int]) -> tuple[int, ...]:
+    return tuple(number for number in known if number in numbers)
 
 
 def _within(numbers: list[int], last: int) -> tuple[int, ...]:

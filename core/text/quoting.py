@@ -20,7 +20,7 @@ _BULLET = re.compile(r"[*+•‣◦▪●]")
 _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 _QUOTATION = re.compile(rf"^{QUOTATION_MARK}", re.MULTILINE)
 _FENCE = re.compile(r"`{3,}|~{3,}")
-_HEADING_SIGNS = re.compile(r"\A#{1,6}\s+|\s*\n\W+\Z|\s+#+\Z|\s*\{[^{}]*\}\Z|\*\*")
+HEADING_SIGNS = re.compile(r"\A#{1,6}\s+|\s*\n\W+\Z|\s+#+\Z|\s*\{[^{}]*\}\Z|\*\*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def _words(words: str, unit: Unit, lead: _Lead) -> str:
     if unit.kind == "code":
         return _code(words, lead.indent + len(lead.marker))
     if unit.kind == "heading":
-        return f"**{as_words(_HEADING_SIGNS.sub('', words))}**"
+        return f"**{as_words(HEADING_SIGNS.sub('', words))}**"
     return _INDENTATION.sub("", as_words(words))
 
 

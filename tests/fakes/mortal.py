@@ -97,13 +97,13 @@ class MortalReasoner(ScriptedReasoner):
         self._reach("grade")
         return await super().grade(ask, passages)
 
-    async def write(self, ask, strips, failing=()):
+    async def write(self, ask, strips, before=None):
         self._reach("write")
-        return await super().write(ask, strips, failing)
+        return await super().write(ask, strips, before)
 
-    async def check_grounding(self, sentences, strips):
+    async def check_grounding(self, statements, strips, ballot=0):
         self._reach("verify")
-        return await super().check_grounding(sentences, strips)
+        return await super().check_grounding(statements, strips, ballot)
 
     def _reach(self, point: str) -> None:
         assert self.fate is not None

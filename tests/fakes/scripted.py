@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from core.conversation import Conversation, Decision, Exchange, Progress, Question, Usage
 from core.errors import SearchTrouble
 from core.library.documents import Passage, Retrieval, Retrieved
-from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Strip
+from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
 
 HERE = Conversation(platform="test", space="s", channel="c", thread="t")
@@ -83,7 +83,7 @@ class ScriptedReasoner:
             missing=self.missing,
         )
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], failing: tuple[str, ...] = ()) -> Draft:
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
         self.calls.append("write")
         if self.writes:
             return self.writes(ask, strips)
@@ -95,9 +95,13 @@ class ScriptedReasoner:
             text="", composed=False, quotes=tuple(s.number for s in strips[:1]), answers=bool(strips)
         )
 
-    async def check_grounding(self, sentences: tuple[str, ...], strips: tuple[Strip, ...]) -> Grounded:
+    async def check_grounding(
+        self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
+    ) -> Grounded:
         self.calls.append("grounding")
-        return Grounded(unsupported=tuple(self.unsupported(sentences)))
+        numbers = tuple(statement.number for statement in statements)
+        said = self.unsupported(tuple(statement.text for statement in statements))
+        return Grounded(judged=numbers, unsupported=tuple(numbers[place - 1] for place in said))
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
         self.calls.append("usefulness")

@@ -124,10 +124,14 @@ class ObedientReasoner(ScriptedReasoner):
         self._read(ask, *(hit.passage.text for hit in passages))
         return await super().grade(ask, passages)
 
-    async def write(self, ask, strips, failing=()):
-        said = self._read(ask, *(strip.text for strip in strips), *failing)
+    async def write(self, ask, strips, before=None):
+        said = self._read(
+            ask,
+            *(strip.text for strip in strips),
+            *(sentence.text for sentence in (before.failing if before else ())),
+        )
         text = obeyed("write", said)
-        return await super().write(ask, strips, failing) if text is None else Draft(text=text, composed=True)
+        return await super().write(ask, strips, before) if text is None else Draft(text=text, composed=True)
 
     def _read(self, ask, *texts):
         said = [ask.question, *(text for one in ask.history for text in (one.question, one.answer))]

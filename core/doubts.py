@@ -1,0 +1,146 @@
+"""What code finds odd about a sentence beside the strips it cites: hints for the judge, never verdicts.
+
+Three checks that hold in any language: numbers, code and quotations, and identifier-like words
+that none of the cited strips holds. Names, negations and paraphrase are left to the judge.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+
+from core.text.inline import as_words, code_in, without_code
+
+CODE_LINE = 4  # letters and digits of a line of code below which it says nothing of its own
+QUOTED = 8  # letters and digits of a quotation below which it may be a word in quotation marks
+ROUNDED = Decimal("0.1")  # how far "about 30" may be from 30.04, as a share
+
+_NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+)*|(?<=\d)[ ]\d{3}(?!\d)")
+_SPACED = re.compile(r"(?<=\d)[ \u00a0\u202f'’](?=\d{3}(?!\d))")
+_ITEM_NUMBER = re.compile(r"(?m)^\s*\d{1,2}[.)]\s")
+_ABOUT = re.compile(
+    r"(?:~|≈|\b(?:about|around|roughly|approximately|nearly|almost|some|over|circa|ca\.?|etwa|rund|ungefähr|knapp|gut|"
+    r"env\.?|environ|presque|aproximadamente|cerca de|unos|unas|casi|quase)|約|およそ|约|大约)\s*\Z",
+    re.IGNORECASE,
+)
+_QUOTATION = re.compile(
+    r"“([^“”]+)”|„([^„“”]+)[“”]|«\s*([^«»]+?)\s*»|「([^「」]+)」|『([^『』]+)』|\"([^\"\n]+)\""
+)
+_IDENTIFIER = re.compile(r"[A-Za-z](?:\w|[.+#](?=\w))*", re.ASCII)
+_ODD = re.compile(r"\w[^\W\d_a-z]|[^\W\d_]\w*\d|\w_\w", re.ASCII)  # an inner capital, a digit, an underscore
+_PLURAL = re.compile(r"[A-Z]{2,}s")
+_COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//|--\s).*$")
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
+
+#: Words for the numbers from 0 to 12 and the tens, which one side may write in digits.
+_SPELLED = {
+    word: number
+    for numbers, words in (
+        (range(13), "zero one two three four five six seven eight nine ten eleven twelve"),
+        (range(13), "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"),
+        (range(13), "zéro un deux trois quatre cinq six sept huit neuf dix onze douze"),
+        (range(13), "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce"),
+        (range(13), "zero um dois três quatro cinco seis sete oito nove dez onze doze"),
+        (range(10), "〇 一 二 三 四 五 六 七 八 九"),
+        (range(1, 3), "ein zwo"),
+        (range(1, 3), "une deux"),
+        (range(1, 3), "una dos"),
+        (range(1, 3), "uma duas"),
+        (range(20, 100, 10), "twenty thirty forty fifty sixty seventy eighty ninety"),
+        (range(20, 100, 10), "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"),
+        ((1, 2, 100, 1000), "once twice hundred thousand"),
+        ((1, 2, 100, 1000), "einmal zweimal hundert tausend"),
+    )
+    for number, word in zip(numbers, words.split(), strict=True)
+}
+_SPELLING = re.compile(r"[〇一二三四五六七八九]|[^\W\d_]+")
+
+
+def doubts_of(text: str, sources: Sequence[str], *, is_code: bool = False) -> tuple[str, ...]:
+    """What of a claim none of the texts that it cites holds, as words for the judge; empty: nothing found.
+
+    Args:
+        sources: headings and text of each cited strip
+        is_code: the claim is a code block, of which every line is looked for
+    """
+    source = unicodedata.normalize("NFKC", "\n".join(sources))
+    claim = unicodedata.normalize("NFKC", text)
+    squeezed = _squeezed(as_words(source)) + "\n" + _squeezed(source)
+    if is_code:
+        return tuple(f"the line `{line}`" for line in _code_lines(claim) if _squeezed(line) not in squeezed)
+    prose = without_code(claim)
+    found = (
+        *(f"the number {number}" for number in _missing_numbers(prose, source)),
+        *(f"`{code}`" for code in code_in(claim) if _squeezed(code) not in squeezed),
+        *(f"the words “{words}”" for words in _quotations(prose) if not _is_quoted(words, squeezed)),
+        *(f"“{word}”" for word in _identifiers(prose) if not _is_known(word, squeezed)),
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _squeezed(text: str) -> str:
+    """Letters and digits alone: what two ways of writing the same must share."""
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def _missing_numbers(claim: str, source: str) -> Iterator[str]:
+    held = {value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in _values(found)}
+    held |= {Decimal(_SPELLED[word]) for word in _SPELLING.findall(source.casefold()) if word in _SPELLED}
+    written = _SPACED.sub("", _ITEM_NUMBER.sub(" ", claim))
+    for match in _NUMBER.finditer(written):
+        values = _values(match.group())
+        is_rounded = bool(_ABOUT.search(written, 0, match.start()))
+        if values & held or (is_rounded and any(_is_near(one, other) for one in values for other in held)):
+            continue
+        yield match.group()
+
+
+def _values(written: str) -> set[Decimal]:
+    """What a number may mean: its separators may group thousands or part decimals, as languages differ."""
+    plain = re.sub(r"['’\u00a0\u202f]", "", written)
+    readings = {plain.replace(",", ""), plain.replace(".", "").replace(",", "."), plain.replace(",", ".")}
+    values = set()
+    for reading in readings:
+        try:
+            values.add(Decimal(reading).normalize())
+        except InvalidOperation:  # a version or a date: compared part by part
+            values.add(Decimal(re.sub(r"\D", "", reading) or 0) + Decimal("0.5") * reading.count("."))
+    return values
+
+
+def _is_near(one: Decimal, other: Decimal) -> bool:
+    return abs(one - other) <= ROUNDED * max(abs(one), abs(other))
+
+
+def _quotations(prose: str) -> Iterator[str]:
+    for match in _QUOTATION.finditer(prose):
+        words = next(group for group in match.groups() if group)
+        if len(_squeezed(words)) >= QUOTED:
+            yield words
+
+
+def _is_quoted(words: str, squeezed: str) -> bool:
+    """Whether its parts stand in the source; dots may leave something out."""
+    parts = re.split(r"\[?(?:\.{3}|…)\]?", words)
+    return all(_squeezed(part) in squeezed for part in parts)
+
+
+def _identifiers(prose: str) -> Iterator[str]:
+    """Words with inner capitals, digits or underscores: no language inflects them."""
+    yield from (word for word in _IDENTIFIER.findall(prose) if _ODD.search(word))
+
+
+def _is_known(word: str, squeezed: str) -> bool:
+    """The plural may be the claim's own: "APIs" of "API"."""
+    bare = _squeezed(word)
+    return bare in squeezed or (bool(_PLURAL.fullmatch(word)) and bare.removesuffix("s") in squeezed)
+
+
+def _code_lines(block: str) -> Iterator[str]:
+    """Lines of code that say something; comments may be the writer's own."""
+    for line in block.splitlines():
+        code = "" if _FENCE.match(line) else _COMMENT.sub("", line).strip()
+        if len(_squeezed(code)) >= CODE_LINE:
+            yield code

@@ -1,0 +1,142 @@
+"""What the votes on a draft's sentences amount to, and the draft as they leave it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from core.claims import Claim, claims_of, dependent, rewritten
+from core.conversation import Omission
+from core.doubts import doubts_of
+from core.reasoner import Grounded, Statement, Strip
+from core.text.terms import query_terms, terms
+
+NEAR = 0.5  # share of a claim's telling words that a strip must hold to be its footnote where it names none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the votes say of one sentence."""
+
+    is_supported: bool
+    cites: tuple[int, ...]  #: the strips that state it; corrected where the votes name others
+    reason: str = ""  #: what of it is not supported, in the judge's words
+    is_idle: bool = False  #: it claims nothing: a greeting, an offer
+    is_absent: bool = False  #: it says that the strips do not say something
+    leans: bool = False  #: it cannot be understood without the sentence before it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """A draft after its check."""
+
+    text: str  #: every claim with marks of its own; empty: nothing stands
+    left_out: tuple[Omission, ...] = ()
+
+
+def readable(strip: Strip) -> str:
+    """What a reader sees above the strip, and the strip."""
+    passage = strip.retrieved.passage
+    return "\n".join((passage.title, *passage.path, passage.published or "", strip.text))
+
+
+def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Statement, ...]:
+    """The claims as the judge is shown them: with the strips they cite, and what code finds odd."""
+    sources = {strip.number: readable(strip) for strip in strips}
+    statements = []
+    for number, claim in enumerate(claims, start=1):
+        cites = tuple(cited for cited in claim.cited if cited in sources)
+        doubts = doubts_of(claim.text, [sources[cited] for cited in cites], is_code=claim.kind == "code")
+        text = f"{claim.above}\n{claim.text}" if claim.above else claim.text
+        statements.append(Statement(number=number, text=text, cites=cites, doubts=doubts if cites else ()))
+    return tuple(statements)
+
+
+def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> dict[int, Verdict]:
+    """By number of the statement. Half of the votes that judged it suffice to reject it."""
+    return {statement.number: _verdict(statement, votes) for statement in statements}
+
+
+def _verdict(statement: Statement, votes: Sequence[Grounded]) -> Verdict:
+    number = statement.number
+    judged = [vote for vote in votes if number in vote.judged]
+    against = [vote for vote in judged if number in vote.unsupported]
+    agreeing = [vote for vote in judged if number not in vote.unsupported]
+    named = Counter(strip for vote in agreeing for strip in vote.elsewhere.get(number, ()))
+    corrected = tuple(strip for strip, count in named.items() if 2 * count > len(agreeing))
+    return Verdict(
+        is_supported=not judged or 2 * len(against) < len(judged),
+        cites=corrected or statement.cites,
+        reason=next((vote.lacking[number] for vote in against if number in vote.lacking), ""),
+        is_idle=_is_most(number in vote.idle for vote in judged),
+        is_absent=_is_most(number in vote.absent for vote in judged),
+        leans=_is_most(number in vote.leaning for vote in judged),
+    )
+
+
+def _is_most(said: Iterable[bool]) -> bool:
+    votes = list(said)
+    return 2 * sum(votes) > len(votes)
+
+
+def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) -> Edited:
+    """The draft without what is not supported and what depends on it; what claims nothing goes from its ends."""
+    claims = claims_of(text)
+    marks = {number: _marks(claim, verdicts[number + 1], strips) for number, claim in enumerate(claims)}
+    rejected = {
+        number for number in marks if not verdicts[number + 1].is_supported or (marks[number] is None)
+    }
+    for number in range(1, len(claims)):
+        if number - 1 in rejected and verdicts[number + 1].leans:
+            rejected.add(number)
+    lost = dependent(claims, rejected)
+    idle = _idle_ends(claims, verdicts, lost)
+    shown = {number: mark for number, mark in marks.items() if mark is not None}
+    return Edited(
+        text=rewritten(text, claims, lost | idle, shown),
+        left_out=tuple(
+            Omission(text=claims[number].text, reason=verdicts[number + 1].reason)
+            for number in sorted(lost)
+            if not claims[number].announces
+        ),
+    )
+
+
+def _idle_ends(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], lost: set[int]) -> set[int]:
+    """Numbers of the sentences before the first claim and after the last that claim nothing."""
+    idle: set[int] = set()
+    for order in (range(len(claims)), range(len(claims) - 1, -1, -1)):
+        for number in order:
+            if number not in lost and (claims[number].own or not verdicts[number + 1].is_idle):
+                break
+            idle.add(number)
+    return idle
+
+
+def _marks(claim: Claim, verdict: Verdict, strips: Sequence[Strip]) -> str | None:
+    """The marks to stand behind a claim; None: it has no footnote and needs one.
+
+    What leads to a claim or leans on one shows no mark of its own, nor does what says nothing. A sentence
+    that a mark of its paragraph covers gets those of its strips that share its words.
+    """
+    if verdict.is_idle or verdict.is_absent or claim.leans or (claim.announces and not claim.own):
+        return ""
+    existing = [strip for strip in strips if strip.number in verdict.cites]
+    if not existing:
+        existing = _nearest(claim.text, strips, NEAR)
+        return _written(existing) if existing else None
+    is_named = bool(claim.own) or verdict.cites != claim.cited
+    return _written(existing if is_named else _nearest(claim.text, existing))
+
+
+def _written(strips: Sequence[Strip]) -> str:
+    return "".join(f"[{strip.number}]" for strip in strips)
+
+
+def _nearest(text: str, strips: Sequence[Strip], least: float = 0.0) -> list[Strip]:
+    """The strips that hold most of a sentence's telling words, more than this share of them."""
+    words = set(query_terms(text))
+    shares = [len(words & set(terms(readable(strip)))) / max(len(words), 1) for strip in strips]
+    best = max(shares, default=0.0)
+    return [strip for strip, share in zip(strips, shares, strict=True) if share == best and share > least]
