@@ -13,7 +13,7 @@ from core.conversation import Conversation, Exchange, Turn
 from core.errors import FootnoteError
 from core.extractive import ExtractiveReasoner, Similarity
 from core.library.catalogue import Catalogue
-from core.library.documents import Retrieval, Scope
+from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding import Embedder, embedder_for
 from core.library.library import Library
 from core.library.migrations import bring_up, is_older
@@ -258,6 +258,12 @@ class ScopedDocuments:
             await self.freshen(self.library)
         wanted = Query(text=query, scope=replace(self.scope, addresses=within), history=history, limit=limit)
         return await asyncio.to_thread(self.library.retrieve, wanted)
+
+    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:
+        ids = [passage.id for passage in passages]
+        return await asyncio.to_thread(
+            self.library.catalogue.beside, ids, replace(self.scope, addresses=within)
+        )
 
 
 __all__ = [

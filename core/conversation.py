@@ -158,6 +158,7 @@ class Proposal:
     tried: tuple[str, ...]  #: queries already looked for, documents and web
     wordings: tuple[str, ...] = ()  #: other queries to propose should this one not be enough, best first
     closest: tuple[Citation, ...] = ()
+    dismissed: tuple[str, ...] = ()  #: ids of passages found to be about something else
     attempt: int = 1  #: 1 for the first web search about this question
     verdict: Verdict | None = None  #: None while open
     decided_by: str | None = None

@@ -6,33 +6,31 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from core.conversation import QUERY_LIMIT, Proposal
 from core.evidence import Evidence, is_mixed, probability
+from core.library.documents import Passage, Retrieved
 from core.model.plain import as_query
 from core.policy import Policy, WebQuery
-from core.reasoner import Grade, Route, Statement
+from core.reasoner import SPEAKING, Grade, Route, Statement
 from core.state import Next, Work
-from core.text.smalltalk import small_talk
 from core.text.vocabulary import STOP_WORDS
 
 SURVIVING = 2  # best-ranked passages of the documents that stay in where none of them is found correct
+BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
 SURVIVING_HITS = 3  # hits of a web search that stay in: those whose pages are read
 
 
 def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
-    """The plan's route, unless the policy does not route or the documents look right after all.
+    """The plan's route, unless the policy does not route, or the documents look right after all.
 
-    A router alone is right 54.5% of the time (Adaptive-RAG): local confidence may overrule it, and so
-    may grades that found enough.
+    A router alone is right 54.5% of the time (Adaptive-RAG): local confidence may overrule one to the web, and so
+    may grades that found enough. Thanks and what needs asking back are not looked up for all that.
     """
     plan = work.plan
-    if plan is not None and plan.route == "none" and plan.reply and small_talk(work.question):
-        return "none"
-    if plan is None or not policy.routes or work.confidence >= policy.veto_at:
+    if plan is None or not policy.routes:
         return "documents"
-    if policy.weights is not None and any(work.sufficient) and work.next == "generate":
-        return "documents"
-    if plan.route in ("none", "clarify") and plan.reply:
-        return plan.route
-    return "web" if plan.route == "web" and has_web else "documents"
+    if plan.route in SPEAKING:
+        return plan.route if plan.reply else "documents"
+    is_sure = work.confidence >= policy.veto_at or (policy.weights is not None and any(work.sufficient))
+    return "web" if plan.route == "web" and has_web and not is_sure else "documents"
 
 
 def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()) -> Evidence:
@@ -76,6 +74,8 @@ def after_looking(work: Work, policy: Policy) -> Next:
         return _gate_after_looking(work, policy)
     evidence = evidence_of(work)
     chance = probability(evidence, policy.weights)
+    if falls_short(work) and can_rewrite(work, policy):  # before anything is written from too little
+        return "regrade"
     if work.passages and chance >= _bar(work, policy):
         return "generate"
     if can_rewrite(work, policy):
@@ -83,6 +83,24 @@ def after_looking(work: Work, policy: Policy) -> Next:
     if work.passages and evidence.is_judged and chance >= policy.draft_at:
         return "generate"
     return "propose"
+
+
+def falls_short(work: Work) -> bool:
+    """Whether a judge said that what was found does not answer all of the question."""
+    return bool(work.sufficient) and not any(work.sufficient)
+
+
+def unseen(work: Work, found: Sequence[Retrieved], around: Sequence[Passage]) -> tuple[Retrieved, ...]:
+    """Passages that were not graded yet, best first; neighbours of what helped rank behind what was found."""
+    seen = {hit.passage.id for hit in work.passages}
+    hits = {hit.passage.id: hit for hit in sorted(found, key=lambda hit: hit.score)}
+    beside = (Retrieved(passage=passage, score=BESIDE) for passage in around if passage.id not in hits)
+    return tuple(
+        sorted(
+            (hit for hit in (*hits.values(), *beside) if hit.passage.id not in seen),
+            key=lambda hit: -hit.score,
+        )
+    )
 
 
 def _bar(work: Work, policy: Policy) -> float:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from core.citations import footnotes_for, grounding_of
 from core.conversation import Answer, Citation, Exchange, Outcome, Proposal
+from core.library.documents import Retrieved
 from core.policy import Policy
+from core.reasoner import Strip
 from core.state import ANSWER_REMEMBERED, State, Work, with_exchange, with_proposal, with_reopened
-from core.strips import refine
+from core.strips import refine, shortened
 
 CLOSEST = 3  # passages shown when there is no answer
-CLOSEST_LENGTH = 600  # characters of one shown quote; longer strips are left out in favour of others
+CLOSEST_LENGTH = 600  # characters of one shown quote, cut after a sentence
 
 
-def answered(state: State, work: Work, answer: Answer, reason: str | None = None) -> State:
-    outcome = _outcome(state, work, kind="answered", answer=answer, reason=reason)
-    return _ended(state, work, outcome, answer.text)
+def answered(
+    state: State, work: Work, answer: Answer, reason: str | None = None, beside: Proposal | None = None
+) -> State:
+    """``beside``: a search offered for what the answer leaves open."""
+    outcome = _outcome(state, work, kind="answered", answer=answer, reason=reason, proposal=beside)
+    ended = _ended(state, work, outcome, answer.text)
+    proposals = state.get("proposals", ())
+    return {**ended, "proposals": with_proposal(proposals, beside)} if beside else ended
 
 
 def conversed(state: State, work: Work) -> State:
@@ -66,13 +73,22 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
         g.relevance == "correct" for g in work.grades.values()
     ):
         return ()
-    strips = refine(work.passages[: CLOSEST * 2], work.grades, around=0)
-    shown, seen = [], set()
-    for strip in strips:
-        if strip.retrieved.passage.id not in seen and len(strip.text) <= CLOSEST_LENGTH:
-            seen.add(strip.retrieved.passage.id)
-            shown.append(strip)
-    return footnotes_for(shown[:CLOSEST])
+    # Those found correct first, then those left open; each with what was found telling in it.
+    judged = sorted(work.passages, key=lambda hit: _order(work, hit))
+    shown: dict[str, Strip] = {}
+    for strip in refine(judged[: CLOSEST * 2], work.grades, around=0):
+        shown.setdefault(strip.retrieved.passage.id, shortened(strip, CLOSEST_LENGTH))
+    return footnotes_for(list(shown.values())[:CLOSEST])
+
+
+def _order(work: Work, hit: Retrieved) -> int:
+    grade = work.grades.get(hit.passage.id)
+    return {"correct": 0, "ambiguous": 1, "incorrect": 3}[grade.relevance] if grade else 2
+
+
+def what_is_missing(missing: str) -> str:
+    """Why a search is offered beside an answer in part."""
+    return f"Your documents do not say: {missing.rstrip(' .?!')}."
 
 
 def why_not_enough(work: Work, closest: tuple[Citation, ...]) -> str:
@@ -83,6 +99,8 @@ def why_not_enough(work: Work, closest: tuple[Citation, ...]) -> str:
         return "Nothing in your documents is about this."
     if not closest:
         return "Your documents don't answer this."
+    if work.missing:
+        return f"Your documents come close, but do not say: {work.missing.rstrip(' .?!')}."
     return "Your documents come close, but don't clearly answer this."
 
 

@@ -19,14 +19,16 @@ from core import endings
 from core.citations import to_answer
 from core.claims import claims_of
 from core.consent import already_decided, fault_of_query, may_decide, refusal
-from core.conversation import Decision, Omission, Progress, Proposal, Question, Ranked
+from core.conversation import Decision, Progress, Proposal, Question, Ranked
 from core.decisions import (
     after_checking,
     after_looking,
     ballots_for,
+    falls_short,
     further_queries,
     may_quote,
     route_of,
+    unseen,
     useful_votes,
 )
 from core.library.documents import Retrieved
@@ -38,6 +40,7 @@ from core.speculation import strips_ahead, with_draft, writing_ahead
 from core.state import State, Work, proposal_by_id, said_before, with_proposal, with_reopened
 from core.steps import ask_of, grade, graded, next_node, step, strips_of
 from core.verdicts import Edited, edited, statements_of, verdicts_on
+from core.web_nodes import offer_beside
 
 COMPOSED_IN_VAIN = "What the model wrote did not stand up to its check, so these are quotes."
 
@@ -140,21 +143,22 @@ def after_open(
 
 
 async def regrade(state: State, runtime: Runtime[Deps]) -> State:
-    """Retrieve with the wordings not tried yet; grade only passages not seen yet."""
+    """Look further: with the wordings not tried yet and around what was found, graded with what helped before."""
     deps, work = runtime.context, state["work"]
     queries = further_queries(work)
     if deps.policy.weights is None:
         queries = queries[:1]  # the published graphs rewrite once per retrieval
-    found = await asyncio.gather(
-        *(deps.documents.retrieve(q, limit=deps.policy.passages, within=work.sources) for q in queries)
+    helpful = tuple(hit for hit in work.passages if _helps(work, hit))
+    found, around = await asyncio.gather(
+        asyncio.gather(
+            *(deps.documents.retrieve(q, limit=deps.policy.passages, within=work.sources) for q in queries)
+        ),
+        deps.documents.beside([hit.passage for hit in helpful], work.sources),
     )
-    seen = {hit.passage.id for hit in work.passages}
-    unseen = {
-        hit.passage.id: hit for retrieval in found for hit in retrieval.passages if hit.passage.id not in seen
-    }
-    new = tuple(sorted(unseen.values(), key=lambda hit: -hit.score)[: deps.policy.passages])
+    new = unseen(work, [hit for each in found for hit in each.passages], around)[: deps.policy.passages]
     deps.report(Progress(stage="checking", count=len(new)))
-    grades = await grade(deps, ask_of(state, work), new)
+    graded_anew = (*new, *helpful) if deps.policy.weights is not None else new
+    grades = await grade(deps, ask_of(state, work), graded_anew)
     # Each retrieval's best has the same score: of two that tie, the one found by the later wording goes first.
     merged = sorted((*new, *work.passages), key=lambda hit: -hit.score)
     work = replace(
@@ -167,6 +171,11 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     )
     work = graded(work, grades)
     return step("regrade", replace(work, next=after_looking(work, deps.policy)))
+
+
+def _helps(work: Work, hit: Retrieved) -> bool:
+    grade = work.grades.get(hit.passage.id)
+    return grade is not None and grade.relevance != "incorrect" and hit.passage.origin == "documents"
 
 
 def after_regrade(state: State) -> Literal["generate", "regrade", "propose", "give_up"]:
@@ -188,7 +197,7 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     strips, draft = _read(work, deps.policy), work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
         if draft.answers and may_quote(work, deps.policy):
-            return _answered(state, work, draft, strips)
+            return endings.answered(state, _stepped("verify", work), to_answer(draft, strips))
         return step("verify", replace(work, next="propose"))
     deps.report(Progress(stage="verifying"))
     ask = ask_of(state, work)
@@ -206,12 +215,19 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     follows = after_checking(work, deps.policy, unsupported=shares, useful=useful, is_empty=is_empty)
     work = replace(work, next=follows)
     if follows == "answer":
-        return _answered(state, work, replace(draft, text=kept.text), strips, left_out=kept.left_out)
+        answer = replace(
+            to_answer(replace(draft, text=kept.text), strips),
+            left_out=kept.left_out,
+            missing=work.missing if falls_short(work) else "",
+        )
+        reason = endings.what_is_missing(answer.missing)
+        beside = offer_beside(state, work, deps, reason) if answer.missing else None
+        return endings.answered(state, _stepped("verify", work), answer, beside=beside)
     may_quote_instead = deps.policy.weights is not None and may_quote(work, deps.policy)
     if follows == "propose" and is_empty and draft.answers and may_quote_instead:
         telling = strips_of(work, deps.policy)
         quotes = await deps.reasoner.quote(ask, telling)
-        return _answered(state, work, quotes, telling, reason=COMPOSED_IN_VAIN)
+        return endings.answered(state, _stepped("verify", work), to_answer(quotes, telling), COMPOSED_IN_VAIN)
     return step("verify", work)
 
 
@@ -258,18 +274,8 @@ def _read(work: Work, policy: Policy) -> tuple[Strip, ...]:
     return strips_ahead(work) if work.is_ahead else strips_of(work, policy)
 
 
-def _answered(
-    state: State,
-    work: Work,
-    draft: Draft,
-    strips: tuple[Strip, ...],
-    *,
-    left_out: tuple[Omission, ...] = (),
-    reason: str | None = None,
-) -> State:
-    work = replace(work, steps=(*work.steps, "verify"))
-    answer = replace(to_answer(draft, strips), left_out=left_out)
-    return endings.answered(state, work, answer, reason)
+def _stepped(name: str, work: Work) -> Work:
+    return replace(work, steps=(*work.steps, name))
 
 
 def _ranked(hit: Retrieved) -> Ranked:

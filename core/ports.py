@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from core.conversation import Exchange, Progress
-from core.library.documents import Retrieval, Retrieved
+from core.library.documents import Passage, Retrieval, Retrieved
 from core.policy import Policy
 from core.reasoner import Reasoner
 from core.settings import WebApproval
@@ -20,6 +20,10 @@ class Documents(Protocol):
         self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
     ) -> Retrieval:
         """The best passages; ``within`` narrows them to files, folders or URLs."""
+        ...
+
+    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:
+        """The neighbours of these passages in their documents, and the documents' heads."""
         ...
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 from core.conversation import Omission, Remark
 from core.library.documents import Retrieved
 from core.reasoner import Ask, Rejected, Statement, Strip
+from core.text.inline import without_tags
 from core.text.sentences import split_sentences
 
 Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
@@ -185,7 +186,7 @@ def _numbered_sentences(text: str) -> str:
     so that no sentence can pose as the next one."""
     spans = split_sentences(text)[:SENTENCES_SHOWN]
     return "\n".join(
-        f"({number}) {' '.join(text[start:end].split())}"
+        f"({number}) {' '.join(without_tags(text[start:end]).split())}"
         for number, (start, end) in enumerate(spans, start=1)
     )
 
@@ -241,8 +242,9 @@ incorrect passage.
 
 Then say whether they are sufficient: true only when the question can be answered completely from the evidence \
 sentences alone, including every condition it names. If the question presumes something that the passages \
-contradict or do not hold, they are not sufficient. When they are not, name under missing what to look for next, \
-in a few words; otherwise leave it empty."""
+contradict or do not hold, they are not sufficient. When they are not, name under missing what of the question they \
+leave open: a few words in the language of the question that a search could be made with, its subject included; \
+otherwise leave it empty."""
 
 WRITE = f"""\
 You answer the question of a colleague from numbered strips of text, so that every statement can be checked.

@@ -15,6 +15,9 @@ from core.library.documents import Retrieved
 from core.values import value
 
 Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
+SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})
+"""Routes that answer with words of conversation, and are nothing without them."""
+
 Relevance = Literal["correct", "ambiguous", "incorrect"]
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from core.library.documents import Retrieved
 from core.reasoner import Grade, Strip
-from core.text.sentences import Unit, split_units
+from core.text.sentences import Unit, split_units, units_within
 
 STRIP_LIMIT = 12  # strips in one draft's context
 STRIP_LENGTH = 2_400  # characters; a strip grows no further
@@ -46,6 +47,16 @@ def refine(
         spans = [] if whole else _spans(text, evidence, around)
         strips += [_strip(hit, start, end) for start, end in spans or [(0, len(text))]]
     return tuple(_numbered([strip for strip in strips if strip.text.strip()][:STRIP_LIMIT]))
+
+
+def shortened(strip: Strip, limit: int) -> Strip:
+    """Its first sentences, as many as fit; the first one whole however long it is, and no longer than twice that."""
+    passage = strip.retrieved.passage
+    units = units_within(passage.text, strip.start - passage.start, strip.end - passage.start)
+    ends = [passage.start + unit.end for unit in units if unit.kind not in ("heading", "markup")]
+    fitting = [end for end in ends if end - strip.start <= limit] or ends[:1]
+    end = min(fitting[-1] if fitting else strip.end, strip.start + 2 * limit)
+    return replace(strip, text=strip.text[: end - strip.start], end=end)
 
 
 def _numbered(strips: Sequence[Strip]) -> list[Strip]:

@@ -14,11 +14,12 @@ from langgraph.runtime import Runtime
 
 from core import endings
 from core.consent import already_decided
-from core.conversation import Progress, Proposal
+from core.conversation import QUERY_LIMIT, Citation, Progress, Proposal
 from core.decisions import after_looking, queries_sent, web_wordings
 from core.errors import SearchTrouble
 from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
+from core.model.plain import as_query
 from core.policy import Policy
 from core.ports import Deps, Web
 from core.state import Next, State, Work, proposal_by_id, said_before, with_proposal
@@ -37,21 +38,7 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
         return endings.no_answer(
             state, work, closest, endings.nothing_left(work, has_web=deps.web is not None)
         )
-    proposal = Proposal(
-        id=_proposal_id(state["turn"].id, wordings[0]),
-        turn_id=state["turn"].id,
-        question=work.question,
-        asker=work.asker,
-        query=wordings[0],
-        wordings=wordings[1:],
-        reason=endings.why_not_enough(work, closest),
-        tried=_tried_with(work),
-        closest=closest,
-        attempt=(work.proposal.attempt if work.proposal else 0) + 1,
-        sent=queries_sent(work.proposal) if work.proposal else (),
-        standalone=_standalone(work),
-        sources=work.sources,
-    )
+    proposal = proposal_of(state, work, wordings, endings.why_not_enough(work, closest), closest)
     known = proposal_by_id(state, proposal.id)
     if known is not None and not known.is_open:  # an old turn came once more: what was decided stays decided
         return endings.no_answer(state, work, closest, already_decided(known))
@@ -62,6 +49,37 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
         work = replace(work, proposal=allowed, next=None)
         return {"work": work, "proposals": with_proposal(state.get("proposals", ()), allowed)}
     return endings.approval_needed(state, work, proposal)
+
+
+def proposal_of(
+    state: State, work: Work, wordings: tuple[str, ...], reason: str, closest: tuple[Citation, ...] = ()
+) -> Proposal:
+    """To search for the first of these wordings; the others are kept for when it is not enough."""
+    return Proposal(
+        id=_proposal_id(state["turn"].id, wordings[0]),
+        turn_id=state["turn"].id,
+        question=work.question,
+        asker=work.asker,
+        query=wordings[0],
+        wordings=wordings[1:],
+        reason=reason,
+        tried=_tried_with(work),
+        closest=closest,
+        attempt=(work.proposal.attempt if work.proposal else 0) + 1,
+        sent=queries_sent(work.proposal) if work.proposal else (),
+        standalone=_standalone(work),
+        sources=work.sources,
+        dismissed=tuple(passage for passage, grade in work.grades.items() if grade.relevance == "incorrect"),
+    )
+
+
+def offer_beside(state: State, work: Work, deps: Deps, reason: str) -> Proposal | None:
+    """The search offered beside an answer in part: for what is missing, where a person can be asked."""
+    if deps.web is None or deps.approval == "never_ask" or work.proposal is not None:
+        return None
+    wordings = (work.missing, *web_wordings(replace(work, missing=""), deps.policy))
+    queries = tuple(dict.fromkeys(query for wording in wordings if (query := as_query(wording, QUERY_LIMIT))))
+    return proposal_of(state, work, queries, reason) if queries else None
 
 
 def after_propose(state: State) -> Literal["web_search", "__end__"]:
@@ -91,7 +109,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
         if deps.approval == "never_ask":
             return endings.no_answer(state, work, proposal.closest, str(trouble))
         return endings.unfinished(state, work, str(trouble))
-    kept = found.passages[: deps.policy.passages // 2] if deps.policy.web_joins else ()
+    local = (hit for hit in found.passages if hit.passage.id not in proposal.dismissed)
+    kept = tuple(local)[: deps.policy.passages // 2] if deps.policy.web_joins else ()
     deps.report(Progress(stage="checking", count=len(hits)))
     work = replace(
         work,

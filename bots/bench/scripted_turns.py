@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -136,6 +136,10 @@ class WorldDocuments:
 
         found = self.script.world.retrieve(query)
         return replace(found, passages=found.passages[:limit])
+
+    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:  # noqa: ARG002
+        """Its documents are passages."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,19 @@ class Catalogue:
         rows = self._rows(f"{_PASSAGE} WHERE p.id IN ({marks}) AND {where}", (*wanted, *values))
         return {str(row[0]): _passage(row) for row in rows}
 
+    def beside(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
+        """The neighbours of these passages in their documents, and the documents' heads, in reading order."""
+        wanted = json.dumps([int(number) for number in ids])
+        where, values = _scope_condition(scope)
+        rows = self._rows(
+            f"{_PASSAGE} WHERE p.id IN (SELECT near.id FROM passages near JOIN passages found"
+            " ON near.document = found.document"
+            " AND (near.ordinal BETWEEN found.ordinal - 1 AND found.ordinal + 1 OR near.ordinal = 0)"
+            f" WHERE found.id IN (SELECT value FROM json_each(?))) AND {where} ORDER BY p.document, p.ordinal",
+            (wanted, *values),
+        )
+        return [_passage(row) for row in rows]
+
     # Writing
 
     def put(self, document: NewDocument) -> None:

@@ -15,7 +15,7 @@ from core.library.documents import Retrieved
 from core.model import faults
 from core.model.faults import CallFailed
 from core.model.plain import one_line
-from core.reasoner import Ask, Grade, Grades, Grounded, Plan, Relevance, Route, Statement, Strip
+from core.reasoner import SPEAKING, Ask, Grade, Grades, Grounded, Plan, Relevance, Route, Statement, Strip
 from core.text.sentences import split_sentences
 
 QUERIES = 3  # further searches of one plan
@@ -23,9 +23,6 @@ REPLY_LIMIT = 600  # characters of a conversational reply or of a question asked
 OPTIONS = 4  # readings to choose from
 OPTION_LIMIT = 70  # characters; fits a button
 LACKING_LIMIT = 200  # characters of what a sentence lacks
-
-SPEAKING = frozenset({"none", "clarify"})
-"""Routes that are nothing without their words."""
 
 REFUSALS = frozenset(
     # Gemini's finish reasons, then those of other providers, in capitals

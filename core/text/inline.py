@@ -81,6 +81,11 @@ def without_markers(text: str) -> str:
     return outside_code(text, lambda prose: _ANY_MARKER.sub("", prose))
 
 
+def without_tags(text: str) -> str:
+    """The text without the tags of HTML that stand outside code."""
+    return outside_code(text, lambda prose: _TAG.sub("", prose))
+
+
 def as_words(text: str) -> str:
     """A source's text as an answer shows it: links and tags reduced to their words.
 

@@ -6,7 +6,7 @@ strips, and every call is written down.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.conversation import Conversation, Decision, Exchange, Progress, Question, Usage
@@ -118,6 +118,9 @@ class ScriptedDocuments:
 
     default: tuple[Retrieved, ...] = ()
     by_query: dict[str, tuple[Retrieved, ...]] = field(default_factory=dict)
+    near: dict[str, tuple[Passage, ...]] = field(
+        default_factory=dict
+    )  #: by id of a passage, what stands beside it
     confidence: float = 0.5
     asked: list[str] = field(default_factory=list)
 
@@ -127,6 +130,9 @@ class ScriptedDocuments:
         self.asked.append(query)
         found = self.by_query.get(query, self.default)
         return Retrieval(passages=found[:limit], confidence=self.confidence, searched=len(found))
+
+    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:
+        return [near for passage in passages for near in self.near.get(passage.id, ())]
 
 
 @dataclass
