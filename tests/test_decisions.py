@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from core import decisions
 from core.consent import already_decided, may_decide, refusal
-from core.conversation import QUERY_LIMIT, Proposal
+from core.conversation import QUERY_LIMIT, Omission, Proposal
 from core.policy import PRESETS, EvidenceWeights, Policy, WebQuery, WebWhen, WhenUseless
-from core.reasoner import Draft, Grade, Plan, Relevance, Route
+from core.reasoner import Draft, Grade, Plan, Rejected, Relevance, Route, Statement
 from core.state import Next, Work
 
 WORDS = st.sampled_from(["", " ", "alpha", "Alpha?", "beta gamma", "delta", "what is it"])
@@ -33,6 +33,9 @@ PASSAGES = st.lists(st.sampled_from("abcd"), unique=True, max_size=4).map(
 )
 GRADES = st.dictionaries(
     st.sampled_from("abcd"), st.builds(Grade, relevance=st.sampled_from(get_args(Relevance)))
+)
+REJECTED = st.builds(
+    Rejected, failing=st.just((Omission(text="It is not.", reason="not said"),)), standing=WORDS
 )
 PROPOSALS = st.builds(
     Proposal,
@@ -57,7 +60,7 @@ WORKS = st.builds(
     missing=WORDS,
     rewrites=st.integers(0, 5),
     drafts=st.integers(0, 5),
-    failing=st.lists(WORDS, max_size=3).map(tuple),
+    rejected=st.none() | REJECTED,
     proposal=st.none() | PROPOSALS,
     tried=st.lists(WORDS, max_size=3).map(tuple),
 )
@@ -102,7 +105,7 @@ def test_something_always_follows_from_checking(work, policy, unsupported, usefu
     if follows == "answer":
         assert not is_empty
     if follows == "generate":
-        assert work.failing
+        assert work.rejected
         assert work.drafts <= policy.redrafts
 
 
@@ -154,7 +157,7 @@ def test_a_turn_ends_whatever_is_found_and_judged(work, policy, data):
 
     while follows in ("regrade", "generate"):
         steps += 1
-        missing, failing = data.draw(WORDS), tuple(data.draw(st.lists(WORDS, max_size=2)))
+        missing, rejected = data.draw(WORDS), data.draw(st.none() | REJECTED)
         grades, votes = data.draw(GRADES), tuple(data.draw(st.lists(st.booleans(), max_size=2)))
         if follows == "regrade":
             work = replace(
@@ -169,7 +172,7 @@ def test_a_turn_ends_whatever_is_found_and_judged(work, policy, data):
             follows = decisions.after_looking(work, policy)
         else:
             work = replace(
-                work, drafts=work.drafts + 1, draft=Draft(text="x", composed=True), failing=failing
+                work, drafts=work.drafts + 1, draft=Draft(text="x", composed=True), rejected=rejected
             )
             follows = decisions.after_checking(
                 work, policy, unsupported=(), useful=votes, is_empty=data.draw(st.booleans())
@@ -299,11 +302,60 @@ def test_earlier_looks_count_only_where_a_model_judges():
     assert decisions.evidence_of(replace(sought, sufficient=(True,))).looks == 2
 
 
-def test_a_second_draft_is_contested_and_gets_more_votes():
-    sure = replace(_graded("correct"), confidence=0.9, drafts=1)
+def test_every_draft_gets_votes_of_its_own_and_what_is_doubted_in_the_first_one_more():
+    plain = Statement(number=1, text="It is so.", cites=(1,))
+    doubted = Statement(number=2, text="It is 9.", cites=(1,), doubts=("the number 9",))
+    first = replace(_graded("correct"), confidence=0.9, drafts=1)
+    footnote, published = PRESETS["footnote"], PRESETS["combined"]
 
-    assert not decisions.needs_more_votes(sure, PRESETS["footnote"])
-    assert decisions.needs_more_votes(replace(sure, drafts=2), PRESETS["footnote"])
+    assert decisions.ballots_for(first, footnote, (plain,)) == ((plain,),) * 3
+    assert decisions.ballots_for(first, footnote, (plain, doubted)) == (*((plain, doubted),) * 3, (doubted,))
+    assert len(decisions.ballots_for(replace(first, drafts=2), footnote, (plain, doubted))) == 3
+    assert decisions.ballots_for(first, published, (plain, doubted)) == ((plain, doubted),)
+    assert decisions.ballots_for(first, PRESETS["crag-any"], (plain,)) == ()
+
+
+def test_usefulness_is_judged_again_and_again_only_where_the_evidence_is_mixed():
+    mixed = replace(_graded("incorrect"), sufficient=(True,), confidence=0.5, drafts=1)
+    sure = replace(_graded("correct"), confidence=0.9, drafts=1)
+    policy = PRESETS["footnote"]
+
+    assert decisions.useful_votes(sure, policy) == 1
+    assert decisions.useful_votes(mixed, policy) == 3
+    assert decisions.useful_votes(replace(mixed, rewrites=2), policy) == 1
+    assert decisions.useful_votes(replace(mixed, drafts=2), policy) == 0
+
+
+def test_what_a_judge_finds_too_little_is_looked_for_before_anything_is_written():
+    plan = Plan(route="documents", standalone="q", queries=("other words",))
+    short = replace(_graded("correct"), plan=plan, sufficient=(False,), confidence=0.97)
+    policy = PRESETS["footnote"]
+
+    assert decisions.after_looking(short, policy) == "regrade"
+    assert decisions.after_looking(replace(short, sufficient=(True,)), policy) == "generate"
+    assert decisions.after_looking(replace(short, rewrites=1), policy) == "generate"
+
+
+def test_a_draft_is_written_again_when_its_main_point_fell_and_not_for_a_sentence():
+    work = replace(_graded("correct"), confidence=0.9, drafts=1, rejected=Rejected(failing=()))
+    policy = PRESETS["footnote"]
+
+    def follows(work, *, useful=True, is_empty=False):
+        return decisions.after_checking(work, policy, unsupported=(0.2,), useful=(useful,), is_empty=is_empty)
+
+    assert follows(work) == "answer"
+    assert follows(work, useful=False) == "generate"
+    assert follows(work, is_empty=True) == "generate"
+    assert follows(replace(work, drafts=2), is_empty=True) == "propose"
+
+
+def test_neighbours_of_what_helped_are_looked_at_behind_what_was_found():
+    known, found, beside = hit("Known.", id="a"), hit("Found.", id="b"), hit("Beside.", id="c").passage
+    work = Work(question="q", passages=(known,))
+
+    new = decisions.unseen(work, [known, found], [beside, found.passage])
+
+    assert [each.passage.id for each in new] == ["b", "c"]
 
 
 def test_quotes_need_more_to_speak_for_them_once_a_draft_fell():
@@ -311,7 +363,7 @@ def test_quotes_need_more_to_speak_for_them_once_a_draft_fell():
     policy = PRESETS["footnote"]
 
     assert decisions.may_quote(doubtful, policy)
-    assert not decisions.may_quote(replace(doubtful, failing=("A claim.",)), policy)
+    assert not decisions.may_quote(replace(doubtful, rejected=Rejected(failing=())), policy)
 
 
 @pytest.mark.parametrize(
@@ -323,9 +375,9 @@ def test_quotes_need_more_to_speak_for_them_once_a_draft_fell():
         ("web", 0.1, False, "documents"),
         ("web", 0.9, True, "documents"),
         ("clarify", 0.1, True, "clarify"),
-        ("clarify", 0.9, True, "documents"),
+        ("clarify", 0.9, True, "clarify"),
         ("none", 0.1, True, "none"),
-        ("none", 0.9, True, "documents"),
+        ("none", 0.9, True, "none"),
     ],
 )
 def test_documents_that_look_right_overrule_the_route(route, confidence, has_web, goes):
