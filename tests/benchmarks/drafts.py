@@ -99,7 +99,7 @@ async def play(item: Item, which: Which = "good", error: float = 0.0, policy: st
                 data_dir=docs.parent / "data", google_api_key=gemini.api_key, google_gemini_base_url=gemini.base_url,
                 chat_model=WRITER, grader_model=GRADER, embedding_model="none", policy=policy, web_search="off",
             )  # fmt: skip
-            outcome = await _asked(item.question, docs, settings)
+            outcome = await asked_of(item.question, docs, settings)
     answer = outcome.answer.text if outcome.answer and outcome.kind == "answered" else ""
     shown, good, untrue = plain(answer), item.good(which), item.untrue(which)
     return Played(
@@ -130,7 +130,7 @@ def documents_of(item: Item) -> Iterator[Path]:
         yield docs
 
 
-async def _asked(question: str, docs: Path, settings: Settings) -> Outcome:
+async def asked_of(question: str, docs: Path, settings: Settings) -> Outcome:
     async with open_footnote(settings, purpose="drafts", reads=reads_everything) as footnote:
         await asyncio.to_thread(footnote.library.ingest, [docs])
         here = situation(fresh_conversation(), sources=(str(docs),))
