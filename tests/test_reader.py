@@ -11,11 +11,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from bots.bench.drafts import read_items
 from core.settings import Settings, read_settings
 from tests.benchmarks import reader as place
 from tests.benchmarks.drafts import asked_of, documents_of
 from tests.benchmarks.reader import Reader, put, settings_for
-from tests.fakes.drafts import blocks_of, read_items
+from tests.fakes.drafts import blocks_of
 from tests.fakes.gemini import FakeGemini
 
 ITEM = read_items(Path(__file__).parent / "evaluation" / "drafts.json")[0]
