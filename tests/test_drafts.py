@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bots.bench.drafts import plain, read_items
 from tests.benchmarks.drafts import figures, play, play_all
-from tests.fakes.drafts import Block, DraftModel, blocks_of, plain, read_items
+from tests.fakes.drafts import Block, DraftModel, blocks_of
 
 ITEMS = read_items(Path(__file__).parent / "evaluation" / "drafts.json")
 #: At least, at most: on the eight items here and on the whole set.
@@ -47,8 +48,7 @@ async def test_a_draft_that_was_labelled_for_another_question_is_reported():
     stranger = replace(ITEMS[1], sentences=ITEMS[0].sentences, id="mixed")
     model = DraftModel(item=stranger)
 
-    model._unsupported([Block(kind="sentence", name="1", text="Nobody wrote this.")])
-
+    assert not model.rejects("Nobody wrote this.")
     assert model.unmatched == ["Nobody wrote this."]
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bots.bench.answers import folded
@@ -26,7 +24,7 @@ from bots.bench.corpora import (
     squad,
 )
 from bots.bench.extraction import similarity_of
-from bots.bench.intervals import bootstrap, wilson
+from bots.bench.intervals import Measured, mean_of, share_of, told
 from bots.bench.sections import Options, Section, Table
 from bots.bench.served import thinking_with
 from core.claims import claims_of
@@ -167,7 +165,6 @@ def is_supported(
 
 
 def section(found: Mapping[str, Sequence[Cited]]) -> Section:
-    kept = {name: cited for name, cited in found.items() if cited}
     return Section(
         name=NAME,
         title=TITLE,
@@ -176,13 +173,15 @@ def section(found: Mapping[str, Sequence[Cited]]) -> Section:
             Table(
                 title="What footnotes lead to",
                 columns=("set", "questions", *COLUMNS),
-                rows=tuple((SETS[name], len(cited), *_cells(cited)) for name, cited in kept.items()),
+                rows=tuple(
+                    (SETS[name], len(cited), *map(told, _measured(cited))) for name, cited in found.items()
+                ),
                 note=NOTE,
             ),
         ),
         figures={
             f"{name}: {column}": figure
-            for name, cited in kept.items()
+            for name, cited in found.items()
             for column, (figure, _) in zip(COLUMNS, _measured(cited), strict=True)
         },
         limits=LIMITS,
@@ -191,30 +190,15 @@ def section(found: Mapping[str, Sequence[Cited]]) -> Section:
 
 COLUMNS = ("answered", "sentences supported", "precision", "recall", "first footnote leads to an answer")
 
-Measured = tuple[float, tuple[float, float]]  # with its interval
-
-
-def _cells(cited: Sequence[Cited]) -> Iterator[str]:
-    for figure, (low, high) in _measured(cited):
-        yield f"{figure:.3f} ({low:.3f} to {high:.3f})"
-
 
 def _measured(cited: Sequence[Cited]) -> list[Measured]:
     """In the order of the columns."""
     answered = [each for each in cited if each.answered]
     sentences = sum(each.sentences for each in answered)
     return [
-        _share(len(answered), len(cited)),
-        _share(sum(each.supported for each in answered), sentences),
-        _mean([each.precision for each in answered]),
-        _mean([each.recall for each in answered]),
-        _share(sum(each.first_is_gold for each in answered), len(answered)),
+        share_of(len(answered), len(cited)),
+        share_of(sum(each.supported for each in answered), sentences),
+        mean_of([each.precision for each in answered]),
+        mean_of([each.recall for each in answered]),
+        share_of(sum(each.first_is_gold for each in answered), len(answered)),
     ]
-
-
-def _share(hits: int, of: int) -> Measured:
-    return (hits / of if of else math.nan), wilson(hits, of)
-
-
-def _mean(values: Sequence[float]) -> Measured:
-    return (fmean(values), bootstrap(values)) if values else (math.nan, (0.0, 1.0))

@@ -24,7 +24,7 @@ from bots.bench.corpora import (
     part,
     squad,
 )
-from bots.bench.intervals import RESAMPLES, percentile
+from bots.bench.intervals import RESAMPLES, percentile, told
 from bots.bench.retrieval import SIDES, sides
 from bots.bench.sections import Cell, Options, Section, Table
 from core.library.documents import Scope
@@ -160,7 +160,7 @@ def interval(
 
 
 def section(found: Mapping[str, Mapping[str, Judged]]) -> Section:
-    told = [side for side in SIDES if all(side in by_side for by_side in found.values())]
+    shown = [side for side in SIDES if all(side in by_side for by_side in found.values())]
     return Section(
         name=NAME,
         title=TITLE,
@@ -168,12 +168,12 @@ def section(found: Mapping[str, Mapping[str, Judged]]) -> Section:
         tables=(
             Table(
                 title="Area under the ROC curve",
-                columns=("set", "answerable", "unanswerable", *(SIDES[side] for side in told)),
+                columns=("set", "answerable", "unanswerable", *(SIDES[side] for side in shown)),
                 rows=tuple(
                     (
                         SETS[name],
                         *map(len, by_side["words"]),
-                        *(_area(by_side[side], BARS[name] if side == "vectors" else None) for side in told),
+                        *(_area(by_side[side], BARS[name] if side == "vectors" else None) for side in shown),
                     )
                     for name, by_side in found.items()
                 ),
@@ -181,20 +181,20 @@ def section(found: Mapping[str, Mapping[str, Judged]]) -> Section:
             ),
             Table(
                 title="False answers where 90% of the answerable questions are answered",
-                columns=("set", *(SIDES[side] for side in told)),
+                columns=("set", *(SIDES[side] for side in shown)),
                 rows=tuple(
                     (
                         SETS[name],
                         *(
                             _false(by_side[side], is_barred=side == "vectors" and name == "left_out")
-                            for side in told
+                            for side in shown
                         ),
                     )
                     for name, by_side in found.items()
                 ),
             ),
         ),
-        figures=dict(_figures(found, told)),
+        figures=dict(_figures(found, shown)),
         limits=LIMITS,
     )
 
@@ -212,16 +212,15 @@ def _false(of: Judged, *, is_barred: bool) -> Cell:
 
 
 def _cell(statistic: Statistic, of: Judged, said: str) -> Cell:
-    low, high = interval(statistic, *of)
-    return f"{statistic(*of):.3f} ({low:.3f} to {high:.3f}){said}"
+    return f"{told((statistic(*of), interval(statistic, *of)))}{said if all(of) else ''}"
 
 
 def _word(*, reached: bool) -> str:
     return "reached" if reached else "missed"
 
 
-def _figures(found: Mapping[str, Mapping[str, Judged]], told: Sequence[str]) -> Iterator[tuple[str, float]]:
+def _figures(found: Mapping[str, Mapping[str, Judged]], shown: Sequence[str]) -> Iterator[tuple[str, float]]:
     for name, by_side in found.items():
-        for side in told:
+        for side in shown:
             yield f"{name}_{side}_auc", round(auc(*by_side[side]), 4)
             yield f"{name}_{side}_false_at_90", round(false_at(*by_side[side]), 4)

@@ -200,7 +200,7 @@ def clapnq(data: Path) -> Corpus:
 
     return Corpus(
         documents=tuple((places[text], title, (text,)) for text, title in titles.items()),
-        asked=tuple(map(read, answerable)),
+        asked=tuple(asked for asked in map(read, answerable) if asked.gold),  # some have no sentence marked
         near=tuple(map(read, unanswerable)),
     )
 
@@ -229,7 +229,7 @@ def mtrag(data: Path) -> Corpus:
             question=task["input"][-1]["text"],
             history=_remembered(task["input"][:-1]),
             gold=frozenset((_address("mtrag", c["document_id"]), 0) for c in task["contexts"]),
-            group=task["answerability"][0],
+            group=next(iter(task["answerability"]), ""),
         )
         for task in lines(data / "mtrag/tasks.jsonl")
     ]

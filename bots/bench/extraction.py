@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bots.bench.corpora import (
@@ -25,7 +25,7 @@ from bots.bench.corpora import (
     spot,
     squad,
 )
-from bots.bench.intervals import bootstrap, wilson
+from bots.bench.intervals import Measured, mean_of, share_of, told
 from bots.bench.sections import Cell, Options, Section, Table
 from core.citations import to_answer
 from core.extractive import ExtractiveReasoner
@@ -205,9 +205,9 @@ def sentence_f1(
 def section(found: Mapping[tuple[str, str, bool], Sequence[Quoted]]) -> Section:
     sides = tuple(dict.fromkeys(side for _, side, _ in found))
     rows = [row for side in sides for row in _rows(found, side)]
-    figures = {name: figure for name, _, figure, _ in rows}
+    figures = {name: figure for name, _, (figure, _) in rows}
     everything = [quoted for of in found.values() for quoted in of]
-    figures["verbatim"] = fmean(quoted.is_verbatim for quoted in everything)
+    figures["verbatim"], _ = share_of(sum(quoted.is_verbatim for quoted in everything), len(everything))
     count = sum(len(quoted.quotes) for quoted in everything)
     return Section(
         name=NAME,
@@ -218,8 +218,7 @@ def section(found: Mapping[tuple[str, str, bool], Sequence[Quoted]]) -> Section:
                 title="Sentences that answer",
                 columns=("what", "measured (95% interval)", "bar", "at the start", "reached"),
                 rows=tuple(
-                    (title, f"{figure:.3f} ({low:.3f} to {high:.3f})", *_barred(name, figure))
-                    for name, title, figure, (low, high) in rows
+                    (title, told(measured), *_barred(name, measured[0])) for name, title, measured in rows
                 ),
                 note=NOTE,
             ),
@@ -238,7 +237,7 @@ def section(found: Mapping[tuple[str, str, bool], Sequence[Quoted]]) -> Section:
     )
 
 
-Row = tuple[str, str, float, tuple[float, float]]  # name, title, figure, interval
+Row = tuple[str, str, Measured]  # with its name and its title
 
 
 def _rows(found: Mapping[tuple[str, str, bool], Sequence[Quoted]], side: str) -> Iterator[Row]:
@@ -250,8 +249,7 @@ def _rows(found: Mapping[tuple[str, str, bool], Sequence[Quoted]], side: str) ->
             yield (
                 f"squad_{side}_{'given' if is_given else 'retrieved'}_best_{count}",
                 f"SQuAD 2, {which}, {SIDES[side]}: {title}",
-                hits / len(quoted),
-                wilson(hits, len(quoted)),
+                share_of(hits, len(quoted)),
             )
     agreement = [
         sentence_f1(q.places, q.asked.sentences, q.asked.answers) for q in found["clapnq", side, True]
@@ -259,11 +257,10 @@ def _rows(found: Mapping[tuple[str, str, bool], Sequence[Quoted]], side: str) ->
     yield (
         f"clapnq_{side}_f1",
         f"CLAPNQ, {GIVEN[True]}, {SIDES[side]}: F1 of {BEST} sentences",
-        fmean(agreement),
-        bootstrap(agreement),
+        mean_of(agreement),
     )
 
 
 def _barred(name: str, figure: float) -> tuple[Cell, Cell, Cell]:
     bar, start = next(values for end, values in BARS.items() if name.endswith(end))
-    return bar, start, "yes" if figure >= bar else "no"
+    return bar, start, "–" if math.isnan(figure) else "yes" if figure >= bar else "no"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 
 Z = 1.959964  # standard deviations that hold 95% of a normal distribution
+Measured = tuple[float, tuple[float, float]]  # a figure, NaN where nothing was counted, and its interval
 RESAMPLES = 1_000  # a percentile bootstrap's; more moves its ends by less than its own error
 
 
@@ -34,6 +35,24 @@ def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least this share of the values does not exceed (nearest rank)."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def share_of(hits: int, of: int) -> Measured:
+    return (hits / of if of else math.nan), wilson(hits, of)
+
+
+def mean(values: Sequence[float]) -> float:
+    return fmean(values) if values else math.nan
+
+
+def mean_of(values: Sequence[float]) -> Measured:
+    return mean(values), bootstrap(values, mean)
+
+
+def told(measured: Measured) -> str:
+    """ "0.857 (0.706 to 0.938)"; a dash where nothing was counted."""
+    figure, (low, high) = measured
+    return f"{figure:.3f} ({low:.3f} to {high:.3f})" if math.isfinite(figure) else "–"
 
 
 def sign_test(better: int, worse: int) -> float:

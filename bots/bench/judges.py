@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from bots.bench.fallible import Script
-from bots.bench.intervals import bootstrap
+from bots.bench.intervals import mean, mean_of, told
 from bots.bench.sections import Cell, Options, Plot, Section, Table
 from bots.bench.truth import Known, open_world
 from core.values import value
@@ -187,7 +187,7 @@ def per_question(ended: Mapping[Known, Sequence[Ended]], measure: Measure, corpu
 def _table(runs: Runs, policies: Sequence[str], error: float) -> Table:
     questions = len(runs[policies[0], error])
     rows = (
-        (name, *(_cell(per_question(runs[name, error], measure)) for measure in MEASURES.values()))
+        (name, *(told(mean_of(per_question(runs[name, error], measure))) for measure in MEASURES.values()))
         for name in policies
     )
     return Table(
@@ -196,11 +196,6 @@ def _table(runs: Runs, policies: Sequence[str], error: float) -> Table:
         rows=tuple(rows),
         note=NOTE,
     )
-
-
-def _cell(values: Sequence[float]) -> str:
-    low, high = bootstrap(values)
-    return f"{fmean(values):.3f} ({low:.3f} to {high:.3f})"
 
 
 def _leads(runs: Runs, policies: Sequence[str], errors: Sequence[float]) -> Table:
@@ -227,8 +222,8 @@ DEMANDS: Mapping[str, int] = {"right - wrong": 1, "wrong": -1, "round trips": -1
 def _lead(runs: Runs, policies: Sequence[str], error: float, corpus: str) -> Iterator[Cell]:
     for name, sign in DEMANDS.items():
         ours, *others = (per_question(runs[policy, error], MEASURES[name], corpus) for policy in policies)
-        best = max(others, key=lambda values: sign * fmean(values))
-        yield _cell([sign * (our - other) for our, other in zip(ours, best, strict=True)])
+        best = max(others, key=lambda values: sign * sum(values))
+        yield told(mean_of([sign * (our - other) for our, other in zip(ours, best, strict=True)]))
 
 
 def _plot(runs: Runs, policies: Sequence[str], errors: Sequence[float], name: str) -> Plot:
@@ -237,7 +232,7 @@ def _plot(runs: Runs, policies: Sequence[str], errors: Sequence[float], name: st
         kind="lines",
         x=tuple(f"{error:g}" for error in errors),
         series={
-            policy: tuple(fmean(per_question(runs[policy, error], MEASURES[name])) for error in errors)
+            policy: tuple(mean(per_question(runs[policy, error], MEASURES[name])) for error in errors)
             for policy in policies
         },
         x_title="probability that a verdict is wrong",
@@ -247,4 +242,4 @@ def _plot(runs: Runs, policies: Sequence[str], errors: Sequence[float], name: st
 def _figures(runs: Runs) -> Iterator[tuple[str, float]]:
     for (policy, error), ended in runs.items():
         for name, measure in MEASURES.items():
-            yield f"{policy} at {error:g}: {name}", round(fmean(per_question(ended, measure)), 4)
+            yield f"{policy} at {error:g}: {name}", round(mean(per_question(ended, measure)), 4)

@@ -22,7 +22,7 @@ from bots.bench.corpora import (
     spot,
     squad,
 )
-from bots.bench.intervals import wilson
+from bots.bench.intervals import Measured, share_of, told
 from bots.bench.sections import Cell, Options, Plot, Section, Table
 
 if TYPE_CHECKING:
@@ -142,22 +142,22 @@ def ranks(library: Library, questions: Sequence[Asked]) -> list[int]:
     return found
 
 
-def hits(found: Sequence[int], at: int) -> int:
-    """How many ranks are this one or better."""
-    return sum(rank <= at for rank in found)
+def share(found: Sequence[int], at: int) -> Measured:
+    """Of ranks that are this one or better."""
+    return share_of(sum(rank <= at for rank in found), len(found))
 
 
 # What is told of the ranks
 
 
 def section(found: Ranks) -> Section:
-    told = [side for side in SIDES if all(side in by_side for by_side in found.values())]
-    columns = ("set", "questions", *(f"{SIDES[side]}: first {at}" for side in told for at in RANKS))
+    shown = [side for side in SIDES if all(side in by_side for by_side in found.values())]
+    columns = ("set", "questions", *(f"{SIDES[side]}: first {at}" for side in shown for at in RANKS))
     rows = tuple(
         (
             SETS[name],
             len(by_side["words"]),
-            *(_cell(by_side[side], at, BARS.get((name, side, at))) for side in told for at in RANKS),
+            *(_cell(by_side[side], at, BARS.get((name, side, at))) for side in shown for at in RANKS),
         )
         for name, by_side in found.items()
     )
@@ -168,11 +168,11 @@ def section(found: Ranks) -> Section:
         tables=(
             Table(title="Share of the questions that the first passages answer", columns=columns, rows=rows, note=NOTE),
         ),
-        plots=(_plot(found, told),),
+        plots=(_plot(found, shown),),
         figures={
-            f"{name}_{side}_r{at}": round(hits(by_side[side], at) / len(by_side[side]), 4)
+            f"{name}_{side}_r{at}": round(share(by_side[side], at)[0], 4)
             for name, by_side in found.items()
-            for side in told
+            for side in shown
             for at in RANKS
         },
         limits=LIMITS,
@@ -180,22 +180,18 @@ def section(found: Ranks) -> Section:
 
 
 def _cell(found: Sequence[int], at: int, bar: float | None) -> Cell:
-    share, (low, high) = hits(found, at) / len(found), wilson(hits(found, at), len(found))
-    judged = "" if bar is None else f", bar {bar:.2f} {'reached' if share >= bar else 'missed'}"
-    return f"{share:.3f} ({low:.3f} to {high:.3f}){judged}"
+    measured = share(found, at)
+    judged = f", bar {bar:.2f} {'reached' if measured[0] >= bar else 'missed'}" if bar and found else ""
+    return f"{told(measured)}{judged}"
 
 
-def _plot(found: Ranks, told: Sequence[str]) -> Plot:
+def _plot(found: Ranks, shown: Sequence[str]) -> Plot:
     at = 5
+    measured = {SIDES[side]: [share(by_side[side], at) for by_side in found.values()] for side in shown}
     return Plot(
         title=f"Answered by the first {at} passages",
         kind="bars",
         x=tuple(SETS[name] for name in found),
-        series={
-            SIDES[side]: tuple(hits(f[side], at) / len(f[side]) for f in found.values()) for side in told
-        },
-        intervals={
-            SIDES[side]: tuple(wilson(hits(f[side], at), len(f[side])) for f in found.values())
-            for side in told
-        },
+        series={side: tuple(figure for figure, _ in each) for side, each in measured.items()},
+        intervals={side: tuple(interval for _, interval in each) for side, each in measured.items()},
     )

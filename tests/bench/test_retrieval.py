@@ -41,7 +41,7 @@ def test_any_of_several_gold_passages_counts(library):
 
 
 def test_a_rank_counts_for_every_depth_that_reaches_it():
-    assert [retrieval.hits([1, 3, 6, retrieval.NOT_FOUND], at) for at in (1, 5, 10)] == [1, 2, 3]
+    assert [retrieval.share([1, 3, 6, retrieval.NOT_FOUND], at)[0] for at in (1, 5, 10)] == [0.25, 0.5, 0.75]
 
 
 def test_a_heading_asks_for_the_passages_below_it_and_no_others(tmp_path):

@@ -24,13 +24,14 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
+from bots.bench.drafts import Item, Shown, Which, plain, read_items, shown
 from bots.local import fresh_conversation, run_in_order, situation
 from bots.terminal.read import ask
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Outcome
 from core.settings import Settings
 from core.values import value
-from tests.fakes.drafts import DraftModel, Item, Which, plain, read_items
+from tests.fakes.drafts import DraftModel, files_of
 from tests.fakes.gemini import Call, FakeGemini
 
 SIDE_BY_SIDE = 6  # questions
@@ -46,10 +47,7 @@ class Played:
     which: Which
     draft: str  #: with the numbers of strips
     outcome: Outcome
-    kept: int  #: good sentences shown
-    good: int
-    false: int  #: planted ones shown
-    planted: int
+    shown: Shown
     calls: int
     trips: int  #: calls one after another, those side by side counted once
     cost: float  #: of all calls, in those of a single one with the writer's first prompt and reply; 0: never wrote
@@ -63,7 +61,7 @@ class Played:
 
     @property
     def is_whole(self) -> bool:
-        return self.kept == self.good
+        return self.shown.kept == self.shown.good
 
     @property
     def is_drafted_once(self) -> bool:
@@ -99,18 +97,14 @@ async def play(item: Item, which: Which = "good", error: float = 0.0, policy: st
                 data_dir=docs.parent / "data", google_api_key=gemini.api_key, google_gemini_base_url=gemini.base_url,
                 chat_model=WRITER, grader_model=GRADER, embedding_model="none", policy=policy, web_search="off",
             )  # fmt: skip
-            outcome = await _asked(item.question, docs, settings)
+            outcome = await asked_of(item.question, docs, settings)
     answer = outcome.answer.text if outcome.answer and outcome.kind == "answered" else ""
-    shown, good, untrue = plain(answer), item.good(which), item.untrue(which)
     return Played(
         item=item,
         which=which,
         draft=meter.drafts[0] if meter.drafts else "",
         outcome=outcome,
-        kept=sum(sentence in shown for sentence in good),
-        good=len(good),
-        false=sum(sentence in shown for sentence in untrue),
-        planted=len(untrue),
+        shown=shown(item, which, answer),
         calls=len(gemini.calls),
         trips=outcome.usage.round_trips,
         cost=meter.total / meter.single if meter.single else 0.0,
@@ -125,12 +119,12 @@ def documents_of(item: Item) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="drafts-") as home:
         docs = Path(home).resolve() / "docs"
         docs.mkdir()
-        for name, text in item.files().items():
+        for name, text in files_of(item).items():
             (docs / name).write_text(text, encoding="utf-8")
         yield docs
 
 
-async def _asked(question: str, docs: Path, settings: Settings) -> Outcome:
+async def asked_of(question: str, docs: Path, settings: Settings) -> Outcome:
     async with open_footnote(settings, purpose="drafts", reads=reads_everything) as footnote:
         await asyncio.to_thread(footnote.library.ingest, [docs])
         here = situation(fresh_conversation(), sources=(str(docs),))
@@ -157,11 +151,13 @@ def share(part: float, whole: float) -> float:
 
 #: The measures, under the names and by the rules of the set's own player.
 MEASURES: dict[str, Callable[[Sequence[Played]], float]] = {
-    "answered": lambda rows: share(sum(r.outcome.kind == "answered" and r.kept > 0 for r in rows), len(rows)),
-    "kept": lambda rows: share(sum(r.kept for r in rows), sum(r.good for r in rows)),
+    "answered": lambda rows: share(
+        sum(r.outcome.kind == "answered" and r.shown.kept > 0 for r in rows), len(rows)
+    ),
+    "kept": lambda rows: share(sum(r.shown.kept for r in rows), sum(r.shown.good for r in rows)),
     "whole": lambda rows: share(sum(r.is_whole for r in rows), len(rows)),
     "drafted once": lambda rows: share(sum(r.is_drafted_once for r in rows), len(rows)),
-    "false shown": lambda rows: share(sum(r.false for r in rows), sum(r.planted for r in rows)),
+    "false shown": lambda rows: share(sum(r.shown.false for r in rows), sum(r.shown.planted for r in rows)),
     "calls": lambda rows: share(sum(r.calls for r in rows), len(rows)),
     "trips": lambda rows: share(sum(r.trips for r in rows), len(rows)),
 }
@@ -198,12 +194,12 @@ def tell_item(row: Played) -> None:
     table.add_row(Text(row.draft), Text(row.text or f"{row.outcome.kind}{reason}"))
     console = Console()
     console.print(table)
-    shown, good = plain(row.text), row.item.good(row.which)
+    said, good = plain(row.text), row.item.good(row.which)
     for sentence in row.item.sentences:
-        if plain(sentence.text) in good and plain(sentence.text) not in shown:
+        if plain(sentence.text) in good and plain(sentence.text) not in said:
             console.print(Text(f"lost: {sentence.text}"))
     for planted in row.item.falsehoods(row.which):
-        told = "shown" if plain(planted.text) in shown else "gone"
+        told = "shown" if plain(planted.text) in said else "gone"
         console.print(Text(f"planted ({planted.fault}), {told}: {planted.text}"))
     console.print(Text(f"{' > '.join(row.outcome.steps)}; {row.calls} calls, cost {row.cost:.2f}{reason}"))
 

@@ -21,7 +21,7 @@ import math
 import re
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -140,7 +140,8 @@ class Call:
 class FakeGemini:
     """Calls, faults and counts of one test."""
 
-    reply: Callable[[Step, Call], Answer | None] = lambda _step, _call: None  #: None: the default reply
+    #: None: the default reply. It may be awaited, as one that somebody is yet to write.
+    reply: Callable[[Step, Call], Answer | Awaitable[Answer] | None] = lambda _step, _call: None
     api_key: str = "test-key"
     latency: float = 0.0  #: seconds that a reply takes, so that calls can overlap
     calls: list[Call] = field(default_factory=list)
@@ -221,6 +222,7 @@ class FakeGemini:
         queued = self._queued[call.step]
         answer = queued.popleft() if queued else self.reply(call.step, call)
         try:
+            answer = await answer if isinstance(answer, Awaitable) else answer
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.released.wait(), self.latency)
             return await self._answer(request, call, default_reply(call) if answer is None else answer)
