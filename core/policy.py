@@ -54,7 +54,9 @@ class Policy:
     checks_usefulness: bool = True
     when_useless: WhenUseless = "web"
     redrafts: int = 1  #: further drafts after an unsupported one
-    votes: int = 3  #: grounding votes on a draft, cast side by side; usefulness votes where the evidence is mixed
+    votes: int = (
+        3  #: grounding votes on a draft, cast side by side; usefulness votes where the evidence is mixed
+    )
     weights: EvidenceWeights | None = field(default_factory=EvidenceWeights)  #: None: each verdict is a gate
     answer_at: float = 0.6  #: probability of a right answer from which to answer
     quote_at: float = 0.66  #: the same where no model judges: what the library's own confidence must reach

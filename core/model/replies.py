@@ -6,6 +6,7 @@ and freed of characters that do not show, and a route that lacks its words becom
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,6 +18,8 @@ from core.model.faults import CallFailed
 from core.model.plain import one_line
 from core.reasoner import SPEAKING, Ask, Grade, Grades, Grounded, Plan, Relevance, Route, Statement, Strip
 from core.text.sentences import split_sentences
+
+_LACKING = re.compile(r"\W*(\d{1,4})\W+(.+)", re.DOTALL)
 
 QUERIES = 3  # further searches of one plan
 REPLY_LIMIT = 600  # characters of a conversational reply or of a question asked back
@@ -40,8 +43,17 @@ REFUSALS = frozenset(
 CUT_OFF = frozenset({"MAX_TOKENS", "LENGTH"})
 
 
+def _slim(schema: dict[str, Any]) -> None:
+    """A schema without the titles of fields, and with every one asked for: it is paid for with each call."""
+    schema.pop("description", None)
+    for field in schema.get("properties", {}).values():
+        field.pop("title", None)
+        field.pop("default", None)
+    schema["required"] = list(schema.get("properties", {}))
+
+
 class Reply(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
+    model_config = ConfigDict(strict=True, extra="ignore", json_schema_extra=_slim)
 
 
 class PlanReply(Reply):
@@ -49,9 +61,7 @@ class PlanReply(Reply):
 
     route: Route
     standalone: str = Field(description="the question, readable without the earlier exchanges")
-    queries: list[str] = Field(
-        description="up to three further searches, or the steps of a multi-hop question"
-    )
+    queries: list[str] = Field(description="up to three")
     web_query: str = Field(description="what to type into a public search engine")
     reply: str = Field(description="for none and clarify; otherwise empty")
     options: list[str] = Field(description="for clarify; otherwise empty")
@@ -73,31 +83,15 @@ class GradeReply(Reply):
     missing: str = Field(description="when not sufficient, what to look for next; otherwise empty")
 
 
-class LackingReply(Reply):
-    """What an unsupported sentence lacks."""
-
-    sentence: int = Field(description="its number")
-    what: str = Field(description="what of it no strip states, in a few words")
-
-
-class ElsewhereReply(Reply):
-    """The strips that state a sentence which cites others, or none."""
-
-    sentence: int = Field(description="its number")
-    strips: list[int]
-
-
 class GroundingReply(Reply):
     """What the strips say to each sentence; those that they support by what they cite are named nowhere."""
 
-    unsupported: list[int] = Field(description="numbers of the unsupported sentences")
-    lacking: list[LackingReply] = Field(default=[], description="for each unsupported one")
-    elsewhere: list[ElsewhereReply] = Field(
-        default=[], description="supported by other strips than they cite"
-    )
-    idle: list[int] = Field(default=[], description="claim nothing")
-    absent: list[int] = Field(default=[], description="say that something is not stated")
-    leaning: list[int] = Field(default=[], description="need the sentence before them")
+    unsupported: list[int]
+    lacking: list[str] = Field(default=[], description='"NUMBER: what no strip states"')
+    elsewhere: list[list[int]] = Field(default=[], description="[sentence, strip, …]")
+    idle: list[int] = []
+    absent: list[int] = []
+    leaning: list[int] = []
 
 
 class UsefulnessReply(Reply):
@@ -164,13 +158,14 @@ def to_grounded(
 ) -> Grounded:
     judged = [statement.number for statement in statements]
     numbers = [strip.number for strip in strips]
-    found = {each.sentence: _among(each.strips, numbers) for each in reply.elsewhere}
-    elsewhere = {number: strips for number, strips in found.items() if number in judged and strips}
+    found = {sentence: _among(named, numbers) for sentence, *named in filter(None, reply.elsewhere)}
+    elsewhere = {number: named for number, named in found.items() if number in judged and named}
+    lacking = (_LACKING.match(what) for what in reply.lacking)
     return Grounded(
         judged=tuple(judged),
         # Where a sentence is said to be stated elsewhere, its footnote is wrong and not the sentence.
         unsupported=tuple(n for n in _among(reply.unsupported, judged) if n not in elsewhere),
-        lacking={each.sentence: one_line(each.what, LACKING_LIMIT) for each in reply.lacking},
+        lacking={int(found[1]): one_line(found[2], LACKING_LIMIT) for found in lacking if found},
         elsewhere=elsewhere,
         idle=_among(reply.idle, judged),
         absent=_among(reply.absent, judged),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 import tempfile
@@ -79,7 +80,9 @@ class Meter:
 
     def reply(self, step: str, call: Call) -> dict[str, Any] | str:
         said = self.model.reply(step, call)
-        tokens = (len(call.system) + len(call.prompt) + len(str(said))) / 4
+        tokens = (
+            len(json.dumps(call.body, ensure_ascii=False)) + len(str(said))
+        ) / 4  # the schema is sent too
         self.total += tokens * (GRADER_PRICE if GRADER.endswith(f":{call.model}") else 1.0)
         if isinstance(said, str):
             self.drafts.append(said)
