@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bots.bench import judges, published
+from bots.bench.drafts import read_items, shown
 from bots.bench.fallible import Script
 from bots.bench.scripted_turns import Footnote
 from bots.bench.sections import Options
@@ -226,6 +227,75 @@ async def test_a_quote_beside_the_question_is_a_wrong_answer():
     ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), script)
 
     assert ended.wrong
+
+
+# Drafts of language models
+
+
+@pytest.fixture
+def drafted_question(data):
+    """A question whose draft says two things, and whose bad draft says one of them falsely."""
+    item = read_items(data / "drafts" / "drafts.jsonl")[0]
+    return Known(
+        id="d", corpus="drafts", text=item.question, kind="held", gold=item.passages[0].text, item=item
+    )
+
+
+def writing(what, known, error=0.0, seed=0):
+    """A script whose writer writes this of the two drafts, over the passages that it rests on."""
+
+    class Writing(Script):
+        def _draft(self, given, *, has_answer, once_more):
+            return what, "draft"
+
+    texts = [passage.text for passage in known.item.passages]
+    return Writing(world=world(*texts, confidence=0.9), known=known, error=error, seed=seed)
+
+
+@pytest.mark.parametrize(("what", "right", "wrong"), [("right", 1, 0), ("planted", 0, 1)])
+async def test_a_published_graph_is_judged_on_the_draft_that_it_shows_whole(
+    drafted_question, what, right, wrong
+):
+    ended = await judges.run_published(published.build("crag-any"), writing(what, drafted_question))
+
+    assert (ended.right, ended.wrong) == (right, wrong)
+
+
+@pytest.mark.parametrize("what", ["right", "planted"])
+async def test_ours_shows_what_stands_and_leaves_out_what_was_planted(drafted_question, what):
+    ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), writing(what, drafted_question))
+
+    assert (ended.right, ended.wrong) == (1, 0)
+
+
+def test_a_verdict_on_one_sentence_says_nothing_of_another(drafted_question):
+    good = [sentence.text for sentence in drafted_question.item.sentences]
+    pairs = []
+    for seed in range(2_000):
+        script = writing("right", drafted_question, error=0.2, seed=seed)
+        draft = script.writes([], has_answer=True)
+        pairs.append([not script.supports(sentence, draft) for sentence in good])
+
+    assert sum(first for first, _ in pairs) / len(pairs) == pytest.approx(0.2, abs=0.03)
+    assert sum(first and second for first, second in pairs) / len(pairs) == pytest.approx(0.04, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_right", "false"),
+    [
+        ("Hall 0 opens at **nine**. [1]\n\n- Tickets for hall 0 are free. [2]", True, 0),
+        ("Hall 0 opens at nine. [1]", False, 0),
+        ("Hall 0 opens at ten. [1] Tickets for hall 0 are free. [2]", False, 1),
+        ("", False, 0),
+    ],
+)
+def test_what_is_shown_is_right_when_nine_of_ten_good_sentences_are_and_nothing_planted(
+    drafted_question, text, is_right, false
+):
+    item = drafted_question.item
+
+    assert shown(item, "good", text).is_right is is_right
+    assert shown(item, "bad", text).false == false
 
 
 # The world and the report
