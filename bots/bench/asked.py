@@ -116,6 +116,9 @@ class AskedScript:
             read=lambda reply: reply.is_resolved,
         )
 
+    def find(self, query: str) -> Retrieval:
+        return self.world.retrieve(query)
+
     def search_web(self, _query: str, hits: int) -> tuple[str, ...]:
         self.searches += 1
         return self.world.web[:hits]

@@ -5,8 +5,10 @@ useful) is the truth, turned round with the probability that is set. Asked again
 thing, a judge repeats half of its error: the errors of any two of its verdicts have a correlation
 of one half. Different judges, and different things, err apart.
 
-The writer answers rightly where the answering passage is in front of it. Without it, it says so or
-writes something wrong, half and half; the wrong is half invented, half true but beside the question.
+Where a language model wrote drafts, the writer's are those: the good one where the answering passage is in
+front of it, now and then the one with falsehoods; without it, it says so or writes the latter, half and
+half. For the other questions it is idealised: right with the answering passage, without it silent or
+wrong, and the wrong is half invented, half true but beside the question.
 """
 
 from __future__ import annotations
@@ -16,16 +18,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+from bots.bench.drafts import Which, plain
 from bots.bench.truth import Known, World, draw
+from core.library.documents import Retrieval
 from core.model.calls import Calls, Limits
 from core.model.circuit import Circuit
 from core.values import value
 
 Said = TypeVar("Said")
 Judge = Literal["route", "relevance", "sufficiency", "grounding", "usefulness"]
-What = Literal["right", "invented", "beside", "nothing"]
+What = Literal["right", "planted", "invented", "beside", "nothing"]
 
 SHARED = 0.5  # correlation of the errors of two verdicts on the same thing
+PLANTS = 0.2  # share of the drafts with falsehoods, where the answer is in front of the writer
 WRITES_ANYWAY = 0.5  # chance of a wrong draft where the answer is not in front of the writer
 INVENTS = 0.5  # share of the wrong drafts that no passage supports; the others do not answer the question
 
@@ -41,11 +46,16 @@ class Written:
 
     @property
     def is_grounded(self) -> bool:
-        return self.what != "invented"
+        return self.what not in ("invented", "planted")
 
     @property
     def is_useful(self) -> bool:
-        return self.what in ("right", "invented")
+        return self.what in ("right", "planted", "invented")
+
+    @property
+    def which(self) -> Which:
+        """Of the two drafts of a language model."""
+        return "bad" if self.what == "planted" else "good"
 
 
 @dataclass(slots=True)
@@ -58,6 +68,7 @@ class Script:
     seed: int
     calls: Calls = field(default_factory=lambda: counted(UNBOUNDED))
     searches: int = 0  #: of the web
+    written: Written = field(default_factory=lambda: Written(what="nothing", key=""))  #: the latest draft
     _asked: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
     # Verdicts; they cost nothing until they are part of a call
@@ -75,7 +86,7 @@ class Script:
         return draw(*own, "shared" if copies else ballot) < self.error
 
     def finds_relevant(self, text: str) -> bool:
-        return self.says(text == self.known.gold, "relevance", text)
+        return self.says(text in self.known.telling, "relevance", text)
 
     def finds_enough(self, texts: Sequence[str]) -> bool:
         return self.says(self.known.gold in texts, "sufficiency", *sorted(texts))
@@ -86,19 +97,40 @@ class Script:
     def finds_useful(self, draft: Written) -> bool:
         return self.says(draft.is_useful, "usefulness", draft.key)
 
+    def supports(self, sentence: str, draft: Written) -> bool:
+        """The verdict on one sentence of a language model's draft."""
+        item = self.known.item
+        is_true = not (item and item.is_false(sentence, draft.which))
+        return self.says(is_true, "grounding", draft.key, plain(sentence))
+
     def routes_to_documents(self) -> bool:
         return self.says(self.known.kind != "away", "route")
 
     def writes(self, texts: Sequence[str], *, has_answer: bool, once_more: bool = False) -> Written:
         """The same for the same texts, as at temperature 0; told what failed, it tries something else."""
         given = "\n".join(sorted(texts))
+        what, lot = self._draft(given, has_answer=has_answer, once_more=once_more)
+        self.written = Written(what=what, key=f"{what}\n{given}\n{lot}")
+        return self.written
+
+    def _draft(self, given: str, *, has_answer: bool, once_more: bool) -> tuple[What, str]:
+        """What is written, and the lot by which it says what it says."""
+        lot = "once more" if once_more else "draft"
+
+        def falls(share: float, on: str) -> bool:
+            return draw(self.seed, self.known.id, given, lot, on) < share
+
         if has_answer:
-            return Written(what="right", key=given)
-        lot = (self.seed, self.known.id, given, "once more" if once_more else "draft")
-        if draw(*lot, "writes") >= WRITES_ANYWAY:
-            return Written(what="nothing", key=given)
-        what: What = "invented" if draw(*lot, "invents") < INVENTS else "beside"
-        return Written(what=what, key="\n".join(map(str, lot)))
+            is_false = self.known.item is not None and falls(PLANTS, "plants")
+            return ("planted" if is_false else "right"), ""
+        if not falls(WRITES_ANYWAY, "writes"):
+            return "nothing", ""
+        if self.known.item is not None:
+            return "planted", ""
+        return ("invented" if falls(INVENTS, "invents") else "beside"), lot
+
+    def find(self, query: str) -> Retrieval:
+        return self.world.retrieve(self.known, query)
 
     def search_web(self, query: str, hits: int) -> tuple[str, ...]:
         self.searches += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bots.bench.fallible import Script, Written, called, counted
-from bots.bench.truth import WEB_HITS, draw
+from bots.bench.truth import WEB_HITS, Known, draw
 from core.conversation import Conversation, Decision, Exchange, Outcome, Progress, Question, Turn, Usage
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.model.calls import Calls, Limits
@@ -34,7 +34,6 @@ class ScriptedReasoner:
     script: Script
     calls: Calls = field(default_factory=lambda: counted(Limits()))
     trouble: str | None = None
-    _written: dict[str, Written] = field(default_factory=dict)  #: by the text of the draft
 
     @property
     def usage(self) -> Usage:
@@ -64,24 +63,28 @@ class ScriptedReasoner:
         if not self.script.finds_relevant(text):
             return Grade(relevance="incorrect")
         known, spans = self.script.known, split_sentences(text)
+        is_told = text in known.telling
         telling = [
-            n for n, span in enumerate(spans, start=1) if text == known.gold and span in known.sentences
+            n for n, span in enumerate(spans, start=1) if is_told and (known.item or span in known.sentences)
         ]
         return Grade(
             relevance="correct", evidence=tuple(telling) or (_by_lot(len(spans), known.id, text) + 1,)
         )
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:  # noqa: ARG002
-        known = self.script.known
-        telling = [strip for strip in strips if known.gold and known.answer in strip.text]
+        telling = [strip for strip in strips if _tells(strip, self.script.known)]
         texts = [strip.text for strip in strips]
         written = self.script.writes(texts, has_answer=bool(telling), once_more=before is not None)
         if written.what == "nothing" or not strips:
             return await called(self.calls, Draft(text="", composed=True, answers=False))
+        return await called(self.calls, Draft(text=self._text(strips, telling), composed=True))
+
+    def _text(self, strips: tuple[Strip, ...], telling: list[Strip]) -> str:
+        known, written = self.script.known, self.script.written
+        if known.item:
+            return known.item.written_from({f"{s.number}": s.text for s in strips}, written.which)
         source = telling[0] if telling else strips[_by_lot(len(strips), written.key)]
-        text = f"{_wording(written, source.text, known.answer if telling else '')} [{source.number}]"
-        self._written[text] = written
-        return await called(self.calls, Draft(text=text, composed=True))
+        return f"{_wording(written, source.text, known.answer if telling else '')} [{source.number}]"
 
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
         from core.extractive import ExtractiveReasoner
@@ -94,13 +97,23 @@ class ScriptedReasoner:
         strips: tuple[Strip, ...],  # noqa: ARG002
         ballot: int = 0,  # noqa: ARG002
     ) -> Grounded:
-        written = next(draft for text, draft in self._written.items() if statements[0].text in text)
-        judged = tuple(statement.number for statement in statements)
-        failing = () if self.script.finds_grounded(written) else judged
+        script, judged = self.script, tuple(statement.number for statement in statements)
+        if script.known.item:
+            stands = [script.supports(statement.text, script.written) for statement in statements]
+        else:
+            stands = [script.finds_grounded(script.written)] * len(statements)
+        failing = tuple(number for number, is_true in zip(judged, stands, strict=True) if not is_true)
         return await called(self.calls, Grounded(judged=judged, unsupported=failing))
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:  # noqa: ARG002
-        return await called(self.calls, self.script.finds_useful(self._written[text]))
+        return await called(self.calls, self.script.finds_useful(self.script.written))
+
+
+def _tells(strip: Strip, known: Known) -> bool:
+    """Whether a strip has what answers the question."""
+    if known.item:
+        return strip.retrieved.passage.text == known.gold
+    return bool(known.gold) and known.answer in strip.text
 
 
 def _wording(written: Written, source: str, answer: str) -> str:
@@ -134,7 +147,7 @@ class WorldDocuments:
     ) -> Retrieval:
         from dataclasses import replace
 
-        found = self.script.world.retrieve(query)
+        found = self.script.find(query)
         return replace(found, passages=found.passages[:limit])
 
     async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:  # noqa: ARG002

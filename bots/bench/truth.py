@@ -1,9 +1,10 @@
 """Questions whose truth is known, and the documents and the web in which it may stand.
 
-From SQuAD 2 and CLAPNQ: half of the questions are answered by the team's documents ("held"), three
-tenths were answered by articles that are left out of them ("away"), two tenths are near-misses that
-nothing answers ("near"). Retrieval is the library's own, by words alone. The web holds part of what
-is answered anywhere, and each wording of a query finds it or not.
+Half of the questions are answered by the team's documents ("held"): those of the labelled drafts, each
+asked of its own passages. Of SQuAD 2 and CLAPNQ are three tenths that were answered by articles which are
+left out of the documents ("away"), and two tenths near-misses that nothing answers ("near"). Retrieval is
+the library's own, by words alone. The web holds part of what is answered anywhere, and each wording of a
+query finds it or not.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bots.bench.corpora import EVERYTHING, Line, add_paragraphs, lines, open_library
+from bots.bench.drafts import Item, read_items
 from core.library.documents import Retrieval
 from core.text.sentences import split_sentences
 from core.text.vocabulary import STOP_WORDS
@@ -45,9 +47,15 @@ class Known:
     text: str
     kind: Kind
     gold: str = ""  #: the paragraph that answers it, wherever it is; empty for a near-miss
+    item: Item | None = None  #: its drafts, where a language model wrote some; gold is what they rest on most
     sentences: tuple[
         tuple[int, int], ...
     ] = ()  #: stretches of the gold paragraph that say it, the best first
+
+    @property
+    def telling(self) -> frozenset[str]:
+        """Every paragraph that answers a part of it."""
+        return frozenset([p.text for p in self.item.cited()] if self.item else [self.gold])
 
     @property
     def answer(self) -> str:
@@ -68,31 +76,35 @@ class Known:
         return tuple(rewrites)
 
 
+Find = Callable[..., Retrieval]  # of a query, and of addresses to stay within
+
+
 @dataclass(slots=True)
 class World:
     """The documents, the web and the questions of one measurement."""
 
     questions: tuple[Known, ...]
-    documents: Callable[[str], Retrieval]  #: the team's
-    everything: Callable[[str], Retrieval]  #: with the articles that were left out
-    _found: dict[tuple[str, str], Retrieval] = field(default_factory=dict)
+    documents: Find  #: the team's
+    everything: Find  #: with the articles that were left out
+    _found: dict[tuple[str, ...], Retrieval] = field(default_factory=dict)
 
-    def retrieve(self, query: str) -> Retrieval:
-        return self._once("documents", query, self.documents)
+    def retrieve(self, known: Known, query: str) -> Retrieval:
+        return self._once(query, self.documents, *([_place(known.item)] if known.item else []))
 
     def search_web(self, known: Known, query: str, seed: int) -> tuple[str, ...]:
         """Texts of the hits for a query, best first."""
-        hits = [hit.passage.text for hit in self._once("everything", query, self.everything).passages]
+        hits = [hit.passage.text for hit in self._once(query, self.everything).passages]
         beside = [text for text in hits if text != known.gold][:WEB_HITS]
         is_there = known.kind != "near" and draw(seed, known.id, "web holds") < WEB_HOLDS
         if is_there and draw(seed, known.id, "query finds", query) < QUERY_FINDS:
             beside.insert(int(draw(seed, known.id, "rank", query) * GOLD_AMONG), known.gold)
         return tuple(beside[:WEB_HITS])
 
-    def _once(self, where: str, query: str, find: Callable[[str], Retrieval]) -> Retrieval:
-        if (where, query) not in self._found:
-            self._found[where, query] = find(query)
-        return self._found[where, query]
+    def _once(self, query: str, find: Find, *within: str) -> Retrieval:
+        asked = (query, str(find is self.documents), *within)
+        if asked not in self._found:
+            self._found[asked] = find(query, *within)
+        return self._found[asked]
 
 
 def draw(*parts: object) -> float:
@@ -102,8 +114,8 @@ def draw(*parts: object) -> float:
 
 
 @contextmanager
-def open_world(data: Path, folder: Path, *, each: int) -> Iterator[World]:
-    """The world with up to this many questions of each set; its two libraries are built in ``folder``."""
+def open_world(data: Path, folder: Path, *, count: int) -> Iterator[World]:
+    """The world with up to this many questions; its two libraries are built in ``folder``."""
     articles = {**_squad_articles(data), **_clapnq_articles(data)}
     away = {
         title for title in articles if draw("left out", title) < MIX["away"] / (MIX["away"] + MIX["held"])
@@ -114,9 +126,13 @@ def open_world(data: Path, folder: Path, *, each: int) -> Iterator[World]:
             add_paragraphs(everything, f"/{title}", title, texts)
             if title not in away:
                 add_paragraphs(team, f"/{title}", title, texts)
-        asked = [_placed(questions, away) for questions in (_squad_questions(data), _clapnq_questions(data))]
+        held = [*_drafted(data)]
+        for item in (known.item for known in held if known.item):
+            for excerpt in item.passages:
+                add_paragraphs(team, f"{_place(item)}/{excerpt.n}", excerpt.title, [excerpt.text])
+        asked = _placed([*_squad_questions(data), *_clapnq_questions(data)], away)
         yield World(
-            questions=tuple(known for questions in asked for known in _mixed(questions, each)),
+            questions=tuple(_mixed([*held, *asked], count)),
             documents=_retriever(team),
             everything=_retriever(everything),
         )
@@ -128,26 +144,43 @@ def open_world(data: Path, folder: Path, *, each: int) -> Iterator[World]:
 def _retriever(library: Library) -> Callable[[str], Retrieval]:
     from core.library.retriever import Query
 
-    return lambda text: library.retrieve(Query(text=text, scope=EVERYTHING, limit=RETRIEVED))
+    return lambda text, *within: library.retrieve(
+        Query(text=text, scope=replace(EVERYTHING, addresses=within), limit=RETRIEVED)
+    )
 
 
-def _mixed(questions: Sequence[Known], each: int) -> Iterator[Known]:
+def _place(item: Item) -> str:
+    """Where the passages of a draft lie."""
+    return f"/drafts/{item.id}"
+
+
+def _mixed(questions: Sequence[Known], count: int) -> Iterator[Known]:
     """As many questions as keep the mix, taken by lot."""
     by_kind = {kind: [known for known in questions if known.kind == kind] for kind in MIX}
-    total = min(each, *(int(len(by_kind[kind]) / share) for kind, share in MIX.items()))
+    total = min(count, *(int(len(by_kind[kind]) / share) for kind, share in MIX.items()))
     for kind, share in MIX.items():
         yield from sorted(by_kind[kind], key=lambda known: draw("taken", known.id))[: round(total * share)]
 
 
 def _placed(questions: Iterable[tuple[Known, str]], away: set[str]) -> list[Known]:
-    """Questions with their kind; without those that the set marks no sentence for, or that nothing is near to."""
+    """Those that were answered by an article left out, and those near to one that was not."""
     placed = []
     for known, article in questions:
-        if known.gold and known.sentences:
-            placed.append(replace(known, kind="away" if article in away else "held"))
+        if known.gold and known.sentences and article in away:
+            placed.append(replace(known, kind="away"))
         elif not known.gold and article not in away:
             placed.append(known)
     return placed
+
+
+def _drafted(data: Path) -> Iterator[Known]:
+    file = data / "drafts/drafts.jsonl"
+    for item in read_items(file) if file.exists() else ():
+        cited = item.cited()
+        if cited:
+            yield Known(
+                id=item.id, corpus="drafts", text=item.question, kind="held", gold=cited[0].text, item=item
+            )
 
 
 def _squad_articles(data: Path) -> dict[str, list[str]]:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bots.bench import judges, published
-from bots.bench.fallible import Script, Written
+from bots.bench.drafts import read_items, shown
+from bots.bench.fallible import Script
 from bots.bench.scripted_turns import Footnote
 from bots.bench.sections import Options
 from bots.bench.truth import MIX, Known, World, open_world
@@ -43,7 +44,7 @@ def retrieval(*texts: str, confidence: float = 0.5) -> Retrieval:
 def world(*texts: str, web: tuple[str, ...] = (), confidence: float = 0.5) -> World:
     return World(
         questions=(),
-        documents=lambda _query: retrieval(*texts, confidence=confidence),
+        documents=lambda _query, *_within: retrieval(*texts, confidence=confidence),
         everything=lambda _query: retrieval(*web),
     )
 
@@ -61,8 +62,8 @@ class Told(Script):
     def says(self, truth, judge, *seen):
         return seen[0] not in self.irrelevant if judge == "relevance" else self.said[judge]
 
-    def writes(self, texts, *, has_answer, once_more=False):
-        return Written(what="right", key="draft")
+    def _draft(self, given, *, has_answer, once_more):
+        return "right", "draft"
 
 
 # The judge
@@ -218,14 +219,83 @@ async def test_ours_asks_for_the_web_when_the_documents_do_not_hold_it_and_each_
 
 async def test_a_quote_beside_the_question_is_a_wrong_answer():
     class Misled(Told):
-        def writes(self, texts, *, has_answer, once_more=False):
-            return Written(what="beside", key="draft")
+        def _draft(self, given, *, has_answer, once_more):
+            return "beside", "draft"
 
     script = Misled(world(*BESIDE, confidence=0.9), NEAR)
 
     ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), script)
 
     assert ended.wrong
+
+
+# Drafts of language models
+
+
+@pytest.fixture
+def drafted_question(data):
+    """A question whose draft says two things, and whose bad draft says one of them falsely."""
+    item = read_items(data / "drafts" / "drafts.jsonl")[0]
+    return Known(
+        id="d", corpus="drafts", text=item.question, kind="held", gold=item.passages[0].text, item=item
+    )
+
+
+def writing(what, known, error=0.0, seed=0):
+    """A script whose writer writes this of the two drafts, over the passages that it rests on."""
+
+    class Writing(Script):
+        def _draft(self, given, *, has_answer, once_more):
+            return what, "draft"
+
+    texts = [passage.text for passage in known.item.passages]
+    return Writing(world=world(*texts, confidence=0.9), known=known, error=error, seed=seed)
+
+
+@pytest.mark.parametrize(("what", "right", "wrong"), [("right", 1, 0), ("planted", 0, 1)])
+async def test_a_published_graph_is_judged_on_the_draft_that_it_shows_whole(
+    drafted_question, what, right, wrong
+):
+    ended = await judges.run_published(published.build("crag-any"), writing(what, drafted_question))
+
+    assert (ended.right, ended.wrong) == (right, wrong)
+
+
+@pytest.mark.parametrize("what", ["right", "planted"])
+async def test_ours_shows_what_stands_and_leaves_out_what_was_planted(drafted_question, what):
+    ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), writing(what, drafted_question))
+
+    assert (ended.right, ended.wrong) == (1, 0)
+
+
+def test_a_verdict_on_one_sentence_says_nothing_of_another(drafted_question):
+    good = [sentence.text for sentence in drafted_question.item.sentences]
+    pairs = []
+    for seed in range(2_000):
+        script = writing("right", drafted_question, error=0.2, seed=seed)
+        draft = script.writes([], has_answer=True)
+        pairs.append([not script.supports(sentence, draft) for sentence in good])
+
+    assert sum(first for first, _ in pairs) / len(pairs) == pytest.approx(0.2, abs=0.03)
+    assert sum(first and second for first, second in pairs) / len(pairs) == pytest.approx(0.04, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_right", "false"),
+    [
+        ("Hall 0 opens at **nine**. [1]\n\n- Tickets for hall 0 are free. [2]", True, 0),
+        ("Hall 0 opens at nine. [1]", False, 0),
+        ("Hall 0 opens at ten. [1] Tickets for hall 0 are free. [2]", False, 1),
+        ("", False, 0),
+    ],
+)
+def test_what_is_shown_is_right_when_nine_of_ten_good_sentences_are_and_nothing_planted(
+    drafted_question, text, is_right, false
+):
+    item = drafted_question.item
+
+    assert shown(item, "good", text).is_right is is_right
+    assert shown(item, "bad", text).false == false
 
 
 # The world and the report
@@ -263,7 +333,26 @@ def data(tmp_path):
             for n in range(20)
         ]
         _write(clapnq / f"{name}.jsonl", lines)
+    (tmp_path / "drafts").mkdir()
+    _write(tmp_path / "drafts" / "drafts.jsonl", [drafted(n) for n in range(10)])
     return tmp_path
+
+
+def drafted(n):
+    """A question that a language model answered in two sentences, and the same with one of them turned false."""
+    good = [f"Hall {n} opens at nine.", f"Tickets for hall {n} are free."]
+    passages = [
+        {"n": 1, "text": f"Hall {n}: it opens at nine in the morning."},
+        {"n": 2, "text": f"Hall {n} takes no money for tickets."},
+    ]
+    bad = f"Hall {n} opens at ten."
+    return {
+        "id": f"d{n}", "language": "en", "style": "plain", "question": f"When does hall {n} open?",
+        "passages": [{"title": f"Hall {n}", "path": [], **passage} for passage in passages],
+        "draft": f"{good[0]} [1] {good[1]} [2]",
+        "sentences": [{"text": text, "supported": True, "cites": [n]} for n, text in enumerate(good, start=1)],
+        "bad": {"draft": f"{bad} [1] {good[1]} [2]", "planted": [{"text": bad, "fault": "number"}]},
+    }  # fmt: skip
 
 
 def _write(file, lines):
@@ -271,17 +360,18 @@ def _write(file, lines):
 
 
 def test_the_world_keeps_the_mix_and_leaves_the_answers_of_some_out(data, tmp_path):
-    with open_world(data, tmp_path / "libraries", each=10) as opened:
+    with open_world(data, tmp_path / "libraries", count=20) as opened:
         kinds = {kind: [k for k in opened.questions if k.kind == kind] for kind in MIX}
         found = {
-            kind: [k.gold in [hit.passage.text for hit in opened.retrieve(k.text).passages] for k in held]
+            kind: [k.gold in [hit.passage.text for hit in opened.retrieve(k, k.text).passages] for k in held]
             for kind, held in kinds.items()
         }
 
     assert [len(kinds[kind]) for kind in MIX] == [10, 6, 4]
     assert all(found["held"])
     assert not any(found["away"])
-    assert all("Hills" in k.answer or "deep" in k.answer for k in kinds["held"])
+    assert all(known.item and known.gold.startswith("Hall") for known in kinds["held"])
+    assert all("Hills" in k.answer or "deep" in k.answer for k in kinds["away"])
 
 
 def test_the_section_tells_every_graph_at_every_error_with_an_interval(data, tmp_path):
@@ -291,7 +381,7 @@ def test_the_section_tells_every_graph_at_every_error_with_an_interval(data, tmp
     assert [row[0] for row in told.rows] == ["footnote", *published.MODULES]
     assert all(" to " in cell for row in told.rows for cell in row[1:])
     assert section.figures["crag-any at 0.2: calls"] <= 6
-    assert {row[1] for row in leads.rows} == {"both", "squad2", "clapnq"}
+    assert {row[1] for row in leads.rows} == set(judges.KINDS.values())
 
 
 def test_the_lead_is_over_the_best_of_the_others():
@@ -302,5 +392,5 @@ def test_the_lead_is_over_the_best_of_the_others():
 
     *_, leads = judges.section(runs).tables
 
-    both = next(row for row in leads.rows if row[1] == "both")
+    both = next(row for row in leads.rows if row[1] == "all")
     assert [cell.split()[0] for cell in both[2:]] == ["0.000", "0.000", "1.000"]

@@ -29,7 +29,7 @@ def wording(state: State, script: Script) -> str:
 
 
 async def retrieve(state: State, runtime: Runtime[Script]) -> State:
-    found = runtime.context.world.retrieve(wording(state, runtime.context)).passages[:PASSAGES]
+    found = runtime.context.find(wording(state, runtime.context)).passages[:PASSAGES]
     return {"documents": tuple(hit.passage.text for hit in found)}
 
 
