@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 READ = 20_000  # characters of a document that say its language
 
 #: Languages with a list of stop words, the likelier first where a text speaks for several alike.
-_LANGUAGES = (
+_SPOKEN = (
     "en", "de", "es", "fr", "pt", "it", "nl", "pl", "ru", "tr", "sv", "da", "no", "fi", "cs", "hu", "ro", "ca",
     "el", "uk", "bg", "sk", "id", "vi", "ar", "fa", "he", "hi",
 )  # fmt: skip
@@ -24,6 +24,15 @@ _SCRIPTS = {
     "zh": re.compile(r"[\u3400-\u9fff\U00020000-\U0003ffff]"),
     "th": re.compile(r"[\u0e01-\u0e5b]"),
 }
+LANGUAGES = (*_SPOKEN, *_SCRIPTS)
+#: English words that lists of other languages have as well, and the English one has not.
+_ENGLISH_TOO = (
+    "alias bare bat bravo cam car care cat cent comment comparable conform contra design die dig diverse dock "
+    "dog door email embargo era exact fan favor final fine fins font force god gross hat hit hon hop hum kin "
+    "kit lite local logo male mayor met mind mint mire mod mode multiple multiples nice pan parole pen pod "
+    "premier press prima probable pure quest rare relative sale sam sap sea sense sex sin sit son spate start "
+    "store sue suit tack tag tar tenant tend tied tills ton tons total unique vice vlan war word"
+)
 _SHARE = 0.1  # of the letters, from which a script says the language of a text
 _CODE = re.compile(r"```.*?```|`[^`\n]*`|<[^<>\n]*>", re.DOTALL)
 _LETTER = re.compile(r"[^\W\d_]")
@@ -31,6 +40,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"(?<![\w./:@#\\-])[^\W\d_]++(?![/@\\_\d]|[.:-]\w)")
 
 
+@lru_cache(maxsize=256)
 def language_of(text: str) -> str:
     """ISO 639-1; "en" when it cannot tell."""
     prose = _CODE.sub(" ", text[:READ])
@@ -53,7 +63,7 @@ def _by_script(text: str) -> str | None:
 
 
 def _by_words(text: str) -> str:
-    votes = dict.fromkeys(_LANGUAGES, 0.0)
+    votes = dict.fromkeys(_SPOKEN, 0.0)
     for word in _WORD.findall(text.lower()):
         spoken = _speakers().get(word) or _writers("".join(sorted({c for c in word if not c.isascii()})))
         for name in spoken:
@@ -65,8 +75,8 @@ def _by_words(text: str) -> str:
 def _speakers() -> dict[str, list[str]]:
     """The languages that each stop word belongs to."""
     found: dict[str, list[str]] = {}
-    for name in _LANGUAGES:
-        for word in stop_words(name):
+    for name in _SPOKEN:
+        for word in stop_words(name).union(_ENGLISH_TOO.split() if name == "en" else ()):
             found.setdefault(word, []).append(name)
     return found
 
@@ -79,4 +89,4 @@ def _alphabet(language: str) -> frozenset[str]:
 @lru_cache(maxsize=4_096)
 def _writers(signs: str) -> list[str]:
     """The languages that know these letters outside ASCII; none where there are no such letters."""
-    return [name for name in _LANGUAGES if signs and _alphabet(name).issuperset(signs)]
+    return [name for name in _SPOKEN if signs and _alphabet(name).issuperset(signs)]
