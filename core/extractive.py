@@ -15,11 +15,12 @@ from core.library.documents import Passage, Retrieved
 from core.model.plain import one_line
 from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Relevance, Statement, Strip
 from core.text.followup import REMEMBERED_QUESTIONS, names_its_subject, needs_history, subjects
+from core.text.language import language_of
 from core.text.quoting import is_quotable
 from core.text.selection import Candidate, candidates
 from core.text.sentences import split_units
 from core.text.smalltalk import small_talk
-from core.text.terms import query_terms, term_weights, terms
+from core.text.terms import query_terms, terms, weights_among
 from core.text.vocabulary import STOP_WORDS
 
 #: cosines of texts with a question, in order; None where there are no vectors
@@ -150,17 +151,16 @@ def web_query(question: str) -> str:
 
 def _weights(ask: Ask, passages: Sequence[Retrieved]) -> Mapping[str, float]:
     """The retrieval's term weights; for web passages, which no index knows, weights among themselves."""
-    words = query_terms(ask.question)
-    if ask.weights and any(word in ask.weights for word in words):
+    asked = {*query_terms(ask.question), *query_terms(ask.question, language_of(ask.question))}
+    if asked & ask.weights.keys():
         return ask.weights
-    found = [frozenset(terms(hit.passage.text)) for hit in passages]
-    frequencies = {word: sum(word in present for present in found) for word in words}
-    return term_weights(words, frequencies, len(found))
+    return weights_among(ask.question, [hit.passage.text for hit in passages])[0]
 
 
 def _grade(hit: Retrieved, index: int, weights: Mapping[str, float], ranked: Sequence[Candidate]) -> Grade:
     passage = hit.passage
-    present = frozenset(terms(" ".join((passage.title, *passage.path, passage.text))))
+    text = " ".join((passage.title, *passage.path, passage.text))
+    present = frozenset(terms(text, language_of(passage.text)))
     share = sum(w for term, w in weights.items() if term in present) / (sum(weights.values()) or 1.0)
     meaning = hit.dense or 0.0
     relevance: Relevance = "incorrect"

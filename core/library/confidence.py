@@ -16,9 +16,10 @@ from math import tanh
 from core.library.bm25 import highest
 from core.library.coefficients import LEXICAL_ALONE, WITH_VECTORS
 from core.library.documents import Retrieved
+from core.text.language import language_of
 from core.text.opposites import is_opposed
 from core.text.sentences import split_sentences
-from core.text.terms import query_terms, term_weights, terms
+from core.text.terms import query_terms, terms, weights_among
 
 LOOKED_AT = 5  # best passages that the features read
 CLOSEST = 3  # of them, where a name or a number is looked for
@@ -89,11 +90,11 @@ class Features:
 def features_of(finding: Finding) -> Features:
     weights, best = finding.weights, finding.passages[:LOOKED_AT]
     total = sum(weights.values()) or 1.0
-    found = [_terms_of(hit) for hit in best]
-    headings = [frozenset(terms(" ".join((hit.passage.title, *hit.passage.path)))) for hit in best]
+    found = [_terms(hit, _all_text(hit)) for hit in best]
+    headings = [_terms(hit, " ".join((hit.passage.title, *hit.passage.path))) for hit in best]
     names = names_of(finding.question) & weights.keys()
     unknown = [term for term in weights if not finding.frequencies.get(term)]
-    sentences = [_sentences(hit.passage.text) for hit in best]
+    sentences = [_sentences(hit) for hit in best]
     likeliest = _likeliest(sentences[:CLOSEST], weights)
     covered = max((len(weights.keys() & present) for present in found), default=0) / max(len(weights), 1)
     top_lexical, top_dense = max(finding.lexical, default=0.0), max(finding.dense, default=0.0)
@@ -136,7 +137,9 @@ def confidence_of(finding: Finding) -> float:
 
 def names_of(question: str) -> frozenset[str]:
     """Terms of the names in a question: what it is about, where its other words may be paraphrase."""
-    return frozenset(term for match in _NAME.finditer(question) for term in query_terms(match.group()))
+    languages = (language_of(question), "en")  # as its own words and as English ones, which many names are
+    names = [match.group() for match in _NAME.finditer(question)]
+    return frozenset(term for name in names for language in languages for term in query_terms(name, language))
 
 
 def _lacks_quantity(question: str, passages: Sequence[Retrieved]) -> bool:
@@ -146,9 +149,7 @@ def _lacks_quantity(question: str, passages: Sequence[Retrieved]) -> bool:
 
 def coverage_of(question: str, passages: Sequence[Retrieved]) -> float:
     """Best share of a question's terms in one passage, terms weighted among these passages alone; 0 to 1."""
-    words = query_terms(question)
-    found = [_terms_of(hit) for hit in passages]
-    weights = term_weights(words, {w: sum(w in present for present in found) for w in words}, len(found))
+    weights, found = weights_among(question, [_all_text(hit) for hit in passages])
     total = sum(weights.values())
     return _most(weights, found) / total if total else 0.0
 
@@ -168,13 +169,19 @@ def _agreement(best: Sequence[Retrieved]) -> float:
     return float(by_words is max(best, key=lambda hit: hit.dense or 0.0))
 
 
-def _terms_of(hit: Retrieved) -> frozenset[str]:
+def _all_text(hit: Retrieved) -> str:
     passage = hit.passage
-    return frozenset(terms(" ".join((passage.title, *passage.path, passage.text))))
+    return " ".join((passage.title, *passage.path, passage.text))
 
 
-def _sentences(text: str) -> list[Sentence]:
-    return [(text[a:b], frozenset(terms(text[a:b]))) for a, b in split_sentences(text)]
+def _terms(hit: Retrieved, text: str) -> frozenset[str]:
+    """The terms of a text that stands in a passage or above it."""
+    return frozenset(terms(text, language_of(hit.passage.text)))
+
+
+def _sentences(hit: Retrieved) -> list[Sentence]:
+    text = hit.passage.text
+    return [(text[a:b], _terms(hit, text[a:b])) for a, b in split_sentences(text)]
 
 
 def _likeliest(sentences: Sequence[Sequence[Sentence]], weights: Mapping[str, float]) -> str:

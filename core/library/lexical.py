@@ -1,14 +1,15 @@
 """The lexical index: BM25 over the terms of :mod:`core.text.terms`, by SQLite's FTS5.
 
 Every term is marked with the collection it stands in, so that a search in some collections meets
-nothing of the others and counts nothing of them. Beside its words every passage holds the places it
-lies in: its document and each folder above. A narrower search asks for its scope as it asks for words.
+nothing of the others and counts nothing of them. Beside its words every passage holds its language and
+the places it lies in: its document and each folder above. A narrower search asks for its scope as it asks
+for words.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from sqlite3 import Connection
@@ -16,19 +17,22 @@ from sqlite3 import Connection
 from core.library.addresses import ancestors
 from core.library.database import WORDS_TABLE, Database
 from core.library.documents import Scope
+from core.text.language import LANGUAGES, language_of
 from core.text.terms import terms
 
 Words = tuple[list[str], list[str]]  # terms of a passage's title path and of its text, in reading order
 
-LEXICAL_VERSION = "2"  # part of the index's identity: raise it when the same passage is entered otherwise
+LEXICAL_VERSION = "3"  # part of the index's identity: raise it when the same passage is entered otherwise
 TITLE_WEIGHT = 2.0  # BM25 weight of the title path over the body
 ALONE = 5_000  # passages that hold any of some terms, up to which all of them are ranked: about 5 ms
 IN_COMPANY = 2_000  # passages that are ranked of those that hold frequent terms
 
 
-def words_of(title: str, path: Sequence[str], text: str) -> tuple[str, str]:
-    """The terms of a passage's title path and of its text, spaces between them."""
-    return " ".join(terms(" ".join(dict.fromkeys((title, *path))))), " ".join(terms(text))
+def words_of(title: str, path: Sequence[str], text: str) -> tuple[str, str, str]:
+    """The language of a passage, and the terms of its title path and of its text, spaces between them."""
+    language = language_of(text)
+    headings = " ".join(dict.fromkeys((title, *path)))
+    return language, " ".join(terms(headings, language)), " ".join(terms(text, language))
 
 
 def places_of(collection: int, address: str) -> str:
@@ -37,14 +41,19 @@ def places_of(collection: int, address: str) -> str:
 
 
 def enter(
-    writing: Connection, collection: int, places: str, passages: Iterable[tuple[int, tuple[str, str]]]
+    writing: Connection, collection: int, places: str, passages: Iterable[tuple[int, tuple[str, str, str]]]
 ) -> None:
     """Take passages of one document in: id and :func:`words_of`."""
     writing.executemany(
         "INSERT INTO words (rowid, scope, title, body) VALUES (?, ?, ?, ?)",
         (
-            (passage, places, _marked(collection, title), _marked(collection, body))
-            for passage, (title, body) in passages
+            (
+                passage,
+                f"{places} {_spoken(collection, language)}",
+                _marked(collection, title),
+                _marked(collection, body),
+            )
+            for passage, (language, title, body) in passages
         ),
     )
 
@@ -116,7 +125,19 @@ class LexicalIndex:
         )
         return [(str(passage), float(weight)) for passage, weight in rows]
 
-    def document_frequencies(self, words: Sequence[str], scope: Scope) -> dict[str, int]:
+    def languages(self, scope: Scope) -> list[str]:
+        """The languages of the passages in the collections of a scope."""
+        names = tuple(scope.collections)
+        rows = self.database.rows(
+            f"WITH known (language) AS (VALUES {', '.join(['(?)'] * len(LANGUAGES))})"
+            " SELECT DISTINCT language FROM known CROSS JOIN collections"
+            f" WHERE name IN ({', '.join('?' * len(names))})"
+            " AND EXISTS (SELECT 1 FROM words WHERE words MATCH 'scope : c' || number || 'x' || language)",
+            (*LANGUAGES, *names),
+        )
+        return [str(language) for (language,) in rows]
+
+    def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
         """In how many passages of the scope each term occurs."""
         within = self._within(scope)
         if not within.collections or not words:
@@ -201,6 +222,11 @@ def _marked(collection: int, words: str) -> str:
 def _unmarked(words: str) -> list[str]:
     mark = words[: words.find("x") + 1]
     return f" {words}".split(f" {mark}")[1:] if mark else []
+
+
+def _spoken(collection: int, language: str) -> str:
+    """The term of a language in a collection; terms of addresses are longer."""
+    return f"{_mark(collection)}{language}"
 
 
 def _place(collection: int, address: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from core.library.characters import whole
 from core.library.confidence import Finding, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
 from core.text.followup import asked_before, merged_with, needs_history, points_back
-from core.text.terms import query_terms, term_weights
+from core.text.terms import known_terms, term_weights
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -61,17 +62,23 @@ class Retriever:
         searched = self.catalogue.count_passages(query.scope)
         if not searched:
             return Retrieval()
-        own = query_terms(query.text)[:TERM_LIMIT]
+        lexical = self.catalogue.lexical
+        languages, count = (
+            lexical.languages(query.scope),
+            partial(lexical.document_frequencies, scope=query.scope),
+        )
+        own = known_terms(query.text, languages, count)[:TERM_LIMIT]
         leans = bool(query.history) and needs_history(query.text)
         merged = merged_with(query.text, query.history) if leans else query.text
-        words = list(dict.fromkeys((*own, *query_terms(merged))))[:TERM_LIMIT]
-        frequencies = self.catalogue.lexical.document_frequencies(words, query.scope)
+        words = list(dict.fromkeys((*own, *known_terms(merged, languages, count))))[:TERM_LIMIT]
+        frequencies = count(words)
         rarity, is_pointed = term_weights(words, frequencies, searched), points_back(query.text)
         known = {word for word, count in frequencies.items() if count}
         held = subdued(rarity, own, known, points_back=is_pointed)
         # An earlier answer's words help to find the passage; they do not say what is asked of it now. What was
         # asked before does, and where a word points to it, all of it must be in the passage.
-        asked = {*own, *(query_terms(asked_before(query.history)) if leans else ())}
+        before = known_terms(asked_before(query.history), languages, count) if leans else ()
+        asked = {*own, *before}
         weights = {
             word: weight * (1 if word in own else HISTORY_WEIGHT)
             for word, weight in (rarity if is_pointed else held).items()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from core.library.documents import Passage, Retrieved
+from core.text.language import language_of
 from core.text.sentences import Unit, split_units
 from core.text.terms import terms
 
@@ -75,20 +76,18 @@ def candidates(
 class _Asked:
     """What a question looks for in a sentence."""
 
-    text: str  #: in small letters
+    text: str
     weights: Mapping[str, float]
     total: float
-    phrases: frozenset[tuple[str, str]]  #: terms that follow each other
     cue: re.Pattern[str] | None
 
     @classmethod
     def of(cls, question: str, weights: Mapping[str, float]) -> _Asked:
         cue = next((answer for asked, answer in _CUES if asked.search(question)), None)
         return cls(
-            text=question.lower(),
+            text=question,
             weights=weights,
             total=sum(weights.values()) or 1.0,
-            phrases=frozenset(pairwise(terms(question))),
             cue=cue,
         )
 
@@ -97,19 +96,21 @@ class _Asked:
         held = (w for term, w in self.weights.items() if term in present and term not in elsewhere)
         return sum(held) / self.total
 
-    def phrased(self, said: Sequence[str]) -> float:
-        """Share of the question's pairs of neighbouring words that stand together here too."""
-        return len(self.phrases.intersection(pairwise(said))) / max(1, len(self.phrases))
+    def phrases(self, language: str) -> frozenset[tuple[str, str]]:
+        """Terms that follow each other, as documents of a language have them."""
+        return frozenset(pairwise(terms(self.text, language)))
 
 
 def _scored(asked: _Asked, passage: Passage) -> list[tuple[int, Unit, float, float]]:
     """(number, unit, score, coverage) of each quotable unit, by all that is told without its rank."""
-    headings = frozenset(terms(" ".join((passage.title, *passage.path))))
+    language = language_of(passage.text)
+    headings = frozenset(terms(" ".join((passage.title, *passage.path)), language))
+    phrases = asked.phrases(language)
     before: frozenset[str] = frozenset()
     scored = []
     for number, unit in enumerate(split_units(passage.text)):
         words = passage.text[unit.start : unit.end]
-        said = terms(words)
+        said = terms(words, language)
         present = frozenset(said)
         if unit.kind not in ("heading", "markup"):
             own = asked.share(present)
@@ -117,7 +118,8 @@ def _scored(asked: _Asked, passage: Passage) -> list[tuple[int, Unit, float, flo
             score = own + HEADING_CREDIT * asked.share(headings, present)
             if not asked.weights.keys() <= before:  # else the one before has said it all
                 score += leans * asked.share(before, present | headings)
-            score += 0.0 if _asks(words) else PHRASE_CREDIT * asked.phrased(said)
+            together = len(phrases.intersection(pairwise(said))) / max(1, len(phrases))
+            score += 0.0 if _asks(words) else PHRASE_CREDIT * together
             score += _shape_credit(asked, unit, words, passage.title)
             scored.append((number, unit, score, own))
         before = present
@@ -131,7 +133,7 @@ def _shape_credit(asked: _Asked, unit: Unit, words: str, title: str) -> float:
     if unit.kind == "table":
         return -0.1
     credit = CUE_CREDIT if asked.cue and asked.cue.search(words) else 0.0
-    given = asked.text + title.lower()
+    given = f"{asked.text}{title}".lower()
     names = sum(name.lower() not in given for name in _NAME.findall(words))
     credit += NAMES_CREDIT * min(names, NAMES_COUNTED) / NAMES_COUNTED
     if len(words.split()) < SHORT_SENTENCE:

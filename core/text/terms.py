@@ -1,29 +1,43 @@
 """Words as the lexical index sees them: folded, split at identifier joints, stemmed.
 
 The same function cuts documents and questions, so a term's document frequency means the
-same on both sides. English stemming (Snowball); other alphabets pass through whole, and
-scripts written without spaces become character pairs.
+same on both sides. Stemming is Snowball's: by the language of the text, and then as English,
+since English words stand in texts of every language. Scripts written without spaces become
+character pairs.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from math import log
 from threading import Lock
 from typing import Any
 
+from core.text.language import language_of, stop_words
 from core.text.vocabulary import STOP_WORDS
 
 BACKGROUND = 200  # passages of text in general that every library is thought to hold besides its own
 BACKGROUND_HELD = 2  # of them that hold any one term
-TERMS_VERSION = "2"  # part of the index's identity: change it when any term comes out differently
+TERMS_VERSION = "3"  # part of the index's identity: change it when any term comes out differently
 
 LONGEST_WORD = (
     64  # characters; what is longer is no word of a language, and is neither stemmed nor remembered
 )
+
+Count = Callable[[Collection[str]], Mapping[str, int]]  # how many passages hold each of some terms
+
+#: Snowball's algorithms by language; other languages are stemmed as English alone.
+_ALGORITHMS = {
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "es": "spanish",
+    "fa": "persian", "fi": "finnish", "fr": "french", "hu": "hungarian", "id": "indonesian", "it": "italian",
+    "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian",
+    "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
+_EUROPEAN = 0x590  # letters below it are Latin, Greek, Cyrillic or Armenian
 
 _WORD = re.compile(r"\w+")
 _JOINTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -46,16 +60,34 @@ _LETTERS = {
 }
 
 
-def terms(text: str) -> list[str]:
+def terms(text: str, language: str = "en") -> list[str]:
     """Index terms of a text in reading order; an identifier gives itself and its parts."""
-    return [stem for word in _words(text) for stem in _stems(word)]
+    return [stem for word in _words(text) for stem in _stems(word, language)]
 
 
-def query_terms(text: str) -> list[str]:
+def query_terms(text: str, language: str = "en") -> list[str]:
     """Distinct terms worth searching for, in order; all of them when only stop words are left."""
-    found = list(_terms(text))
-    telling = dict.fromkeys(stem for word, stem in found if word not in STOP_WORDS)
-    return list(telling or dict.fromkeys(stem for _, stem in found))
+    return list(dict.fromkeys(_stem(word, language) for word in _telling(text, language)))
+
+
+def known_terms(text: str, languages: Iterable[str], count: Count) -> list[str]:
+    """Query terms of a question as documents of some languages know its words.
+
+    A word is stemmed by the language of the question where a document holds that stem; else by those of the
+    documents.
+    """
+    own = language_of(text)
+    every = dict.fromkeys((own, *languages))
+    words = [tuple(dict.fromkeys(_stem(word, name) for name in every)) for word in _telling(text, own)]
+    unsure = {stem for stems in words if len(stems) > 1 for stem in stems}
+    held = {stem for stem, passages in count(unsure).items() if passages} if unsure else unsure
+    return list(dict.fromkeys(chain.from_iterable(_chosen(stems, held) for stems in words)))
+
+
+def _chosen(stems: Sequence[str], held: Collection[str]) -> Sequence[str]:
+    """The first stem of a word, or others that are held where it is not."""
+    others = [stem for stem in stems if stem in held]
+    return others if others and stems[0] not in held else stems[:1]
 
 
 def term_weights(words: Sequence[str], frequencies: Mapping[str, int], total: int) -> dict[str, float]:
@@ -69,6 +101,18 @@ def term_weights(words: Sequence[str], frequencies: Mapping[str, int], total: in
         word: log(1 + (among - (n := frequencies.get(word, 0) + BACKGROUND_HELD) + 0.5) / (n + 0.5))
         for word in words
     }
+
+
+def weights_among(question: str, texts: Sequence[str]) -> tuple[dict[str, float], list[frozenset[str]]]:
+    """The terms of a question weighted among some texts alone, and all terms of each text."""
+    languages = [language_of(text) for text in texts]
+    found = [frozenset(terms(text, language)) for text, language in zip(texts, languages, strict=True)]
+
+    def count(words: Collection[str]) -> dict[str, int]:
+        return {word: sum(word in held for held in found) for word in words}
+
+    words = known_terms(question, languages, count)
+    return term_weights(words, count(words), len(texts)), found
 
 
 class _Folding(dict[int, str]):
@@ -90,65 +134,102 @@ def _is_kept(sign: str) -> bool:
 _FOLDING = _Folding()
 
 
-def _terms(text: str) -> Iterator[tuple[str, str]]:
-    """(word, stem) in reading order."""
-    for word in _words(text):
-        yield from _parts(word)
+class _Spelling(dict[int, str]):
+    """Each character as stemmers know it: letters of Europe with their accents, others folded."""
+
+    def __missing__(self, code: int) -> str:
+        composed = unicodedata.normalize("NFKC", chr(code))
+        is_european = composed.isalpha() and all(ord(sign) < _EUROPEAN for sign in composed)
+        self[code] = composed if is_european else _FOLDING[code]
+        return self[code]
+
+
+_SPELLING = _Spelling()
+
+
+def _folded(word: str) -> str:
+    return word if word.isascii() else word.translate(_FOLDING)
 
 
 def _words(text: str) -> list[str]:
-    folded = text if text.isascii() else unicodedata.normalize("NFC", text).translate(_FOLDING)
-    found: list[str] = _WORD.findall(folded)
+    spelled = text if text.isascii() else unicodedata.normalize("NFC", text).translate(_SPELLING)
+    found: list[str] = _WORD.findall(spelled)
     return found
 
 
-def _stems(word: str) -> tuple[str, ...]:
+def _telling(text: str, language: str) -> list[str]:
+    """The words and their parts without stop words, English ones included; all where nothing else is left."""
+    found = [part for word in _words(text) for part in _parts(word)]
+    return [part for part in found if part not in _glue(language)] or found
+
+
+@cache
+def _glue(language: str) -> frozenset[str]:
+    """With their accents and without: not everyone types them."""
+    own = stop_words(language) if language != "en" else frozenset()
+    return STOP_WORDS | own | frozenset(map(_folded, own))
+
+
+def _stems(word: str, language: str) -> tuple[str, ...]:
     """What a word gives; what is longer than any word of a language is not remembered."""
-    return _known_stems(word) if len(word) <= LONGEST_WORD else tuple(stem for _, stem in _parts(word))
+    known = _known_stems if len(word) <= LONGEST_WORD else _known_stems.__wrapped__
+    return known(word, language)
 
 
 @lru_cache(maxsize=200_000)
-def _known_stems(word: str) -> tuple[str, ...]:
-    return tuple(stem for _, stem in _parts(word))
+def _known_stems(word: str, language: str) -> tuple[str, ...]:
+    return tuple(_stem(part, language) for part in _parts(word))
 
 
-def _parts(word: str) -> Iterator[tuple[str, str]]:
-    """The word and what it is made of."""
+def _parts(word: str) -> Iterator[str]:
+    """The word and what it is made of, in small letters."""
     if not word.isascii() and _UNSPACED.search(word):
         for run in _UNSPACED.split(word):
             yield from _pairs(run) if _UNSPACED.fullmatch(run) else _parts(run)
         return
     whole = word.replace("_", "").casefold()
     if whole:
-        yield whole, _stem(whole)
-    for joint in _JOINTS.findall(word) if word.isascii() else word.split("_"):
+        yield whole
+    for joint in _joints(word):
         part = joint.casefold()
-        if len(part) > 1 and part != whole and not part.isdigit():
-            yield part, _stem(part)
+        if len(part) > 1 and _folded(part) != _folded(whole) and not part.isdigit():
+            yield part
 
 
-def _pairs(run: str) -> Iterator[tuple[str, str]]:
+def _joints(word: str) -> list[str]:
+    """The parts of an identifier, accents kept where that leaves every letter in its place."""
+    folded = _folded(word)
+    if not folded.isascii():
+        return word.split("_")
+    spelled = word if len(word) == len(folded) else folded
+    return [spelled[slice(*joint.span())] for joint in _JOINTS.finditer(folded)]
+
+
+def _pairs(run: str) -> Iterator[str]:
     """Neighbouring characters of a run without spaces; a lone one as it is."""
     for start in range(max(1, len(run) - 1)):
-        pair = run[start : start + 2]
-        yield pair, pair
+        yield run[start : start + 2]
 
 
-_STEMMING = Lock()  # the stemmer keeps the word it works on in itself, and questions run side by side
+def _stem(word: str, language: str) -> str:
+    """By the language of the text, without accents, then as English."""
+    if len(word) > LONGEST_WORD:
+        return _folded(word)
+    own = _known_stem(word, _ALGORITHMS[language]) if language in _ALGORITHMS else word
+    return _known_stem(_folded(own), "english")
+
+
+_STEMMING = Lock()  # a stemmer keeps the word it works on in itself, and questions run side by side
 
 
 @cache
-def _stemmer() -> Any:
+def _stemmer(algorithm: str) -> Any:
     import snowballstemmer
 
-    return snowballstemmer.stemmer("english")
-
-
-def _stem(word: str) -> str:
-    return _known_stem(word) if len(word) <= LONGEST_WORD else word
+    return snowballstemmer.stemmer(algorithm)
 
 
 @lru_cache(maxsize=200_000)
-def _known_stem(word: str) -> str:
+def _known_stem(word: str, algorithm: str) -> str:
     with _STEMMING:
-        return str(_stemmer().stemWord(word))
+        return str(_stemmer(algorithm).stemWord(word))

@@ -12,7 +12,7 @@ from core.errors import FetchRefused, SearchTrouble
 from core.library.chunk import cut
 from core.library.documents import Passage, Piece, Retrieved
 from core.library.formats import markdown
-from core.text.terms import query_terms, term_weights, terms
+from core.text.terms import weights_among
 from core.web.hosts import filter_hits, host_of
 from core.web.results import Hit, Page, PageFetcher, SearchEngine
 
@@ -85,8 +85,6 @@ def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:
 def best_stretch(page: Page, wanted: str) -> Piece | None:
     """The piece of a page that covers most of what is wanted; None for a page that says nothing."""
     pieces = cut(markdown.parse(page.text))
-    words = query_terms(wanted)
-    present = [frozenset(terms(" ".join((*piece.path, piece.text)))) for piece in pieces]
-    weights = term_weights(words, {w: sum(w in found for found in present) for w in words}, len(pieces))
+    weights, present = weights_among(wanted, [" ".join((*piece.path, piece.text)) for piece in pieces])
     covered = [sum(weight for word, weight in weights.items() if word in found) for found in present]
     return pieces[covered.index(max(covered))] if pieces else None

@@ -15,6 +15,7 @@ from core.errors import IndexMismatch, SettingsError
 from core.library.addresses import ancestors, is_within
 from core.library.catalogue import Catalogue, NewDocument
 from core.library.documents import Piece, Scope
+from core.text.language import language_of
 from core.text.terms import terms
 from tests.library.shelf import scope
 
@@ -257,7 +258,7 @@ def test_the_terms_of_places_are_no_words(catalogue):
 def test_every_term_of_a_passage_finds_it(catalogue, text):
     catalogue.put(document("/docs/a.md", text))
 
-    for term in set(terms(text)):
+    for term in set(terms(text, language_of(text))):
         assert len(catalogue.lexical.search([term], scope(), limit=5)) == 1, term
 
 

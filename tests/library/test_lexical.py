@@ -88,3 +88,11 @@ def test_the_terms_of_a_passage_come_back_as_they_were_entered(catalogue):
         "7": (["anim", "pet"], ["a", "fox", "and", "a", "dog", "in", "anoth", "hous"]),
     }
     assert catalogue.lexical.words([]) == {}
+
+
+def test_the_languages_of_the_passages_are_known_by_collection(catalogue):
+    put(catalogue, "there", "/d", "Der Hund und die Katze sind nicht im Haus.")
+
+    assert catalogue.lexical.languages(HERE) == ["en"]
+    assert set(catalogue.lexical.languages(BOTH)) == {"de", "en"}
+    assert catalogue.lexical.languages(Scope(collections=frozenset())) == []

@@ -12,7 +12,7 @@ from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.terms import LONGEST_WORD, query_terms, term_weights, terms
+from core.text.terms import LONGEST_WORD, known_terms, query_terms, term_weights, terms, weights_among
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,70 @@ def test_a_question_of_glue_alone_keeps_it():
 
 def test_a_name_that_shares_its_stem_with_glue_is_kept():
     assert query_terms("Does John Doe live here?") == ["john", "doe", "live"]
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("de", "Anwendung Anwendungen"),
+        ("de", "prüfen Pruefen PRÜFEN prüfe"),
+        ("fr", "déclarer déclaré déclarées déclaration"),
+        ("es", "configuración configuraciones configuracion configurar"),
+        ("pt", "configuração configurações configurar"),
+        ("it", "pagamento pagamenti"),
+        ("ru", "документ документы документов"),
+        ("de", "dependency dependencies"),
+        ("fr", "FastAPI fastapi"),
+    ],
+)
+def test_forms_of_a_word_are_one_term_in_its_language(language, words):
+    assert len({terms(word, language)[0] for word in words.split()}) == 1
+
+
+def test_accents_and_identifiers_come_out_alike_in_every_language():
+    assert terms("HTTPException", "de") == terms("HTTPException")
+    assert terms("Größe", "de") == terms("GROESSE", "de") == ["gross"]
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "expected"),
+    [
+        ("Wie kann ich das Passwort ändern?", "de", ["passwort", "and"]),
+        ("Est-ce que l'app se connecte ?", "fr", ["app", "connect"]),
+        ("como hago obligatorio un query param", "es", ["obligatori", "queri", "param"]),
+    ],
+)
+def test_a_question_is_cut_to_the_telling_words_of_its_language(question, language, expected):
+    assert query_terms(question, language) == expected
+
+
+def test_a_word_of_a_question_is_looked_for_as_the_documents_have_it():
+    question = "Wie starte ich die Worker?"
+
+    assert known_terms(question, ["en"], lambda _: {}) == ["start", "work"]
+    assert known_terms(question, ["en"], lambda _: {"worker": 3}) == ["start", "worker"]
+    assert known_terms(question, ["de", "en"], lambda _: {"worker": 3, "work": 2}) == ["start", "work"]
+
+
+def test_english_over_english_asks_for_no_frequencies():
+    question = "How do I cache the responses of a response cache?"
+
+    assert known_terms(question, ["en"], lambda _: pytest.fail("asked")) == query_terms(question)
+
+
+def test_texts_of_two_languages_are_weighed_by_the_terms_of_each():
+    weights, found = weights_among(
+        "Wie viele Urlaubstage?",
+        ["Es gibt dreißig Urlaubstage für alle.", "There are thirty days off for all of us."],
+    )
+
+    assert [weights.keys() <= held for held in found] == [True, False]
+
+
+@thorough
+@given(st.text(max_size=80), st.sampled_from(["de", "fr", "ar", "hi", "ja"]))
+def test_terms_of_a_question_in_a_language_are_terms_of_the_same_text(text, language):
+    assert set(query_terms(text, language)) <= set(terms(text, language))
 
 
 @thorough
