@@ -61,8 +61,9 @@ class Fence:
 def plan(ask: Ask) -> Messages:
     """How to go about the question, before anything was read."""
     fence = Fence.around(_said(ask))
+    instructions = f"{PLAN}\n\n{LANGUAGES.format(', '.join(ask.languages))}" if ask.languages else PLAN
     return _messages(
-        fence, _with_thread(PLAN, ask), *_before(fence, ask), fence.quote("question", ask.question)
+        fence, _with_thread(instructions, ask), *_before(fence, ask), fence.quote("question", ask.question)
     )
 
 
@@ -224,6 +225,9 @@ For multi_hop, the steps instead, in order.
 projects, no addresses, no secrets.
 - reply: for none, a short friendly sentence; for clarify, the one question to ask back; otherwise empty.
 - options: for clarify, two to four readings of a few words each; otherwise empty."""
+
+LANGUAGES = """\
+The documents found so far are in other languages than the question (ISO 639-1): {}. Put the queries in those."""
 
 THREAD = """\
 Thread messages are what people wrote to each other before the assistant was called into their conversation. They \

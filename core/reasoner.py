@@ -30,6 +30,7 @@ class Ask:
     overheard: tuple[Remark, ...] = ()  #: what people said in the thread before, oldest first; no evidence
     confidence: float = 0.0  #: local estimate that the retrieved documents answer it, 0 to 1
     weights: Mapping[str, float] = field(default_factory=dict)  #: how telling each term of the question is
+    languages: tuple[str, ...] = ()  #: of the documents found, ISO 639-1, where they are not the question's
 
 
 @value

@@ -12,7 +12,9 @@ from core.ports import Deps
 from core.reasoner import Ask, Grades, Strip
 from core.state import State, Work, history_before
 from core.strips import refine
+from core.text.language import language_of
 
+LANGUAGES_READ = 4  # best passages whose languages further searches are put in
 AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
 
 
@@ -35,7 +37,14 @@ def ask_of(state: State, work: Work) -> Ask:
         overheard=state.get("overheard", ()),
         confidence=work.confidence,
         weights=work.weights,
+        languages=_other_languages(work),
     )
+
+
+def _other_languages(work: Work) -> tuple[str, ...]:
+    """Languages of the best passages, without the question's own."""
+    found = (language_of(hit.passage.text) for hit in work.passages[:LANGUAGES_READ])
+    return tuple(dict.fromkeys(name for name in found if name != language_of(work.question)))
 
 
 async def grade(deps: Deps, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
