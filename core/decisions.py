@@ -41,6 +41,8 @@ def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequen
     return Evidence(
         confidence=work.confidence if work.proposal is None else work.web_coverage,
         sufficient=work.sufficient,
+        is_partial=bool(work.missing)
+        and any(work.grades[passage].relevance == "correct" for passage in graded),
         relevances=tuple(work.grades[passage].relevance for passage in graded) if is_judged else (),
         is_ranked=work.proposal is None,
         unsupported=tuple(unsupported),

@@ -25,6 +25,9 @@ class Evidence:
 
     confidence: float  #: local, calibrated, 0 to 1; .5 says nothing
     sufficient: tuple[bool, ...] = ()  #: one verdict per vote
+    is_partial: bool = (
+        False  #: a judge named what is missing beside a passage that states a part of the answer
+    )
     relevances: tuple[Relevance, ...] = ()  #: of the graded passages, best first
     is_ranked: bool = True  #: the best passage is the likeliest to answer; on the web any hit may be it
     unsupported: tuple[float, ...] = ()  #: share of the draft's claims found unsupported, one per vote
@@ -44,7 +47,8 @@ def probability(evidence: Evidence, weights: EvidenceWeights) -> float:
 
 def log_odds(evidence: Evidence, weights: EvidenceWeights) -> float:
     """Sum of the weighted verdicts; 0 says nothing either way."""
-    enough = [1.0 if vote else -1.0 for vote in evidence.sufficient]
+    too_little = weights.partial / weights.sufficient if evidence.is_partial else 1.0
+    enough = [1.0 if vote else -too_little for vote in evidence.sufficient]
     grounded = [
         weights.grounded - share * (weights.grounded + weights.ungrounded) for share in evidence.unsupported
     ]

@@ -22,6 +22,7 @@ class EvidenceWeights:
 
     local: float = 1.0  #: of the library's own calibrated log-odds
     sufficient: float = 1.8  #: for "enough to answer", against for "not enough"
+    partial: float = 0.6  #: against, where a part of the answer was found and what is missing is known
     relevant: float = 1.8  #: for a passage found correct, against for an incorrect one
     grounded: float = 0.7  #: for a draft without unsupported claims: one beside the question has none either
     ungrounded: float = 1.8  #: against, by the share of unsupported claims
