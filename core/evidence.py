@@ -69,13 +69,15 @@ def is_mixed(evidence: Evidence, weights: EvidenceWeights) -> bool:
 
 
 def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float:
-    """The library's log-odds. It cannot tell a near-miss from an answer, so that it says little against a judge.
+    """The library's log-odds. It can tell neither a near-miss from an answer nor what another language says, so
+    that it says little against a judge.
 
     Args:
         judged: log-odds that the model's verdicts on the whole add up to
     """
     most = weights.doubted_clamp if evidence.is_judged and judged <= 0 else weights.clamp
-    return weights.local * min(max(_logit(evidence.confidence), -weights.clamp), most)
+    least = weights.doubted_clamp if evidence.is_judged and judged > 0 else weights.clamp
+    return weights.local * min(max(_logit(evidence.confidence), -least), most)
 
 
 def _relevance(evidence: Evidence, weights: EvidenceWeights) -> float:

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.evidence import Evidence, is_mixed, log_odds, probability
-from core.policy import EvidenceWeights
+from core.policy import PRESETS, EvidenceWeights
 from core.reasoner import Relevance
 
+DEFAULT = PRESETS["footnote"]
 WEIGHTS = EvidenceWeights()
 VOTES = st.lists(st.booleans(), max_size=5).map(tuple)
 SHARES = st.lists(st.floats(0, 1), max_size=5).map(tuple)
@@ -121,6 +122,25 @@ def test_once_a_model_judged_the_library_speaks_against_an_answer_louder_than_fo
     sure, unsure = (Evidence(confidence=c, sufficient=(True, False)) for c in (0.99, 0.01))
 
     assert 0 < log_odds(sure, WEIGHTS) < -log_odds(unsure, WEIGHTS)
+
+
+def test_a_judge_who_found_enough_outweighs_a_library_that_reads_another_language():
+    """A German question over English documents: .13 sure, two passages correct, after a further look."""
+    found = ("ambiguous", "correct", "correct", *["incorrect"] * 5)
+    evidence = Evidence(confidence=0.13, sufficient=(True,), relevances=found, looks=1)
+
+    assert probability(evidence, WEIGHTS) > DEFAULT.draft_at
+    assert probability(replace(evidence, unsupported=(0.0,) * 3, useful=(True,)), WEIGHTS) > DEFAULT.answer_at
+
+
+def test_a_named_gap_beside_a_part_that_was_found_is_half_an_answer():
+    found = ("ambiguous", "correct", *["ambiguous"] * 6)
+    short = Evidence(confidence=0.82, sufficient=(False,), relevances=found, looks=1)
+    checked = replace(short, is_partial=True, unsupported=(0.0,) * 3, useful=(True,))
+
+    assert log_odds(short, WEIGHTS) < log_odds(replace(short, is_partial=True), WEIGHTS)
+    assert probability(checked, WEIGHTS) > DEFAULT.answer_at
+    assert probability(replace(checked, useful=(False,)), WEIGHTS) < DEFAULT.answer_at
 
 
 def test_failing_a_check_says_more_than_passing_it():
