@@ -65,11 +65,12 @@ def _verdict(statement: Statement, votes: Sequence[Grounded]) -> Verdict:
     agreeing = [vote for vote in judged if number not in vote.unsupported]
     named = Counter(strip for vote in agreeing for strip in vote.elsewhere.get(number, ()))
     corrected = tuple(strip for strip, count in named.items() if 2 * count > len(agreeing))
+    is_idle = _is_most(number in vote.idle for vote in judged)
     return Verdict(
-        is_supported=not judged or 2 * len(against) < len(judged),
+        is_supported=is_idle or not judged or 2 * len(against) < len(judged),
         cites=corrected or statement.cites,
         reason=next((vote.lacking[number] for vote in against if number in vote.lacking), ""),
-        is_idle=_is_most(number in vote.idle for vote in judged),
+        is_idle=is_idle,
         is_absent=_is_most(number in vote.absent for vote in judged),
         leans=_is_most(number in vote.leaning for vote in judged),
     )
@@ -91,10 +92,12 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
         if number - 1 in rejected and verdicts[number + 1].leans:
             rejected.add(number)
     lost = dependent(claims, rejected)
-    idle = _idle_ends(claims, verdicts, lost)
+    gone = lost | _idle_ends(claims, verdicts, lost)
+    if not any(mark for number, mark in marks.items() if number not in gone):
+        gone = set(marks)  # what says only what is not known answers nothing
     shown = {number: mark for number, mark in marks.items() if mark is not None}
     return Edited(
-        text=rewritten(text, claims, lost | idle, shown),
+        text=rewritten(text, claims, gone, shown),
         left_out=tuple(
             Omission(text=claims[number].text, reason=verdicts[number + 1].reason)
             for number in sorted(lost)
