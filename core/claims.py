@@ -177,7 +177,9 @@ def _fill(claims: list[Claim], order: Iterable[int], *, within_blocks: bool = Fa
 def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
     """What a claim leads to: the list or table, or the one thing, that it announces; the inner items of an item."""
     claim, below = claims[number], claims[number + 1 :]
-    if not below or below[0].block == claim.block or (claim.own and not claim.announces):
+    if not below or below[0].block == claim.block or claim.kind not in ("sentence", "item"):
+        return ()
+    if claim.own and not claim.announces:
         return ()
     first = below[0]
     if claim.kind == "item" and first.kind == "item":

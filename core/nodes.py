@@ -35,10 +35,11 @@ from core.library.documents import Retrieved
 from core.model.plain import without_shaping
 from core.policy import Policy
 from core.ports import Deps
-from core.reasoner import Ask, Draft, Grounded, Rejected, Statement, Strip
+from core.reasoner import Ask, Draft, Grounded, Plan, Rejected, Statement, Strip
 from core.speculation import strips_ahead, with_draft, writing_ahead
 from core.state import State, Work, proposal_by_id, said_before, with_proposal, with_reopened
 from core.steps import ask_of, grade, graded, next_node, step, strips_of
+from core.text.smalltalk import small_talk
 from core.verdicts import Edited, edited, statements_of, verdicts_on
 from core.web_nodes import offer_beside
 
@@ -98,6 +99,9 @@ def after_enter(state: State) -> Literal["open", "web_search", "decline", "__end
 async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     """Retrieve, and in one round trip plan and grade; write as well, where the library is sure of itself."""
     deps, work = runtime.context, state["work"]
+    if deps.policy.routes and (reply := small_talk(work.question)):  # nothing to look up, nor to ask a model
+        plan = Plan(route="none", standalone=work.question, reply=reply)
+        return step("open", replace(work, plan=plan))
     deps.report(Progress(stage="reading"))
     began = perf_counter()
     limit = max(deps.policy.passages, work.report_passages)
@@ -158,7 +162,7 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     new = unseen(work, [hit for each in found for hit in each.passages], around)[: deps.policy.passages]
     deps.report(Progress(stage="checking", count=len(new)))
     graded_anew = (*new, *helpful) if deps.policy.weights is not None else new
-    grades = await grade(deps, ask_of(state, work), graded_anew)
+    grades = await grade(deps, ask_of(state, work), graded_anew if new else ())
     # Each retrieval's best has the same score: of two that tie, the one found by the later wording goes first.
     merged = sorted((*new, *work.passages), key=lambda hit: -hit.score)
     work = replace(
@@ -169,7 +173,9 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
         draft=None,
         is_ahead=False,
     )
-    work = graded(work, grades)
+    work = (
+        graded(work, grades) if new else work
+    )  # what was judged already is not judged in the same words again
     return step("regrade", replace(work, next=after_looking(work, deps.policy)))
 
 

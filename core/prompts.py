@@ -7,6 +7,7 @@ The grounding prompt never holds the question: a judge that knows it forgives to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,7 +17,7 @@ from core.conversation import Omission, Remark
 from core.library.documents import Retrieved
 from core.reasoner import Ask, Rejected, Statement, Strip
 from core.text.inline import without_tags
-from core.text.sentences import split_sentences
+from core.text.sentences import split_units
 
 Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
 
@@ -29,6 +30,9 @@ BALLOTS = 3  # votes after which the order of sentences begins again
 
 NO_ANSWER = "NO_ANSWER"
 """The line by which the writer says that the strips do not answer the question."""
+
+
+_WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +181,19 @@ def _with_thread(instructions: str, ask: Ask) -> str:
 def _title(found: Retrieved) -> str:
     """One line that says where a passage is from."""
     passage = found.passage
-    parts = (passage.title, *passage.path, passage.published or "")
+    parts = dict.fromkeys((passage.title, *passage.path, passage.published or ""))
     return "from: " + " ".join(" > ".join(part for part in parts if part).split())
 
 
 def _numbered_sentences(text: str) -> str:
     """One line per sentence, numbered as evidence is: white space inside a sentence becomes a blank,
-    so that no sentence can pose as the next one."""
-    spans = split_sentences(text)[:SENTENCES_SHOWN]
-    return "\n".join(
-        f"({number}) {' '.join(without_tags(text[start:end]).split())}"
-        for number, (start, end) in enumerate(spans, start=1)
-    )
+    so that no sentence can pose as the next one. What holds no word, or is markup, is not shown."""
+    lines = {
+        number: " ".join(without_tags(text[unit.start : unit.end]).split())
+        for number, unit in enumerate(split_units(text)[:SENTENCES_SHOWN], start=1)
+        if unit.kind != "markup"
+    }
+    return "\n".join(f"({number}) {line}" for number, line in lines.items() if _WORD.search(line))
 
 
 def _strip_text(strip: Strip) -> str:
@@ -240,8 +245,8 @@ For every passage, give its number and:
 - relevance: correct when it states the answer or a part of it; ambiguous when it is about the matter but leaves \
 the point open; incorrect when it is about something else, even if it shares words with the question. A passage \
 about another version, product, person or date than the one asked for is not correct.
-- evidence: the numbers of the sentences that state it, as written in brackets before each sentence; none for an \
-incorrect passage.
+- evidence: the numbers of the sentences that state it, or come closest, as written in brackets before each \
+sentence; none for an incorrect passage.
 
 Then say whether they are sufficient: true only when the question can be answered completely from the evidence \
 sentences alone, including every condition it names. If the question presumes something that the passages \
@@ -259,7 +264,8 @@ better. Write Markdown without headings, in the language of the question.
 - State only what the strips state. Copy names, numbers, versions, commands and code exactly. Keep conditions and \
 exceptions. What you know besides does not count.
 - When strips disagree, say so and give both.
-- When they answer only part of the question, answer that part and say in one sentence what they do not say.
+- When they answer only part of the question, answer that part, and say what they do not say in one sentence of its \
+own, which needs no number.
 - When they do not answer it at all, reply with the single line {NO_ANSWER}.
 - No links and no images, no preamble, no closing offer, no words about strips or sources."""
 
@@ -278,8 +284,10 @@ follows at once from a strip.
 - elsewhere: for sentences that other strips state than those they cite, or that cite nothing: the sentence's \
 number, then the strips'. These are not unsupported.
 - idle: sentences that claim nothing about the matter, such as a greeting or an offer to help.
-- absent: sentences that say that something is not stated; unsupported only when a strip does state it.
-- leaning: sentences that cannot be understood without the sentence before them.
+- absent: sentences that say only that something is not stated; unsupported when a strip does state it. What one \
+claims besides is judged like any other.
+- leaning: sentences of prose that point at the one before them (this, it, such, therefore), so that they cannot be \
+understood or would mean something else without it; no list items, rows or code.
 
 A doubt says what a program did not find in the strips that a sentence cites. It may be wrong: look there with \
 care, and decide yourself."""
