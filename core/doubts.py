@@ -15,6 +15,7 @@ from core.text.inline import as_words, code_in, without_code
 
 CODE_LINE = 4  # letters and digits of a line of code below which it says nothing of its own
 QUOTED = 8  # letters and digits of a quotation below which it may be a word in quotation marks
+ABOUT = 24  # characters before a number in which "approximately" is looked for
 ROUNDED = Decimal("0.1")  # how far "about 30" may be from 30.04, as a share
 
 _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+)*|(?<=\d)[ ]\d{3}(?!\d)")
@@ -91,7 +92,7 @@ def _missing_numbers(claim: str, source: str) -> Iterator[str]:
     written = _SPACED.sub("", _ITEM_NUMBER.sub(" ", claim))
     for match in _NUMBER.finditer(written):
         values = _values(match.group())
-        is_rounded = bool(_ABOUT.search(written, 0, match.start()))
+        is_rounded = bool(_ABOUT.search(written, max(0, match.start() - ABOUT), match.start()))
         if values & held or (is_rounded and any(_is_near(one, other) for one in values for other in held)):
             continue
         yield match.group()
