@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -546,14 +547,45 @@ KNOWN = strip("See https://example.org/a and [the guide](guide.md).", 1, "https:
         ("See <https://example.org/page>. [1]", "See <https://example.org/page>. [1]"),
         ("See https://evil.example/a, [1]", "See  [1]"),
         ("NO_ANSWER\n\nThe strips are about uploads. [1]", "The strips are about uploads. [1]"),
+        ("Five [1-2]. More [1–2]; so [2-1].", "Five [1][2]. More [1][2]; so [2][1]."),
+        ("Five【1】 and【2†guide.md】.", "Five[1] and[2]."),
+        ("Five[^1]. More.[^2]\n\n[^1]: guide.md\n[^2]: other.md", "Five[1]. More.[2]"),
+        ("Five [strip 1]. More [Sources 1 and 2].", "Five [1]. More [1][2]."),
+        ("Five (1). More (1, 2).", "Five [1]. More [1][2]."),
+        ("There are (2) ways (1). [1]", "There are (2) ways (1). [1]"),
+        ("Five of `f(1)`. (2)", "Five of `f(1)`. [2]"),
+        ("[1-9999]" * 900, ""),
+        ("Five. [1]\n\n[1]: https://example.org", "Five. [1]"),
+        ("[2]\n\nFive. [1]", "Five. [1]"),
+        (
+            "# Files [1]\n\nFive. [1]\n\n### Sizes\nTwo. [2]",
+            "**Files [1]**\n\nFive. [1]\n\n**Sizes**\n\nTwo. [2]",
+        ),
+        ("Five. [1]\n\n---\n\n<!-- six -->\n\nMore. [2]", "Five. [1]\n\nMore. [2]"),
         ("A\u200b\u202eB\x07 \U0001f468\u200d\U0001f469 [1]", "AB  \U0001f468\u200d\U0001f469 [1]"),
     ],
 )
 def test_a_draft_keeps_only_marks_and_addresses_that_its_strips_hold(written, kept):
     draft = to_draft(written, (KNOWN, strip("Each may have 2 MB.", 2)))
 
-    assert draft.text == kept
+    assert re.sub(r"\n{3,}", "\n\n", draft.text) == kept
     assert draft.answers is ("NO_ANSWER" not in written)
+
+
+@pytest.mark.parametrize(
+    ("written", "answers", "text"),
+    [
+        ("I must say NO_ANSWER.", False, ""),
+        ("NO_ANSWER: the strips are about uploads. [1]", False, ""),
+        ("Five files. [1]\n\nNO_ANSWER for the price.", True, "Five files. [1]"),
+        ("The price is not named.\nNO_ANSWER", False, "The price is not named."),
+        ("Set `NO_ANSWERS` so. [1]", True, "Set `NO_ANSWERS` so. [1]"),
+    ],
+)
+def test_the_writer_gives_up_only_where_nothing_was_cited_before(written, answers, text):
+    draft = to_draft(written, (KNOWN,))
+
+    assert (draft.answers, draft.text) == (answers, text)
 
 
 # Nothing but usable values or ModelTrouble comes out, whatever the model replies
