@@ -21,7 +21,7 @@ ROUNDED = Decimal("0.1")  # how far "about 30" may be from 30.04, as a share
 _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+)*|(?<=\d)[ ]\d{3}(?!\d)")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:_\d{2,3})*_\d{3}")  # in India 1,00,000
 _SPACED = re.compile(r"(?<=\d)[ \u00a0\u202f'’](?=\d{3}(?!\d))")
-_ITEM_NUMBER = re.compile(r"(?m)^\s*\d{1,2}[.)]\s")
+_ITEM_NUMBER = re.compile(r"(?m)^[ \t]*\d{1,2}[.)]\s")
 _ABOUT = re.compile(
     r"(?:~|≈|\b(?:about|around|roughly|approximately|nearly|almost|some|over|circa|ca\.?|etwa|rund|ungefähr|knapp|gut|"
     r"env\.?|environ|presque|aproximadamente|cerca de|unos|unas|casi|quase)|約|およそ|约|大约)\s*\Z",
@@ -31,7 +31,7 @@ _QUOTATION = re.compile(
     r"“([^“”]+)”|„([^„“”]+)[“”]|«\s*([^«»]+?)\s*»|「([^「」]+)」|『([^『』]+)』|\"([^\"\n]+)\""
 )
 _IDENTIFIER = re.compile(r"[A-Za-z](?:\w|[.+#](?=\w))*", re.ASCII)
-_ODD = re.compile(r"\w[^\W\d_a-z]|[^\W\d_]\w*\d|\w_\w", re.ASCII)  # an inner capital, a digit, an underscore
+_ODD = re.compile(r"\w[^\W\d_a-z]|[^\W\d]\d|\w_\w", re.ASCII)  # an inner capital, a digit, an underscore
 _PLURAL = re.compile(r"[A-Z]{2,}s")
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//|--\s).*$")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")

@@ -150,6 +150,6 @@ def read(text):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a budget of processor time needs resource limits")
 def test_a_hostile_draft_is_edited_within_its_budget():
-    done = read_in_child(EDITING, size=8_000, budget=80)
+    done = read_in_child(EDITING, size=8_000, budget=40)
 
     assert done.returncode == 0, done.stderr[-500:]
