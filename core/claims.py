@@ -16,7 +16,7 @@ from core.text.blocks import LIST_MARKER, QUOTATION_MARK, stretches
 from core.text.inline import MARKER, cited, without_markers
 from core.text.sentences import Unit, split_units
 
-SHORT_WORDS, SHORT_LENGTH, SHORT_UNSPACED = 4, 30, 8  # "Short answer: no."; characters; those of 「はい。」
+SHORT_WORDS, SHORT_LENGTH, SHORT_UNSPACED = 3, 30, 8  # "Short answer: no."; characters; those of 「はい。」
 
 _ONLY_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern}[.,;。]?)++")
 _LEADING_MARKERS = re.compile(rf"(?:[ \t]*+{MARKER.pattern})++[.,;]?")
@@ -26,6 +26,9 @@ _ITEM_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*){LIST_MARKER}[
 _ITEM_NUMBER = re.compile(r"\A([ \t]*)(\d{1,9})(?=[.)])")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _DELIMITER_ROW = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
+
+
+_BOLD = re.compile(r"\*\*[^*\n]+\*\*")  # what became of a heading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +52,14 @@ class Claim:
         return not self.own and (self.kind in ("code", "row") or self.is_quotation)
 
     @property
+    def is_heading(self) -> bool:
+        return self.kind == "sentence" and bool(_BOLD.fullmatch(self.text))
+
+    @property
     def announces(self) -> bool:
-        return self.kind in ("sentence", "item") and self.text.rstrip("*_ ").endswith((":", "："))
+        return self.is_heading or (
+            self.kind in ("sentence", "item") and self.text.rstrip("*_ ").endswith((":", "："))
+        )
 
 
 def claims_of(text: str) -> tuple[Claim, ...]:
@@ -185,6 +194,8 @@ def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
         return ()
     if claim.own and not claim.announces:
         return ()
+    if claim.is_heading:
+        return tuple(takewhile(lambda other: not other.is_heading, below))
     first = below[0]
     if claim.kind == "item" and first.kind == "item":
         return tuple(takewhile(lambda other: other.kind == "item" and other.depth > claim.depth, below))

@@ -152,15 +152,15 @@ def ballots_for(
 def useful_votes(work: Work, policy: Policy) -> int:
     """How many usefulness votes are cast beside the grounding votes: more where the evidence is mixed.
 
-    A second draft is judged once, on what stands of it: the calls of a turn are bounded.
+    Where earlier votes left no call for it, a second draft is judged once, on what stands of it.
     """
     if not policy.checks_usefulness:
         return 0
     if policy.weights is None:
         return 1
-    if work.drafts > 1:
-        return 0
     is_contested = is_mixed(evidence_of(work), policy.weights)
+    if work.drafts > 1:
+        return int(not is_contested and work.rewrites <= 1)
     return max(1, policy.votes - work.rewrites) if is_contested else 1
 
 

@@ -47,6 +47,7 @@ class Work:
     draft: Draft | None = None
     is_ahead: bool = False  #: the draft was written beside its grades, from whole passages
     rejected: Rejected | None = None  #: what became of the last draft; None: all of it stood
+    failing: tuple[str, ...] = ()  #: written by older versions, whose turns can still be finished
     proposal: Proposal | None = None  #: the one that this turn decides
     tried: tuple[str, ...] = ()  #: queries looked for so far
     next: Next | None = None  #: what a node decided should follow

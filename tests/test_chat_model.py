@@ -196,8 +196,8 @@ async def test_the_writer_can_say_that_nothing_answers(gemini, reasoner, reply):
 async def test_the_checks_return_their_verdicts(gemini, reasoner):
     verdict = {
         "unsupported": [2, 4],
-        "lacking": [{"sentence": 2, "what": "that it\nis free"}],
-        "elsewhere": [{"sentence": 1, "strips": [2]}, {"sentence": 4, "strips": [1]}],
+        "lacking": ["2: that it\nis free", "nothing of it"],
+        "elsewhere": [[1, 2], [4, 1], []],
         "idle": [3], "absent": [5], "leaning": [5],
     }  # fmt: skip
     gemini.queue("grounding", verdict)
@@ -501,10 +501,9 @@ async def test_numbers_that_name_nothing_are_dropped(gemini, reasoner):
         {"passage": 7, "relevance": "correct", "evidence": [1]},
     ]
     gemini.queue("grade", {"passages": verdicts, "sufficient": True, "missing": ""})
-    nowhere = [{"sentence": 1, "strips": [9, 0]}, {"sentence": 8, "strips": [1]}]
     stray = {
         "unsupported": [3, 0, 2, 2, -4],
-        "elsewhere": nowhere,
+        "elsewhere": [[1, 9, 0], [8, 1], [1]],
         "idle": [7],
         "absent": [-1],
         "leaning": [0, 3],

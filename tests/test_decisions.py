@@ -324,6 +324,7 @@ def test_usefulness_is_judged_again_and_again_only_where_the_evidence_is_mixed()
     assert decisions.useful_votes(mixed, policy) == 3
     assert decisions.useful_votes(replace(mixed, rewrites=2), policy) == 1
     assert decisions.useful_votes(replace(mixed, drafts=2), policy) == 0
+    assert decisions.useful_votes(replace(sure, drafts=2), policy) == 1
 
 
 def test_what_a_judge_finds_too_little_is_looked_for_before_anything_is_written():

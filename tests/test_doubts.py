@@ -6,11 +6,11 @@ import random
 import re
 
 import pytest
-from fakes.drafts import Item, plain, read_items
 from fakes.passages import documents, loose_strip, passages_of, thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bots.bench.drafts import Item, plain, read_items
 from core.claims import claims_of
 from core.doubts import doubts_of
 from core.verdicts import statements_of

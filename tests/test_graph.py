@@ -488,10 +488,22 @@ async def test_small_talk_claims_nothing_and_says_so(tmp_path):
     reasoner = ScriptedReasoner(plans=lambda ask: Plan(route="none", standalone=ask.question, reply="Hello."))
 
     async with assistant_over(tmp_path, reasoner, ScriptedDocuments(confidence=0.0)) as assistant:
-        outcome = await assistant.run(question("hi"))
+        outcome = await assistant.run(question("what else can you do for us?"))
 
     assert outcome.answer.text == "Hello."
     assert outcome.answer.grounding == "none"
+
+
+@pytest.mark.parametrize("said", ["Perfect, works now, thanks", "Danke, klappt jetzt", "merci, ça marche"])
+async def test_thanks_are_taken_without_a_search_or_a_call(tmp_path, said):
+    reasoner, documents = ScriptedReasoner(), ScriptedDocuments(default=(TOWER,), confidence=0.95)
+
+    async with assistant_over(tmp_path, reasoner, documents, web=ScriptedWeb(hits=WEB)) as assistant:
+        outcome = await assistant.run(question(said))
+
+    assert outcome.kind == "answered"
+    assert outcome.answer.citations == ()
+    assert (reasoner.calls, documents.asked) == ([], [])
 
 
 async def test_a_question_with_two_readings_is_asked_back(tmp_path):

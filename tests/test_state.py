@@ -308,7 +308,19 @@ def test_the_closest_passages_are_few_short_and_of_different_places():
     closest = endings.closest_of(work, POLICY)
 
     assert [citation.number for citation in closest] == [1, 2, 3]
-    assert [citation.source for citation in closest] == ["1.md", "3.md", "4.md"]
+    assert [citation.source for citation in closest] == ["1.md", "2.md", "3.md"]
+    assert all(len(citation.quote) <= 2 * endings.CLOSEST_LENGTH for citation in closest)
+
+
+def test_the_closest_passages_are_those_judged_closest_cut_to_what_matters():
+    long = "First. " * 200
+    work = looked("Wrong.", "Open.", long, "Right.")
+    verdicts = {"1": "incorrect", "2": "ambiguous", "3": "ambiguous", "4": "correct"}
+    grades = {name: Grade(relevance=said, evidence=(1,)) for name, said in verdicts.items()}
+
+    closest = endings.closest_of(replace(work, grades=grades), POLICY)
+
+    assert [citation.quote for citation in closest] == ["Right.", "Open.", "First."]
 
 
 def test_nothing_is_called_close_when_the_library_finds_nothing_close():
@@ -322,7 +334,8 @@ def test_nothing_is_called_close_when_the_library_finds_nothing_close():
     ("work", "sentence"),
     [
         (looked(), "Nothing in your documents is about this."),
-        (looked("x" * 700), "Your documents don't answer this."),
+        (looked("x", confidence=0.01), "Your documents don't answer this."),
+        (looked("One.", missing="its weight"), "Your documents come close, but do not say: its weight."),
         (looked("One."), "Your documents come close, but don't clearly answer this."),
     ],
 )
