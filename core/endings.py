@@ -107,5 +107,11 @@ def _outcome(state: State, work: Work, **fields: object) -> Outcome:
 
 def _ended(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
     """The outcome, the exchange for follow-ups, and no more work."""
-    exchange = Exchange(question=work.question, answer=remembered[:ANSWER_REMEMBERED], author=work.asker)
+    cited = outcome.answer.citations if outcome.answer else ()
+    exchange = Exchange(
+        question=work.question,
+        answer=remembered[:ANSWER_REMEMBERED],
+        author=work.asker,
+        sources=tuple(dict.fromkeys(each.source for each in cited if each.origin == "documents")),
+    )
     return {"work": Work(), "outcome": outcome, "history": with_exchange(state.get("history", ()), exchange)}

@@ -121,13 +121,19 @@ class ExtractiveReasoner:
 
 
 def standalone_question(ask: Ask) -> str:
-    """The question with its subject from the thread, where it leans on it."""
+    """The question with its subject from the thread, where it leans on it and something there names one."""
     overheard = [remark.text for remark in subjects(ask.overheard)]
     earlier = [*overheard, *(exchange.question for exchange in ask.history)][-REMEMBERED_QUESTIONS:]
-    if not earlier or not needs_history(ask.question):
+    subject = next((asked for asked in reversed(earlier) if names_its_subject(asked)), None)
+    if subject is None or not _leans(ask):
         return ask.question
-    subject = next((asked for asked in reversed(earlier) if names_its_subject(asked)), earlier[-1])
     return f"{subject.rstrip(' ?.!')} – {ask.question}"
+
+
+def _leans(ask: Ask) -> bool:
+    """Whether the retrieval took what was asked before as asked too; by the words alone where none was made."""
+    own = query_terms(ask.question)
+    return any(term not in own for term in ask.weights) if ask.weights else needs_history(ask.question)
 
 
 def keywords(question: str) -> str:

@@ -23,6 +23,7 @@ WINDOW = 15
 DOCUMENT_CREDIT = 0.33  # of the share that the candidates of the same document hold together
 LENGTH_CREDIT = 0.51  # of the terms up to so many: a passage of one line seldom answers
 ENOUGH_TERMS = 40
+CITED_CREDIT = 0.8  # for a document that the talk is about, where the question points back to it
 
 STEM = 4  # letters from which a term that begins another may be the same word: repo, config, async
 KINSHIP = 0.5  # what such a term counts for
@@ -47,6 +48,7 @@ class Scored:
     words: Words
     lexical: float  #: BM25 over that of the best candidate
     dense: float | None  #: cosine over that of the best; None where there are no vectors
+    is_cited: bool = False  #: its document was cited by the last answer, to which the question points back
 
 
 def reranked(candidates: Mapping[str, Scored], weights: Mapping[str, float]) -> dict[str, float]:
@@ -75,6 +77,7 @@ def _score(candidate: Scored, asked: Mapping[str, float]) -> float:
     )
     return (
         found
+        + CITED_CREDIT * candidate.is_cited
         + COVERAGE_CREDIT * _kindred_share({*title, *body}, asked)
         + HEADING_CREDIT * _agreement(frozenset(title), asked)
         + WINDOW_CREDIT * _closest_share(body, asked)

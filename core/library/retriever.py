@@ -21,7 +21,7 @@ from core.library.confidence import Finding, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
 from core.library.lexical import Words
 from core.library.rerank import Scored, reranked
-from core.text.followup import asked_before, merged_with, needs_history, points_back
+from core.text.followup import asked_before, cited_before, merged_with, needs_history, points_back
 from core.text.terms import query_terms, term_weights
 
 if TYPE_CHECKING:
@@ -64,12 +64,14 @@ class Retriever:
         if not searched:
             return Retrieval()
         own = query_terms(query.text)[:TERM_LIMIT]
-        leans = bool(query.history) and needs_history(query.text)
-        merged = merged_with(query.text, query.history) if leans else query.text
+        merged = merged_with(query.text, query.history) if needs_history(query.text) else query.text
         words = list(dict.fromkeys((*own, *query_terms(merged))))[:TERM_LIMIT]
         frequencies = self.catalogue.lexical.document_frequencies(words, query.scope)
-        rarity, is_pointed = term_weights(words, frequencies, searched), points_back(query.text)
         known = {word for word, count in frequencies.items() if count}
+        leans, is_pointed = bool(query.history) and needs_history(query.text, known), points_back(query.text)
+        if not leans:
+            merged, words = query.text, own
+        rarity = term_weights(words, frequencies, searched)
         held = subdued(rarity, own, known, points_back=is_pointed)
         # An earlier answer's words help to find the passage; they do not say what is asked of it now. What was
         # asked before does, and where a word points to it, all of it must be in the passage.
@@ -80,7 +82,7 @@ class Retriever:
             if word in asked
         }
         found = self._candidates(query, held, frequencies, own, merged)
-        passages = found.best(query.limit)
+        passages = found.best(query.limit, cited_before(query.history) if is_pointed else ())
         finding = Finding(
             question=query.text,
             passages=passages,
@@ -175,8 +177,9 @@ class Candidates:
     lexical: Mapping[str, float]  #: BM25 by id
     dense: Mapping[str, float]  #: cosine by id
 
-    def best(self, limit: int) -> tuple[Retrieved, ...]:
-        scores = reranked(self._scored(), self.weights)
+    def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
+        """The best of them, those of sources that were cited before preferred."""
+        scores = reranked(self._scored(cited), self.weights)
         ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))
         return tuple(
             Retrieved(
@@ -188,13 +191,14 @@ class Candidates:
             for number in ranked[:limit]
         )
 
-    def _scored(self) -> dict[str, Scored]:
+    def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
         """A passage without a vector is judged by its words alone, as all of them are when there are none."""
         words, meaning = _normalised(self.lexical), _normalised(self.dense)
         return {
             number: Scored(
                 document=f"{self.passages[number].collection} {self.passages[number].source}",
                 words=self.words[number],
+                is_cited=self.passages[number].source in cited,
                 lexical=words.get(number, 0.0),
                 dense=meaning.get(number, words.get(number, 0.0)) if meaning else None,
             )

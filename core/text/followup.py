@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from core.conversation import Exchange, Remark
-from core.text.terms import terms
+from core.text.terms import query_terms, terms
 
 SHORT = 4  # words; a question this short leans on its thread (CANARD: precision .978, recall .821)
 REMEMBERED_QUESTIONS = 3  # earlier questions worth merging
@@ -27,11 +27,31 @@ _OPENERS = re.compile(r"^\s*(?:and|but|or|so|what about|how about|why not|why\s*
 _BARE = re.compile(
     r"^\s*(?:how\s+(?:many|much|long|often|far|old)|which|what\s+(?:kind|sort|type))\b", re.IGNORECASE
 )
+# A question with a verb, and one that asks what, who, where or how a thing is.
+_WHOLE = re.compile(
+    r"^\s*(?:what|who|whose|where|when|why|how|which|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
+    re.IGNORECASE,
+)
+_OF_ONE = re.compile(
+    r"^\s*(?:what|who|where|when|how)(?:'s|\s+(?:is|are|was|were))\s+(?!(?:more|most|less|least|better|best|worse)\b)\w",
+    re.IGNORECASE,
+)
 
 
-def needs_history(question: str) -> bool:
-    """A pointer word, an opener that continues, or at most four words."""
-    return _words(question) <= SHORT or points_back(question)
+def needs_history(question: str, known: Collection[str] = ()) -> bool:
+    """A pointer word, an opener that continues, or at most four words that do not stand alone.
+
+    Args:
+        known: terms that the documents hold; without them no short question stands alone
+    """
+    return points_back(question) or (_words(question) <= SHORT and not _stands_alone(question, known))
+
+
+def _stands_alone(question: str, known: Collection[str]) -> bool:
+    """Whether a short question is whole and its own words find something: “How fast is ingestion?”"""
+    own = query_terms(question)
+    is_whole = _WHOLE.match(question) and names_its_subject(question)
+    return bool(is_whole and all(term in known for term in own) and (len(own) > 1 or _OF_ONE.match(question)))
 
 
 def points_back(question: str) -> bool:
@@ -58,6 +78,11 @@ def subjects(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
 def asked_before(history: Sequence[Exchange]) -> str:
     """The earlier questions that still matter, one a line."""
     return "\n".join(exchange.question for exchange in history[-REMEMBERED_QUESTIONS:])
+
+
+def cited_before(history: Sequence[Exchange]) -> tuple[str, ...]:
+    """The sources of the last answer that had any: what the talk is about."""
+    return next((exchange.sources for exchange in reversed(history) if exchange.sources), ())
 
 
 def merged_with(question: str, history: Sequence[Exchange]) -> str:
