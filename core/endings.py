@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.citations import footnotes_for, grounding_of
 from core.conversation import Answer, Citation, Exchange, Outcome, Proposal
 from core.policy import Policy
@@ -9,12 +11,27 @@ from core.state import ANSWER_REMEMBERED, State, Work, with_exchange, with_propo
 from core.strips import refine
 
 CLOSEST = 3  # passages shown when there is no answer
+TALKED_OF = 2  # best passages whose documents a follow-up may be about, besides those cited
 CLOSEST_LENGTH = 600  # characters of one shown quote; longer strips are left out in favour of others
 
 
 def answered(state: State, work: Work, answer: Answer, reason: str | None = None) -> State:
     outcome = _outcome(state, work, kind="answered", answer=answer, reason=reason)
     return _ended(state, work, outcome, answer.text)
+
+
+def shown(state: State, work: Work, answer: Answer, proposal: Proposal | None) -> State:
+    """A quote that may be what is looked for, and beside it the search that may be made for it."""
+    outcome = _outcome(
+        state,
+        work,
+        kind="answered",
+        answer=replace(answer, is_sure=False),
+        proposal=proposal,
+        reason=proposal.reason if proposal else None,
+    )
+    ended = _ended(state, work, outcome, answer.text)
+    return {**ended, "proposals": with_proposal(state.get("proposals", ()), proposal)} if proposal else ended
 
 
 def conversed(state: State, work: Work) -> State:
@@ -107,11 +124,19 @@ def _outcome(state: State, work: Work, **fields: object) -> Outcome:
 
 def _ended(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
     """The outcome, the exchange for follow-ups, and no more work."""
-    cited = outcome.answer.citations if outcome.answer else ()
     exchange = Exchange(
         question=work.question,
         answer=remembered[:ANSWER_REMEMBERED],
         author=work.asker,
-        sources=tuple(dict.fromkeys(each.source for each in cited if each.origin == "documents")),
+        sources=_sources_of(work, outcome.answer),
     )
     return {"work": Work(), "outcome": outcome, "history": with_exchange(state.get("history", ()), exchange)}
+
+
+def _sources_of(work: Work, answer: Answer | None) -> tuple[str, ...]:
+    """The documents that an answer cites, and those of the passages that fitted the question best."""
+    if answer is None or not answer.citations:
+        return ()
+    cited = (citation.source for citation in answer.citations if citation.origin == "documents")
+    best = (hit.passage.source for hit in work.passages[:TALKED_OF] if hit.passage.origin == "documents")
+    return tuple(dict.fromkeys((*cited, *best)))
