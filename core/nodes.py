@@ -23,6 +23,7 @@ from core.conversation import Decision, Progress, Proposal, Question, Ranked
 from core.decisions import (
     after_checking,
     after_looking,
+    certainty_of,
     further_queries,
     may_quote,
     needs_more_votes,
@@ -36,6 +37,7 @@ from core.reasoner import Ask, Draft, Grounded, Strip
 from core.speculation import strips_ahead, with_draft, writing_ahead
 from core.state import State, Work, proposal_by_id, said_before, with_proposal, with_reopened
 from core.steps import ask_of, grade, graded, next_node, step, strips_of
+from core.web_nodes import proposal_beside
 
 COMPOSED_IN_VAIN = "What the model wrote did not stand up to its check, so these are quotes."
 
@@ -185,9 +187,14 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     strips, draft = _read(work, deps.policy), work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
-        if draft.answers and may_quote(work, deps.policy):
+        certainty = certainty_of(work, deps.policy) if draft.answers else "none"
+        if certainty == "none":
+            return step("verify", replace(work, next="propose"))
+        if certainty == "sure":
             return _answered(state, work, draft, strips)
-        return step("verify", replace(work, next="propose"))
+        first = replace(draft, quotes=draft.quotes[:1])
+        work = replace(work, steps=(*work.steps, "verify"))
+        return endings.shown(state, work, to_answer(first, strips), proposal_beside(state, work, deps))
     deps.report(Progress(stage="verifying"))
     claims = claims_of(draft.text)
     judged, useful = await _checked(

@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 
 from core import endings
 from core.consent import already_decided
-from core.conversation import Progress, Proposal
+from core.conversation import Citation, Progress, Proposal
 from core.decisions import after_looking, queries_sent, web_wordings
 from core.errors import SearchTrouble
 from core.library.confidence import coverage_of
@@ -30,14 +30,39 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     if deps.approval == "never_ask":  # what a grader makes of private passages does not go out unseen
         work = replace(work, missing="")
-    wordings = web_wordings(work, deps.policy) if deps.web else ()
     closest = endings.closest_of(work, deps.policy)
     work = replace(work, steps=(*work.steps, "propose"), next=None)
-    if not wordings:
+    proposal = _proposal(state, work, deps, closest)
+    if proposal is None:
         return endings.no_answer(
             state, work, closest, endings.nothing_left(work, has_web=deps.web is not None)
         )
-    proposal = Proposal(
+    known = proposal_by_id(state, proposal.id)
+    if known is not None and not known.is_open:  # an old turn came once more: what was decided stays decided
+        return endings.no_answer(state, work, closest, already_decided(known))
+    if deps.approval == "never_ask":
+        allowed = replace(
+            proposal, verdict="approve", allowed=proposal.query, decided_by="the operator", decided_at=time()
+        )
+        work = replace(work, proposal=allowed, next=None)
+        return {"work": work, "proposals": with_proposal(state.get("proposals", ()), allowed)}
+    return endings.approval_needed(state, work, proposal)
+
+
+def proposal_beside(state: State, work: Work, deps: Deps) -> Proposal | None:
+    """The search to offer beside a quote that may not answer; None where no person is asked about it any more."""
+    proposal = _proposal(state, work, deps, endings.closest_of(work, deps.policy))
+    known = proposal_by_id(state, proposal.id) if proposal else None
+    is_settled = known is not None and not known.is_open
+    return None if is_settled or deps.approval == "never_ask" else proposal
+
+
+def _proposal(state: State, work: Work, deps: Deps, closest: tuple[Citation, ...]) -> Proposal | None:
+    """The next search about a question; None where there is nothing left to try."""
+    wordings = web_wordings(work, deps.policy) if deps.web else ()
+    if not wordings:
+        return None
+    return Proposal(
         id=_proposal_id(state["turn"].id, wordings[0]),
         turn_id=state["turn"].id,
         question=work.question,
@@ -52,16 +77,6 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
         standalone=_standalone(work),
         sources=work.sources,
     )
-    known = proposal_by_id(state, proposal.id)
-    if known is not None and not known.is_open:  # an old turn came once more: what was decided stays decided
-        return endings.no_answer(state, work, closest, already_decided(known))
-    if deps.approval == "never_ask":
-        allowed = replace(
-            proposal, verdict="approve", allowed=proposal.query, decided_by="the operator", decided_at=time()
-        )
-        work = replace(work, proposal=allowed, next=None)
-        return {"work": work, "proposals": with_proposal(state.get("proposals", ()), allowed)}
-    return endings.approval_needed(state, work, proposal)
 
 
 def after_propose(state: State) -> Literal["web_search", "__end__"]:
