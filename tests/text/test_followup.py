@@ -82,9 +82,10 @@ def test_without_a_history_a_question_is_merged_with_nothing():
 
 def test_follow_ups_that_people_rewrote_are_found(shared_data):
     precision, recall = measure(shared_data / "canard/dev.jsonl")
+    precision_known, recall_known = measure(shared_data / "canard/dev.jsonl", is_known=True)
 
-    assert precision >= 0.95
-    assert recall >= 0.75
+    assert min(precision, precision_known) >= 0.95
+    assert min(recall, recall_known) >= 0.75
 
 
 @pytest.mark.parametrize(
