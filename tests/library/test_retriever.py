@@ -224,6 +224,31 @@ def test_a_short_question_finds_its_own_subject_whatever_the_thread_spoke_of(lib
     assert absent.confidence < switched.confidence / 2
 
 
+def test_a_short_question_whose_words_are_known_is_asked_as_it_is(library):
+    put(library, "/ferry.md", "The ferry is fast in summer.", "The ferry carries cars.")
+    put(library, "/tools.md", "Ingestion of a folder is fast.")
+    history = (Exchange(question="What does the ferry carry?", answer="Cars.", author="me"),)
+
+    alone = ask(library, "How fast is ingestion?", scope())
+    later = ask(library, "How fast is ingestion?", scope(), history=history)
+
+    assert later == alone
+
+
+def test_a_question_that_points_back_looks_first_where_the_talk_is(library):
+    for place in ("/ferry.md", "/tram.md", "/train.md"):
+        put(library, place, "The fare is paid on board.", "It leaves at noon.")
+    told = Exchange(
+        question="How does one travel?", answer="By tram. [1]", author="me", sources=("/tram.md",)
+    )
+
+    pointing = ask(library, "Where is its fare paid?", scope(), history=(told,))
+    other = ask(library, "Where is the fare for travellers with luggage paid?", scope(), history=(told,))
+
+    assert pointing.passages[0].passage.source == "/tram.md"
+    assert other.passages[0].passage.source == "/ferry.md"
+
+
 def test_the_history_weighs_no_more_than_its_share_and_decides_where_the_question_says_nothing():
     rarity = {"spade": 2.0, "ferry": 3.0, "pier": 1.0}
 
