@@ -233,6 +233,7 @@ class Exchange:
     question: str
     answer: str  #: shortened text of the answer, or why there was none
     author: str
+    sources: tuple[str, ...] = ()  #: documents that the answer is from, those cited first
 
 
 @value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from core.conversation import QUERY_LIMIT, Proposal
 from core.evidence import Evidence, is_mixed, probability
@@ -12,6 +13,8 @@ from core.policy import Policy, WebQuery
 from core.reasoner import SPEAKING, Grade, Route, Statement
 from core.state import Next, Work
 from core.text.vocabulary import STOP_WORDS
+
+Certainty = Literal["sure", "unsure", "none"]
 
 SURVIVING = 2  # best-ranked passages of the documents that stay in where none of them is found correct
 BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
@@ -106,21 +109,30 @@ def unseen(work: Work, found: Sequence[Retrieved], around: Sequence[Passage]) ->
 
 
 def _bar(work: Work, policy: Policy) -> float:
-    """The probability to reach: verdicts of a model, or confidence alone in documents or in web pages."""
+    """The probability from which to write: of a model's verdicts, or of confidence in documents or web pages."""
     if work.sufficient:
         return policy.answer_at
-    return policy.quote_at if work.proposal is None else policy.web_quote_at
+    return policy.show_at if work.proposal is None else policy.web_quote_at
 
 
-def may_quote(work: Work, policy: Policy) -> bool:
-    """Whether quotes that nothing checks may be shown: the evidence before them must reach the bar alone.
+def certainty_of(work: Work, policy: Policy) -> Certainty:
+    """How quotes that nothing checks may be shown: the evidence before them must speak for them alone.
 
     Where a model judges, a draft that nothing supported speaks against them too.
     """
     if policy.weights is None:
-        return bool(work.passages)
+        return "sure" if work.passages else "none"
     unsupported = (1.0,) if work.rejected and work.sufficient else ()
-    return probability(evidence_of(work, unsupported=unsupported), policy.weights) >= _bar(work, policy)
+    chance = probability(evidence_of(work, unsupported=unsupported), policy.weights)
+    if chance < _bar(work, policy):
+        return "none"
+    is_read_alone = not work.sufficient and work.proposal is None
+    return "unsure" if is_read_alone and chance < policy.quote_at else "sure"
+
+
+def may_quote(work: Work, policy: Policy) -> bool:
+    """Whether such quotes may be shown as the answer."""
+    return certainty_of(work, policy) == "sure"
 
 
 def after_checking(

@@ -11,6 +11,7 @@ from core.state import ANSWER_REMEMBERED, State, Work, with_exchange, with_propo
 from core.strips import refine, shortened
 
 CLOSEST = 3  # passages shown when there is no answer
+TALKED_OF = 2  # best passages whose documents a follow-up may be about, besides those cited
 CLOSEST_LENGTH = 600  # characters of one shown quote, cut after a sentence
 
 
@@ -125,5 +126,19 @@ def _outcome(state: State, work: Work, **fields: object) -> Outcome:
 
 def _ended(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
     """The outcome, the exchange for follow-ups, and no more work."""
-    exchange = Exchange(question=work.question, answer=remembered[:ANSWER_REMEMBERED], author=work.asker)
+    exchange = Exchange(
+        question=work.question,
+        answer=remembered[:ANSWER_REMEMBERED],
+        author=work.asker,
+        sources=_sources_of(work, outcome.answer),
+    )
     return {"work": Work(), "outcome": outcome, "history": with_exchange(state.get("history", ()), exchange)}
+
+
+def _sources_of(work: Work, answer: Answer | None) -> tuple[str, ...]:
+    """The documents that an answer cites, and those of the passages that fitted the question best."""
+    if answer is None or not answer.citations:
+        return ()
+    cited = (citation.source for citation in answer.citations if citation.origin == "documents")
+    best = (hit.passage.source for hit in work.passages[:TALKED_OF] if hit.passage.origin == "documents")
+    return tuple(dict.fromkeys((*cited, *best)))

@@ -14,7 +14,14 @@ from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Passage, Retrieved
 from core.model.plain import one_line
 from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Relevance, Statement, Strip
-from core.text.followup import REMEMBERED_QUESTIONS, names_its_subject, needs_history, subjects
+from core.text.followup import (
+    REMEMBERED_QUESTIONS,
+    cited_before,
+    names_its_subject,
+    needs_history,
+    points_back,
+    subjects,
+)
 from core.text.language import language_of
 from core.text.quoting import is_quotable
 from core.text.selection import Candidate, candidates
@@ -28,7 +35,11 @@ Similarity = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
 
 SURVIVING = 2  # best-ranked passages that stay in whatever their words say
 QUOTES = 3  # at most this many quotes in one answer
-ENOUGH = 0.76  # a further quote must score this share of the best one
+ENOUGH = 0.76  # a further quote must score this share of the best one,
+RANK_CREDIT = 2.0  # of its passage's score, for its place among the quotes
+ADDS = 0.05  # and hold this share of the question that the ones before it lack,
+GAP = 2  # or begin where one ends: at most so many characters behind it
+TALK_CREDIT = 0.3  # of the score, for a quote of what the last answer cited, where the question points back
 SAID_AGAIN = 0.6  # of its score is left to a quote that the last answer held: a follow-up wants what is new
 SAID_LENGTH = 60  # characters by which such a quote is recognised
 EVIDENCE_ENOUGH = 0.78  # a further sentence must score this share of the best one to be evidence
@@ -87,11 +98,13 @@ class ExtractiveReasoner:
         hits = tuple(strip.retrieved for strip in strips)
         weights = _weights(ask, hits)
         scores = [_strip_score(ask, weights, strip) for strip in strips]
-        order = sorted(range(len(strips)), key=lambda i: (-scores[i], strips[i].number))
+        order = sorted(
+            range(len(strips)),
+            key=lambda i: (-scores[i] - RANK_CREDIT * strips[i].retrieved.score, strips[i].number),
+        )
         enough = min(ENOUGH * max(scores, default=0.0), max(scores, default=0.0))  # a score may be below 0
-        chosen = [i for i in order if scores[i] >= enough][:QUOTES]
-        distinct = {" ".join(strips[i].text.split()): strips[i].number for i in reversed(chosen)}
-        quotes = tuple(strips[i].number for i in chosen if strips[i].number in distinct.values())
+        likely = [strips[i] for i in order if scores[i] >= enough]
+        quotes = tuple(strip.number for strip in _quotes(likely, _own(ask, weights)))
         return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes))
 
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
@@ -128,13 +141,19 @@ class ExtractiveReasoner:
 
 
 def standalone_question(ask: Ask) -> str:
-    """The question with its subject from the thread, where it leans on it."""
+    """The question with its subject from the thread, where it leans on it and something there names one."""
     overheard = [remark.text for remark in subjects(ask.overheard)]
     earlier = [*overheard, *(exchange.question for exchange in ask.history)][-REMEMBERED_QUESTIONS:]
-    if not earlier or not needs_history(ask.question):
+    subject = next((asked for asked in reversed(earlier) if names_its_subject(asked)), None)
+    if subject is None or not _leans(ask):
         return ask.question
-    subject = next((asked for asked in reversed(earlier) if names_its_subject(asked)), earlier[-1])
     return f"{subject.rstrip(' ?.!')} – {ask.question}"
+
+
+def _leans(ask: Ask) -> bool:
+    """Whether the retrieval took what was asked before as asked too; by the words alone where none was made."""
+    own = _own_terms(ask.question)
+    return any(term not in own for term in ask.weights) if ask.weights else needs_history(ask.question)
 
 
 def keywords(question: str) -> str:
@@ -186,7 +205,47 @@ def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
     alone = Retrieved(passage=_cut(hit, strip), score=hit.score, lexical=hit.lexical, dense=hit.dense)
     ranked = candidates(ask.question, weights, (alone,))
     is_known = bool(ask.history) and strip.text[:SAID_LENGTH] in ask.history[-1].answer
-    return (ranked[0].score if ranked else 0.0) * (SAID_AGAIN if is_known else 1.0)
+    is_cited = points_back(ask.question) and hit.passage.source in cited_before(ask.history)
+    score = (ranked[0].score if ranked else 0.0) * (SAID_AGAIN if is_known else 1.0)
+    return score + TALK_CREDIT * is_cited
+
+
+def _own(ask: Ask, weights: Mapping[str, float]) -> Mapping[str, float]:
+    """The weights of the question's own terms; where it has none that tell, of what was asked before too."""
+    own = _own_terms(ask.question)
+    return {term: weight for term, weight in weights.items() if term in own} or weights
+
+
+def _quotes(likely: Sequence[Strip], weights: Mapping[str, float]) -> list[Strip]:
+    """The best strip, and of the others those that say what it leaves out or go on from it."""
+    chosen = list(likely[:1])
+    for strip in likely[1:]:
+        if len(chosen) < QUOTES and (
+            any(_follows(strip, other) for other in chosen) or _added(strip, chosen, weights) >= ADDS
+        ):
+            chosen.append(strip)
+    return chosen[:QUOTES]
+
+
+def _added(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) -> float:
+    """Share of the question that the strip holds, and neither the chosen ones nor their headings do."""
+    said = {term for other in chosen for term in _terms_of(other)}
+    new = set(terms(strip.text)) - said
+    return sum(weight for term, weight in weights.items() if term in new) / (sum(weights.values()) or 1.0)
+
+
+def _terms_of(strip: Strip) -> list[str]:
+    passage = strip.retrieved.passage
+    return terms(" ".join((passage.title, *passage.path, strip.text)))
+
+
+def _follows(strip: Strip, before: Strip) -> bool:
+    """Whether only white space lies between them."""
+    one, other = strip.retrieved.passage, before.retrieved.passage
+    return (one.collection, one.source) == (
+        other.collection,
+        other.source,
+    ) and 0 <= strip.start - before.end <= GAP
 
 
 def _is_quotable(strip: Strip) -> bool:

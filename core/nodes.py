@@ -24,6 +24,7 @@ from core.decisions import (
     after_checking,
     after_looking,
     ballots_for,
+    certainty_of,
     falls_short,
     further_queries,
     may_quote,
@@ -202,9 +203,19 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     strips, draft = _read(work, deps.policy), work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
-        if draft.answers and may_quote(work, deps.policy):
-            return endings.answered(state, _stepped("verify", work), to_answer(draft, strips))
-        return step("verify", replace(work, next="propose"))
+        certainty = certainty_of(work, deps.policy) if draft.answers else "none"
+        if certainty == "none":
+            return step("verify", replace(work, next="propose"))
+        work = _stepped("verify", work)
+        if certainty == "sure":
+            return endings.answered(state, work, to_answer(draft, strips))
+        closest = endings.closest_of(work, deps.policy)
+        reason = endings.why_not_enough(work, closest)
+        beside = offer_beside(state, work, deps, reason, closest)
+        quote = to_answer(replace(draft, quotes=draft.quotes[:1]), strips)
+        return endings.answered(
+            state, work, replace(quote, is_sure=False), reason if beside else None, beside
+        )
     deps.report(Progress(stage="verifying"))
     ask = ask_of(state, work)
     statements = statements_of(claims_of(draft.text), strips) if draft.answers else ()

@@ -60,7 +60,8 @@ class Policy:
     )
     weights: EvidenceWeights | None = field(default_factory=EvidenceWeights)  #: None: each verdict is a gate
     answer_at: float = 0.6  #: probability of a right answer from which to answer
-    quote_at: float = 0.66  #: the same where no model judges: what the library's own confidence must reach
+    quote_at: float = 0.85  #: the same where no model judges: what the library's own confidence must reach
+    show_at: float = 0.6  #: from which a quote is shown as what may be looked for, the web beside it
     web_quote_at: float = 0.4  #: the same for what an allowed search brought
     draft_at: float = 0.25  #: from which a draft is worth checking, when a model will judge it
     speculate_at: float = 0.8  #: local confidence from which a draft is written beside its grades

@@ -31,9 +31,9 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     if deps.approval == "never_ask":  # what a grader makes of private passages does not go out unseen
         work = replace(work, missing="")
-    wordings = web_wordings(work, deps.policy) if deps.web else ()
     closest = endings.closest_of(work, deps.policy)
     work = replace(work, steps=(*work.steps, "propose"), next=None)
+    wordings = web_wordings(work, deps.policy) if deps.web else ()
     if not wordings:
         return endings.no_answer(
             state, work, closest, endings.nothing_left(work, has_web=deps.web is not None)
@@ -73,13 +73,19 @@ def proposal_of(
     )
 
 
-def offer_beside(state: State, work: Work, deps: Deps, reason: str) -> Proposal | None:
-    """The search offered beside an answer in part: for what is missing, where a person can be asked."""
+def offer_beside(
+    state: State, work: Work, deps: Deps, reason: str, closest: tuple[Citation, ...] = ()
+) -> Proposal | None:
+    """The search offered beside an answer that leaves something open; None where nobody is asked about it."""
     if deps.web is None or deps.approval == "never_ask" or work.proposal is not None:
         return None
     wordings = (work.missing, *web_wordings(replace(work, missing=""), deps.policy))
     queries = tuple(dict.fromkeys(query for wording in wordings if (query := as_query(wording, QUERY_LIMIT))))
-    return proposal_of(state, work, queries, reason) if queries else None
+    if not queries:
+        return None
+    proposal = proposal_of(state, work, queries, reason, closest)
+    known = proposal_by_id(state, proposal.id)
+    return proposal if known is None or known.is_open else None
 
 
 def after_propose(state: State) -> Literal["web_search", "__end__"]:

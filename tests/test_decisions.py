@@ -441,3 +441,34 @@ def test_a_late_press_is_told_who_decided_and_when(verdict, verb):
 
 def _proposal() -> Proposal:
     return Proposal(id="p1", turn_id="q1", question="q", asker="ada", query="words", reason="", tried=())
+
+
+@pytest.mark.parametrize(
+    ("confidence", "certainty", "goes"),
+    [(0.3, "none", "propose"), (0.7, "unsure", "generate"), (0.95, "sure", "generate")],
+)
+def test_between_a_bar_and_nothing_a_quote_is_shown_as_what_may_be_looked_for(confidence, certainty, goes):
+    work = Work(question="q", passages=(hit("Text."),), confidence=confidence)
+    policy = PRESETS["footnote"]
+
+    assert decisions.certainty_of(work, policy) == certainty
+    assert decisions.after_looking(work, policy) == goes
+    assert decisions.may_quote(work, policy) == (certainty == "sure")
+
+
+def test_where_a_model_has_judged_or_the_web_was_searched_a_quote_is_sure_or_none():
+    policy = PRESETS["footnote"]
+    work = Work(question="q", passages=(hit("Text."),), confidence=0.7, web_coverage=0.5)
+
+    assert decisions.certainty_of(replace(work, sufficient=(True,)), policy) == "sure"
+    assert decisions.certainty_of(replace(work, proposal=_proposal()), policy) == "sure"
+    assert decisions.certainty_of(work, PRESETS["adaptive"]) == "sure"
+
+
+@thorough
+@given(WORKS, POLICIES)
+def test_what_is_written_without_a_model_can_be_shown(work, policy):
+    work = replace(work, sufficient=(), failing=())
+
+    if decisions.after_looking(work, policy) == "generate" and policy.weights is not None:
+        assert decisions.certainty_of(work, policy) != "none"

@@ -294,3 +294,83 @@ def test_any_web_query_is_one_short_line_without_hidden_signs(question):
     assert query == query.strip()
     assert not any(unicodedata.category(sign) in {"Cc", "Cs", "Zl", "Zp"} for sign in query)
     query.encode()  # no half of a character is left
+
+
+# One quote, and others that add to it
+
+
+async def test_one_quote_stands_alone_where_another_says_no_more_of_what_was_asked():
+    strips = (
+        loose_strip("Logs of the server are kept in the archive for a year."),
+        loose_strip("The archive of logs is kept by the server.", number=2),
+    )
+
+    draft = await ExtractiveReasoner().write(
+        asked("Where are the server's logs kept, in which archive?"), strips
+    )
+
+    assert draft.quotes == (1,)
+
+
+async def test_a_quote_that_holds_what_the_first_lacks_stands_beside_it():
+    strips = (
+        loose_strip("Logs are kept in the archive for a year."),
+        loose_strip("Backups are kept in the vault.", number=2),
+    )
+
+    draft = await ExtractiveReasoner().write(asked("Where are logs and backups kept?"), strips)
+
+    assert draft.quotes == (1, 2)
+
+
+async def test_a_quote_that_goes_on_from_the_first_stands_beside_it():
+    first = loose_strip("Logs are kept in the archive.")
+    second = loose_strip("The archive is where the logs are.")
+    passage = replace(second.retrieved.passage, start=first.end + 1, end=first.end + 1 + len(second.text))
+    after = replace(
+        second,
+        number=2,
+        retrieved=replace(second.retrieved, passage=passage),
+        start=passage.start,
+        end=passage.end,
+    )
+
+    draft = await ExtractiveReasoner().write(asked("Where are logs kept?"), (first, after))
+
+    assert draft.quotes == (1, 2)
+
+
+async def test_the_first_quote_is_from_the_passage_that_fits_the_question_best():
+    near, far = (
+        loose_strip("Logs are kept in the attic."),
+        loose_strip("Logs are kept in the cellar.", number=2),
+    )
+    strips = (replace(near, retrieved=replace(near.retrieved, score=0.7)), far)
+
+    draft = await ExtractiveReasoner().write(asked("Where are logs kept?"), strips)
+
+    assert draft.quotes[0] == 2
+
+
+async def test_a_question_that_points_back_is_answered_from_where_the_talk_is():
+    strips = (loose_strip("It is kept in the attic."), loose_strip("It is kept in the cellar.", number=2))
+    before = Exchange(question="What is a log?", answer="A book. [1]", author="ada", sources=("2.md",))
+
+    pointing = await ExtractiveReasoner().write(Ask(question="Where is it kept?", history=(before,)), strips)
+    other = await ExtractiveReasoner().write(Ask(question="Where is it kept?"), strips)
+
+    assert (pointing.quotes[0], other.quotes[0]) == (2, 1)
+
+
+def test_questions_that_name_no_subject_are_not_joined_to_each_other():
+    ask = asked("How fast is it?", "Which files can it read?")
+
+    assert standalone_question(ask) == "How fast is it?"
+
+
+def test_a_short_question_is_joined_where_the_documents_were_asked_for_what_came_before():
+    joined = replace(asked("Parking?", "Where is the library?"), weights={"park": 2.0, "librari": 1.0})
+    alone = replace(joined, weights={"park": 2.0})
+
+    assert standalone_question(joined) == "Where is the library – Parking?"
+    assert standalone_question(alone) == "Parking?"

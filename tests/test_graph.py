@@ -17,12 +17,16 @@ from fakes.scripted import (
     web_hit,
 )
 
+from core import endings
 from core.assistant import Assistant
 from core.checkpoints import open_checkpoints
+from core.citations import to_answer
 from core.graph import build_graph
 from core.policy import PRESETS
 from core.ports import Deps
 from core.reasoner import Draft, Plan
+from core.state import Work
+from core.strips import refine
 
 TOWER = hit("The tower is 300 metres tall. It was built in 1889.")
 OTHER = hit("Bridges are not towers.", id="2", score=0.5)
@@ -529,3 +533,61 @@ async def test_local_confidence_vetoes_a_route_past_the_documents(tmp_path):
         outcome = await assistant.run(question())
 
     assert outcome.kind == "answered"
+
+
+def quoting(ask, strips):
+    return Draft(text="", composed=False, quotes=tuple(strip.number for strip in strips))
+
+
+async def unsure(tmp_path, *turns, confidence=0.7, **deps):
+    """Outcomes where no model judges and the library is not sure."""
+    reasoner = ScriptedReasoner(sufficient=None, writes=quoting)
+    documents = ScriptedDocuments(default=(TOWER, OTHER), confidence=confidence)
+    async with assistant_over(tmp_path, reasoner, documents, **deps) as assistant:
+        return [await assistant.run(turn) for turn in turns]
+
+
+async def test_what_is_less_sure_is_shown_as_one_quote_with_the_search_beside_it(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+
+    (outcome,) = await unsure(tmp_path, question(), web=web)
+
+    assert (outcome.kind, outcome.answer.is_sure, outcome.proposal.query) == ("answered", False, "web words")
+    assert len(outcome.answer.citations) == 1
+    assert outcome.reason == outcome.proposal.reason
+    assert web.sent == []
+
+
+async def test_the_search_beside_a_quote_can_be_allowed(tmp_path):
+    web = ScriptedWeb(hits=WEB)
+    (first,) = await unsure(tmp_path, question(), web=web)
+
+    _, searched = await unsure(tmp_path, question(), decision(first.proposal.id), web=web)
+
+    assert web.sent == ["web words"]
+    assert searched.kind != "failed"
+
+
+async def test_without_a_web_what_is_less_sure_stands_alone(tmp_path):
+    (outcome,) = await unsure(tmp_path, question())
+
+    assert (outcome.kind, outcome.answer.is_sure, outcome.proposal) == ("answered", False, None)
+
+
+async def test_what_the_library_is_sure_of_is_the_answer(tmp_path):
+    (outcome,) = await unsure(tmp_path, question(), confidence=0.95, web=ScriptedWeb(hits=WEB))
+
+    assert (outcome.answer.is_sure, outcome.proposal) == (True, None)
+    assert len(outcome.answer.citations) == 2
+
+
+def test_an_exchange_remembers_the_documents_that_its_answer_is_from():
+    work = Work(question="How tall is the tower?", asker="ada", passages=(OTHER, TOWER))
+    quote = Draft(text="", composed=False, quotes=(1,))
+    answer = to_answer(quote, refine((TOWER,), {}, around=0))
+
+    ended = endings.answered({"turn": question()}, work, answer)
+    unanswered = endings.no_answer({"turn": question()}, work, (), "Nothing is known.")
+
+    assert ended["history"][-1].sources == ("1.md", "2.md")
+    assert unanswered["history"][-1].sources == ()

@@ -1,7 +1,8 @@
-"""Hybrid retrieval: BM25 over terms and cosine over dense vectors, fused by a weighted sum.
+"""Hybrid retrieval: BM25 over terms and cosine over dense vectors find, and one weighted sum orders.
 
 Max-normalised scores summed with fixed weights beat reciprocal rank fusion on every set
-published for the sets we measure with (SQuAD 2, MTRAG).
+published for the sets we measure with (SQuAD 2, MTRAG); :mod:`core.library.rerank` adds to them
+where a passage holds the words.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from core.library.catalogue import Catalogue
 from core.library.characters import whole
 from core.library.confidence import Finding, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
-from core.text.followup import asked_before, merged_with, needs_history, points_back
+from core.library.lexical import Words
+from core.library.rerank import Scored, reranked
+from core.text.followup import asked_before, cited_before, merged_with, needs_history, points_back
 from core.text.terms import known_terms, term_weights
 
 if TYPE_CHECKING:
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 
 CANDIDATES = 60  # passages taken from each index before fusion
 EXACT_LIMIT = 3_000  # passages of a narrow scope that are compared one by one: about 5 ms
-LEXICAL_WEIGHT = 0.5  # of the fused score when there are vectors; the rest is cosine
 HISTORY_WEIGHT = 0.35  # of a term that only the history brings, next to the question's own, in what is asked
 #: What the history's terms may weigh in all, next to the question's own: where a word points back, and
 #: where the question is merely short. Unbounded, a history of forty terms outvotes a question of one.
@@ -66,12 +68,14 @@ class Retriever:
         languages = lexical.languages(query.scope)
         frequencies_of = partial(lexical.document_frequencies, scope=query.scope)
         own = known_terms(query.text, languages, frequencies_of)[:TERM_LIMIT]
-        leans = bool(query.history) and needs_history(query.text)
-        merged = merged_with(query.text, query.history) if leans else query.text
+        merged = merged_with(query.text, query.history) if needs_history(query.text) else query.text
         words = list(dict.fromkeys((*own, *known_terms(merged, languages, frequencies_of))))[:TERM_LIMIT]
         frequencies = frequencies_of(words)
-        rarity, is_pointed = term_weights(words, frequencies, searched), points_back(query.text)
         known = {word for word, count in frequencies.items() if count}
+        leans, is_pointed = bool(query.history) and needs_history(query.text, known), points_back(query.text)
+        if not leans:
+            merged, words = query.text, own
+        rarity = term_weights(words, frequencies, searched)
         held = subdued(rarity, own, known, points_back=is_pointed)
         # An earlier answer's words help to find the passage; they do not say what is asked of it now. What was
         # asked before does, and where a word points to it, all of it must be in the passage.
@@ -83,7 +87,7 @@ class Retriever:
             if word in asked
         }
         found = self._candidates(query, held, frequencies, own, merged)
-        passages = found.best(query.limit)
+        passages = found.best(query.limit, cited_before(query.history) if is_pointed else ())
         finding = Finding(
             question=query.text,
             passages=passages,
@@ -108,8 +112,8 @@ class Retriever:
         lexical = self.catalogue.lexical
         listed: dict[str, float] = {}
         # A history of many words would leave no room for what the question's own few find.
-        for words in dict.fromkeys((tuple(weights), tuple(own))):
-            listed |= lexical.search(words, query.scope, limit=CANDIDATES, frequencies=frequencies)
+        for looked_for in dict.fromkeys((tuple(weights), tuple(own))):
+            listed |= lexical.search(looked_for, query.scope, limit=CANDIDATES, frequencies=frequencies)
         dense: dict[str, float] = {}
         if self.embedder is not None and self.vectors is not None:
             vector = _vector_of(self.embedder, query.text, merged)
@@ -119,9 +123,12 @@ class Retriever:
             unmeasured = {number: hit for number, hit in passages.items() if number not in dense}
             dense |= self.vectors.similarities(vector, _by_collection(unmeasured))
         # What was removed since it was listed, or has left a vector behind, is no passage any more.
+        words = lexical.words(passages)
         return Candidates(
             passages=passages,
-            lexical=bm25(lexical.words(passages), weights),
+            words=words,
+            weights=weights,
+            lexical=bm25(words, weights),
             dense={number: cosine for number, cosine in dense.items() if number in passages},
         )
 
@@ -170,21 +177,38 @@ class Candidates:
     """Passages of the scope that may answer, before they are ranked."""
 
     passages: Mapping[str, Passage]  #: by id
+    words: Mapping[str, Words]  #: by id
+    weights: Mapping[str, float]  #: of the question's terms
     lexical: Mapping[str, float]  #: BM25 by id
     dense: Mapping[str, float]  #: cosine by id
 
-    def best(self, limit: int) -> tuple[Retrieved, ...]:
-        fused = fuse(self.lexical, self.dense)
-        ranked = sorted(fused, key=lambda number: (-fused[number], int(number)))
+    def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
+        """The best of them, those of sources that were cited before preferred."""
+        scores = reranked(self._scored(cited), self.weights)
+        ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))
         return tuple(
             Retrieved(
                 passage=self.passages[number],
-                score=fused[number],
+                score=scores[number],
                 lexical=self.lexical.get(number, 0.0),
                 dense=self.dense.get(number),
             )
             for number in ranked[:limit]
         )
+
+    def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
+        """A passage without a vector is judged by its words alone, as all of them are when there are none."""
+        words, meaning = _normalised(self.lexical), _normalised(self.dense)
+        return {
+            number: Scored(
+                document=f"{self.passages[number].collection} {self.passages[number].source}",
+                words=self.words[number],
+                is_cited=self.passages[number].source in cited,
+                lexical=words.get(number, 0.0),
+                dense=meaning.get(number, words.get(number, 0.0)) if meaning else None,
+            )
+            for number in self.words.keys() & (words.keys() | meaning.keys())
+        }
 
 
 def _by_collection(found: Mapping[str, Passage]) -> dict[str, list[str]]:
@@ -192,19 +216,6 @@ def _by_collection(found: Mapping[str, Passage]) -> dict[str, list[str]]:
     for number, passage in found.items():
         ids.setdefault(passage.collection, []).append(number)
     return ids
-
-
-def fuse(lexical: Mapping[str, float], dense: Mapping[str, float]) -> dict[str, float]:
-    """Weighted sum of max-normalised scores, 0 to 1.
-
-    A passage without a vector is judged by its words alone, as all of them are when there are none.
-    """
-    words, meaning = _normalised(lexical), _normalised(dense)
-    return {
-        passage: LEXICAL_WEIGHT * words.get(passage, 0.0)
-        + (1 - LEXICAL_WEIGHT) * meaning.get(passage, words.get(passage, 0.0))
-        for passage in words.keys() | meaning.keys()
-    }
 
 
 def _normalised(scores: Mapping[str, float]) -> dict[str, float]:

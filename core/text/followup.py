@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from core.conversation import Exchange, Remark
-from core.text.terms import terms
+from core.text.language import language_of
+from core.text.terms import query_terms, terms
 
 SHORT = 4  # words; a question this short leans on its thread (CANARD: precision .978, recall .821)
 REMEMBERED_QUESTIONS = 3  # earlier questions worth merging
@@ -27,15 +28,68 @@ _OPENERS = re.compile(r"^\s*(?:and|but|or|so|what about|how about|why not|why\s*
 _BARE = re.compile(
     r"^\s*(?:how\s+(?:many|much|long|often|far|old)|which|what\s+(?:kind|sort|type))\b", re.IGNORECASE
 )
+# A question with a verb, and one that asks what, who, where or how a thing is.
+_WHOLE = re.compile(
+    r"^\s*(?:what|who|whose|where|when|why|how|which|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
+    re.IGNORECASE,
+)
+_OF_ONE = re.compile(
+    r"^\s*(?:what|who|where|when|how)(?:'s|\s+(?:is|are|was|were))\s+(?!(?:more|most|less|least|better|best|worse)\b)\w",
+    re.IGNORECASE,
+)
 
 
-def needs_history(question: str) -> bool:
-    """A pointer word, an opener that continues, or at most four words."""
-    return _words(question) <= SHORT or points_back(question)
+#: The same for other languages: what points back anywhere, and what continues at the beginning.
+_POINTERS_OF = {
+    name: re.compile(rf"{pointers}|^\W*(?:{openers})", re.IGNORECASE)
+    for name, pointers, openers in (
+        (
+            "de",
+            r"\b(?:er|sie|ihn|ihm|deren|dessen|dies(?:e[rnms]?)?|dort|davon|dafür|damit|dazu|darin|daran|darauf|dabei|"
+            r"dagegen|daraus|darüber|stattdessen|auch|ebenfalls|beides?|letztere[rs]?|solche[rns]?)\b",
+            r"(?:und|aber|oder|also|was ist mit|wie sieht es mit|warum nicht)\b",
+        ),
+        (
+            "fr",
+            r"\b(?:ils?|elles?|lui|leurs?|celui-ci|celle-ci|ceux-ci|ça|cela|ceci|cet|cette|ces|là|aussi|précédente?)\b",
+            r"(?:et|mais|ou|donc|alors)\b",
+        ),
+        (
+            "es",
+            r"\b(?:él|ella|ell[oa]s|su|sus|eso|esto|es[ao]s?|est[ao]s?|ahí|allí|también|ambos|anterior)\b",
+            r"(?:y|pero|o|entonces)\b",
+        ),
+        (
+            "pt",
+            r"\b(?:eles?|elas?|isso|isto|ess[ae]s?|est[ae]s?|del[ae]s?|nel[ae]s?|aí|lá|também|ambos|anterior)\b",
+            r"(?:e|mas|ou|então)\b",
+        ),
+        ("ja", r"それ|これ|あれ|その|この|あの|そこ|ここ|他に|ほか", r"では|じゃあ|でも|あと"),
+        ("zh", r"它|这|那个|那些|该|此|上面|前面|同样", r"那|但是|还有"),
+    )
+}
+
+
+def needs_history(question: str, known: Collection[str] = ()) -> bool:
+    """A pointer word, an opener that continues, or at most four words that do not stand alone.
+
+    Args:
+        known: terms that the documents hold; without them no short question stands alone
+    """
+    return points_back(question) or (_words(question) <= SHORT and not _stands_alone(question, known))
+
+
+def _stands_alone(question: str, known: Collection[str]) -> bool:
+    """Whether a short question is whole and its own words find something: “How fast is ingestion?”"""
+    own = query_terms(question, language_of(question))
+    is_whole = _WHOLE.match(question) and names_its_subject(question)
+    return bool(is_whole and all(term in known for term in own) and (len(own) > 1 or _OF_ONE.match(question)))
 
 
 def points_back(question: str) -> bool:
     """Whether a word of the question stands for something said before."""
+    if elsewhere := _POINTERS_OF.get(language_of(question)):
+        return bool(elsewhere.search(question))
     return bool(_POINTERS.search(_NOT_POINTERS.sub(" ", question)) or _OPENERS.match(question))
 
 
@@ -58,6 +112,11 @@ def subjects(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
 def asked_before(history: Sequence[Exchange]) -> str:
     """The earlier questions that still matter, one a line."""
     return "\n".join(exchange.question for exchange in history[-REMEMBERED_QUESTIONS:])
+
+
+def cited_before(history: Sequence[Exchange]) -> tuple[str, ...]:
+    """The sources of the last answer that had any: what the talk is about."""
+    return next((exchange.sources for exchange in reversed(history) if exchange.sources), ())
 
 
 def merged_with(question: str, history: Sequence[Exchange]) -> str:

@@ -55,7 +55,7 @@ TAKEN = 700  # questions of each set at most, evenly spread
 PENALTY = 5.0  # of squared coefficients, on standardised features
 TOP = 3  # passages among which one must answer
 FOLDS = 5
-THRESHOLDS = (0.4, 0.5, 0.6, 0.66)
+THRESHOLDS = (0.4, 0.5, 0.66, 0.8, 0.9)
 
 #: What each set counts for in the fit, whatever its size. A near-miss can hardly be told by these
 #: features: more weight would lower every confidence and part the other sets worse.

@@ -7,7 +7,7 @@ from core.library.addresses import is_within
 from core.library.catalogue import NewDocument
 from core.library.documents import Piece, Retrieval, Scope
 from core.library.embedding import OnnxEmbedder
-from core.library.retriever import EXACT_LIMIT, LEXICAL_WEIGHT, TERM_LIMIT, Query, fuse, subdued
+from core.library.retriever import EXACT_LIMIT, TERM_LIMIT, Query, subdued
 from tests.fakes.tiny_network import WORDS, write_tiny_network
 from tests.library.shelf import open_library, scope
 
@@ -224,6 +224,31 @@ def test_a_short_question_finds_its_own_subject_whatever_the_thread_spoke_of(lib
     assert absent.confidence < switched.confidence / 2
 
 
+def test_a_short_question_whose_words_are_known_is_asked_as_it_is(library):
+    put(library, "/ferry.md", "The ferry is fast in summer.", "The ferry carries cars.")
+    put(library, "/tools.md", "Ingestion of a folder is fast.")
+    history = (Exchange(question="What does the ferry carry?", answer="Cars.", author="me"),)
+
+    alone = ask(library, "How fast is ingestion?", scope())
+    later = ask(library, "How fast is ingestion?", scope(), history=history)
+
+    assert later == alone
+
+
+def test_a_question_that_points_back_looks_first_where_the_talk_is(library):
+    for place in ("/ferry.md", "/tram.md", "/train.md"):
+        put(library, place, "The fare is paid on board.", "It leaves at noon.")
+    told = Exchange(
+        question="How does one travel?", answer="By tram. [1]", author="me", sources=("/tram.md",)
+    )
+
+    pointing = ask(library, "Where is its fare paid?", scope(), history=(told,))
+    other = ask(library, "Where is the fare for travellers with luggage paid?", scope(), history=(told,))
+
+    assert pointing.passages[0].passage.source == "/tram.md"
+    assert other.passages[0].passage.source == "/ferry.md"
+
+
 def test_the_history_weighs_no_more_than_its_share_and_decides_where_the_question_says_nothing():
     rarity = {"spade": 2.0, "ferry": 3.0, "pier": 1.0}
 
@@ -317,43 +342,6 @@ def test_a_question_without_a_word_in_common_finds_nothing_and_is_unsure(by_word
     result = ask(by_words, "zeppelin", scope(collections=["public"]))
 
     assert (result.passages, result.confidence, result.searched) == ((), 0.0, 20)
-
-
-# Fusion
-
-
-def test_fused_scores_are_the_weighted_sum_of_shares_of_the_best():
-    fused = fuse({"1": 10.0, "2": 5.0}, {"2": 0.8, "3": 0.4, "1": 0.2})
-
-    assert fused == pytest.approx(
-        {
-            "1": LEXICAL_WEIGHT * 1.0 + (1 - LEXICAL_WEIGHT) * 0.25,
-            "2": LEXICAL_WEIGHT * 0.5 + (1 - LEXICAL_WEIGHT) * 1.0,
-            "3": (1 - LEXICAL_WEIGHT) * 0.5,
-        }
-    )
-
-
-def test_one_side_alone_is_what_there_is():
-    assert fuse({}, {}) == {}
-    assert fuse({"1": 4.0, "2": 1.0}, {}) == pytest.approx({"1": 1.0, "2": 0.25})
-    assert fuse({}, {"1": 0.5}) == pytest.approx({"1": 1 - LEXICAL_WEIGHT})
-
-
-def test_scores_of_nothing_and_opposites_count_for_nothing():
-    assert fuse({"1": 0.0}, {"1": -0.5, "2": -0.1}) == {"1": 0.0, "2": 0.0}
-
-
-scores = st.dictionaries(st.sampled_from("12345"), st.floats(-1, 100), max_size=5)
-
-
-@settings(deadline=None)
-@given(lexical=scores, dense=scores)
-def test_a_fused_score_is_between_nothing_and_one_and_no_passage_is_lost(lexical, dense):
-    fused = fuse(lexical, dense)
-
-    assert fused.keys() == lexical.keys() | dense.keys()
-    assert all(0.0 <= score <= 1.0 for score in fused.values())
 
 
 # Cost

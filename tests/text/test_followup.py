@@ -6,7 +6,15 @@ import pytest
 from benchmarks.followups import measure
 
 from core.conversation import Exchange
-from core.text.followup import asked_before, merged_with, names_its_subject, needs_history, points_back
+from core.text.followup import (
+    asked_before,
+    cited_before,
+    merged_with,
+    names_its_subject,
+    needs_history,
+    points_back,
+)
+from core.text.terms import query_terms
 
 
 @pytest.mark.parametrize(
@@ -74,6 +82,34 @@ def test_without_a_history_a_question_is_merged_with_nothing():
 
 def test_follow_ups_that_people_rewrote_are_found(shared_data):
     precision, recall = measure(shared_data / "canard/dev.jsonl")
+    precision_known, recall_known = measure(shared_data / "canard/dev.jsonl", is_known=True)
 
-    assert precision >= 0.95
-    assert recall >= 0.75
+    assert min(precision, precision_known) >= 0.95
+    assert min(recall, recall_known) >= 0.75
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How fast is ingestion?", "What is CORS?", "Who created FastAPI?", "Does ingestion need CORS?"],
+)
+def test_a_short_question_whose_own_words_find_something_stands_alone(question):
+    known = set(query_terms("fast ingestion CORS created FastAPI need"))
+
+    assert not needs_history(question, known)
+    assert needs_history(question, known - set(query_terms("ingestion CORS FastAPI")))
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How fast is it?", "Parking?", "Which states?", "Which is more important?", "How can I apply?"],
+)
+def test_a_fragment_leans_on_what_was_said_whatever_its_words_find(question):
+    assert needs_history(question, set(query_terms(question)))
+
+
+def test_the_talk_is_about_the_sources_of_the_last_answer_that_had_any():
+    asked = Exchange(question="Q?", answer="A. [1]", author="ada", sources=("a.md", "b.md"))
+    vain = Exchange(question="And?", answer="(no answer was found)", author="ada")
+
+    assert cited_before([asked, vain]) == ("a.md", "b.md")
+    assert cited_before([vain]) == ()
