@@ -22,9 +22,7 @@ from core.policy import PRESETS
 
 GOLD = "The tower is 300 metres tall. Visitors may enter it."
 BESIDE = [f"Bridge {name} spans the river." for name in ("Alpha", "Beta", "Gamma", "Delta")]
-HELD = Known(
-    id="q", corpus="squad2", text="How tall is the tower?", kind="held", gold=GOLD, sentences=((0, 29),)
-)
+HELD = Known(id="q", text="How tall is the tower?", kind="held", gold=GOLD, sentences=((0, 29),))
 NEAR = replace(HELD, kind="near", gold="", sentences=())
 
 
@@ -236,9 +234,7 @@ async def test_a_quote_beside_the_question_is_a_wrong_answer():
 def drafted_question(data):
     """A question whose draft says two things, and whose bad draft says one of them falsely."""
     item = read_items(data / "drafts" / "drafts.jsonl")[0]
-    return Known(
-        id="d", corpus="drafts", text=item.question, kind="held", gold=item.passages[0].text, item=item
-    )
+    return Known(id="d", text=item.question, kind="held", gold=item.passages[0].text, item=item)
 
 
 def writing(what, known, error=0.0, seed=0):
