@@ -192,12 +192,14 @@ async def test_self_rag_gives_up_after_three_attempts_with_documents_and_three_w
 
 
 async def test_ours_is_run_on_the_real_graph_and_counted_as_the_chat_model_is():
-    script = Script(world=world(GOLD, *BESIDE), known=HELD, error=0.0, seed=0)
+    footnote = Footnote.build(PRESETS["footnote"])
+    first, again = (Script(world=world(GOLD, *BESIDE), known=HELD, error=0.0, seed=0) for _ in range(2))
 
-    ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), script)
+    ended = await judges.run_ours(footnote, first)
+    _, usage = await footnote.run(again)
 
     assert (ended.right, ended.wrong, ended.needless) == (1, 0, 0)
-    assert (ended.calls, ended.trips) == (5, 3)
+    assert (ended.calls, ended.trips) == (usage.calls, 3)
 
 
 async def test_ours_asks_for_the_web_when_the_documents_do_not_hold_it_and_each_turn_is_counted():
