@@ -43,7 +43,6 @@ class Known:
     """A question and its truth."""
 
     id: str
-    corpus: str
     text: str
     kind: Kind
     gold: str = ""  #: the paragraph that answers it, wherever it is; empty for a near-miss
@@ -178,9 +177,7 @@ def _drafted(data: Path) -> Iterator[Known]:
     for item in read_items(file) if file.exists() else ():
         cited = item.cited()
         if cited:
-            yield Known(
-                id=item.id, corpus="drafts", text=item.question, kind="held", gold=cited[0].text, item=item
-            )
+            yield Known(id=item.id, text=item.question, kind="held", gold=cited[0].text, item=item)
 
 
 def _squad_articles(data: Path) -> dict[str, list[str]]:
@@ -199,7 +196,6 @@ def _squad_questions(data: Path) -> Iterator[tuple[Known, str]]:
         spans = tuple((a, b) for a, b in split_sentences(gold) if answer.search(gold, a, b))
         known = Known(
             id=line["id"],
-            corpus="squad2",
             text=line["question"].strip(),
             kind="near",
             gold=gold,
@@ -224,9 +220,7 @@ def _clapnq_questions(data: Path) -> Iterator[tuple[Known, str]]:
         places = [gold.find(sentence) for sentence in said]
         spans = tuple((a, b) for a, b in split_sentences(gold) if any(a <= place < b for place in places))
         yield (
-            Known(
-                id=line["id"], corpus="clapnq", text=line["input"], kind="near", gold=gold, sentences=spans
-            ),
+            Known(id=line["id"], text=line["input"], kind="near", gold=gold, sentences=spans),
             _title(line),
         )
 

@@ -45,8 +45,10 @@ _POINTERS_OF = {
     for name, pointers, openers in (
         (
             "de",
-            r"\b(?:er|sie|ihn|ihm|deren|dessen|dies(?:e[rnms]?)?|dort|davon|dafür|damit|dazu|darin|daran|darauf|dabei|"
-            r"dagegen|daraus|darüber|stattdessen|auch|ebenfalls|beides?|letztere[rs]?|solche[rns]?)\b",
+            (
+                r"\b(?:er|sie|ihn|ihm|deren|dessen|dies(?:e[rnms]?)?|dort|davon|dafür|damit|dazu|darin|daran|darauf|dabei|"
+                r"dagegen|daraus|darüber|stattdessen|auch|ebenfalls|beides?|letztere[rs]?|solche[rns]?)\b"
+            ),
             r"(?:und|aber|oder|also|was ist mit|wie sieht es mit|warum nicht)\b",
         ),
         (

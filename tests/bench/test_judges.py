@@ -22,9 +22,7 @@ from core.policy import PRESETS
 
 GOLD = "The tower is 300 metres tall. Visitors may enter it."
 BESIDE = [f"Bridge {name} spans the river." for name in ("Alpha", "Beta", "Gamma", "Delta")]
-HELD = Known(
-    id="q", corpus="squad2", text="How tall is the tower?", kind="held", gold=GOLD, sentences=((0, 29),)
-)
+HELD = Known(id="q", text="How tall is the tower?", kind="held", gold=GOLD, sentences=((0, 29),))
 NEAR = replace(HELD, kind="near", gold="", sentences=())
 
 
@@ -194,12 +192,14 @@ async def test_self_rag_gives_up_after_three_attempts_with_documents_and_three_w
 
 
 async def test_ours_is_run_on_the_real_graph_and_counted_as_the_chat_model_is():
-    script = Script(world=world(GOLD, *BESIDE), known=HELD, error=0.0, seed=0)
+    footnote = Footnote.build(PRESETS["footnote"])
+    first, again = (Script(world=world(GOLD, *BESIDE), known=HELD, error=0.0, seed=0) for _ in range(2))
 
-    ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), script)
+    ended = await judges.run_ours(footnote, first)
+    _, usage = await footnote.run(again)
 
     assert (ended.right, ended.wrong, ended.needless) == (1, 0, 0)
-    assert (ended.calls, ended.trips) == (7, 3)
+    assert (ended.calls, ended.trips) == (usage.calls, 3)
 
 
 async def test_ours_asks_for_the_web_when_the_documents_do_not_hold_it_and_each_turn_is_counted():
@@ -236,9 +236,7 @@ async def test_a_quote_beside_the_question_is_a_wrong_answer():
 def drafted_question(data):
     """A question whose draft says two things, and whose bad draft says one of them falsely."""
     item = read_items(data / "drafts" / "drafts.jsonl")[0]
-    return Known(
-        id="d", corpus="drafts", text=item.question, kind="held", gold=item.passages[0].text, item=item
-    )
+    return Known(id="d", text=item.question, kind="held", gold=item.passages[0].text, item=item)
 
 
 def writing(what, known, error=0.0, seed=0):
