@@ -16,12 +16,8 @@ TALKS = ROOT / "tests" / "evaluation" / "fastapi_follow_ups.jsonl"
 
 @pytest.mark.parametrize("model", ["none", "all-MiniLM-L6-v2"])
 def test_follow_ups_find_the_page_that_the_talk_is_about(shared_data, tmp_path, model):
-    talks = [json.loads(line) for line in TALKS.read_text(encoding="utf-8").splitlines()]
-    asked = [
-        {"id": f"{number}", "question": talk[turn], "thread": f"{number}"}
-        for number, talk in enumerate(talks)
-        for turn in ("first", "then")
-    ]
+    turns = [json.loads(line) for line in TALKS.read_text(encoding="utf-8").splitlines()]
+    asked = [{key: turn[key] for key in ("id", "question", "thread")} for turn in turns]
     (tmp_path / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
     folder = shared_data.parent / "models" / model
     command = [
@@ -37,9 +33,10 @@ def test_follow_ups_find_the_page_that_the_talk_is_about(shared_data, tmp_path, 
         check=True,
     )  # fmt: skip
 
-    follow_ups = [json.loads(line) for line in done.stdout.splitlines()][1::2]
+    outcomes = map(json.loads, done.stdout.splitlines())
     found = [
-        any(told["passages"][0]["source"].endswith(f"/{source}") for source in talk["sources"])
-        for talk, told in zip(talks, follow_ups, strict=True)
+        any(told["passages"][0]["source"].endswith(f"/{source}") for source in turn["sources"])
+        for turn, told in zip(turns, outcomes, strict=True)
+        if turn["kind"] == "follow-up"
     ]
     assert sum(found) / len(found) >= 7 / 8
