@@ -18,6 +18,7 @@ class Note:
 class Help:
     """What the bot reads here; how to ask, and the words it knows, come from the platform."""
 
+    language: str
     collections: tuple[str, ...]
     documents: int
     age: float | None = None  #: seconds since they were last in step with the disk
@@ -27,6 +28,7 @@ class Help:
 class Sources:
     """The documents that are read here, by collection."""
 
+    language: str
     entries: tuple[Entry, ...]
 
 
