@@ -12,12 +12,12 @@ from typing import cast
 from bots.delivery.attachments import check_size
 from bots.delivery.hearing import Follow, is_page
 from bots.delivery.platform import People, Premises
-from bots.delivery.replies import Footnotes, Help, Note, Reply, Sources
+from bots.delivery.replies import Footnotes, Note, Reply, Sources
 from bots.delivery.rooms import Rooms, may_read, own_collection
 from bots.delivery.said import Attachment, Word, WordName
 from bots.indexing import Targets, Watch, in_thread, take_in
 from bots.learned import discard, folder_of
-from bots.messages import clipped, forgotten, say_in, synced
+from bots.messages import clipped, forgotten, help_lines, say_in, synced
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Conversation
 from core.errors import DocumentError, FootnoteError
@@ -81,7 +81,8 @@ class Words:
         documents = sum(entry.collection in read for entry in library.entries())
         collections = tuple(sorted(_as_called_by(word, name) for name in read))
         age = None if library.looked_at is None else time.monotonic() - library.looked_at
-        return (Help(language=word.language, collections=collections, documents=documents, age=age),)
+        lines = help_lines(word.language, collections=collections, documents=documents, age=age)
+        return (Note(text="\n".join(lines)),)
 
     async def _sources(self, word: Word, _address: Address) -> Replies:
         read = self.rooms.reads(word.conversation, self.footnote.library)

@@ -7,13 +7,13 @@ from itertools import groupby
 from typing import assert_never
 
 from bots.delivery.markdown.safe import line
-from bots.delivery.replies import Footnotes, Help, Note, Reply, Sources
+from bots.delivery.replies import Footnotes, Note, Reply, Sources
 from bots.discord import components
 from bots.discord.components import Part
 from bots.discord.footnotes import TITLE_SHOWN, all_footnotes
 from bots.discord.message import Message, note, packed
 from bots.discord.safe import words
-from bots.messages import LISTED, clipped, help_lines, say_in
+from bots.messages import LISTED, clipped, say_in
 from core.library.catalogue import Entry
 from core.wording import Wording
 
@@ -22,11 +22,6 @@ def reply(reply: Reply) -> tuple[Message, ...]:
     match reply:
         case Note():
             return (note(reply.text),)
-        case Help():
-            lines = help_lines(
-                reply.language, collections=reply.collections, documents=reply.documents, age=reply.age
-            )
-            return packed(components.lines(lines))
         case Sources():
             return sources_text(reply.entries, say_in(reply.language))
         case Footnotes():

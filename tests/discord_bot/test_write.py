@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from bots.delivery import deciding
 from bots.delivery.markdown.safe import names_another_host, web_link
-from bots.delivery.replies import Footnotes, Help, Note, Sources
+from bots.delivery.replies import Footnotes, Note, Sources
 from bots.delivery.setting import Setting
 from bots.discord import components
 from bots.discord.cards import proposal_card
 from bots.discord.components import packed
 from bots.discord.limits import CUSTOM_ID
 from bots.discord.write import editor, messages, note, reply
-from bots.messages import say_in
+from bots.messages import help_lines, say_in
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.catalogue import Entry
 
@@ -547,7 +547,7 @@ def test_the_modal_opens_with_the_query(query):
 
 
 def test_help_is_three_lines():
-    (message,) = reply(Help(language="en", collections=("docs",), documents=12))
+    (message,) = reply(Note(text="\n".join(help_lines("en", collections=("docs",), documents=12))))
 
     assert len(seen(message).split("\n")) == 3
     assert "12 documents in docs" in seen(message)
@@ -610,7 +610,7 @@ def everywhere(text):
     yield from reply(Footnotes(outcome=answered(text, *cited)))
     yield from (note(deciding.refused(sly, setting)), note(deciding.settled(closed, setting)))
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
-    yield from reply(Help(language="en", collections=(text,), documents=1))
+    yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 
 
 @pytest.mark.parametrize("text", ALL_HOSTILE, ids=lambda text: ascii(text)[:40])

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from bots.delivery import deciding
 from bots.delivery.markdown.pieces import pieces
 from bots.delivery.markdown.safe import names_another_host, web_link
-from bots.delivery.replies import Footnotes, Help, Sources
+from bots.delivery.replies import Footnotes, Note, Sources
 from bots.delivery.setting import Setting
-from bots.messages import say_in
+from bots.messages import help_lines, say_in
 from bots.slack.cards import editor, proposal_card
 from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
@@ -298,7 +298,7 @@ def test_the_modal_opens_with_the_query():
 
 
 def test_help_is_three_lines():
-    (message,) = reply(Help(language="en", collections=("docs",), documents=12))
+    (message,) = reply(Note(text="\n".join(help_lines("en", collections=("docs",), documents=12))))
 
     assert len(seen(message).split("\n")) == 3
     assert "12 documents in docs" in seen(message)
@@ -351,7 +351,7 @@ def everywhere(text):
     yield from reply(Footnotes(outcome=answered(text, *cited)))
     yield from (note(deciding.refused(sly, setting)), note(deciding.settled(decided, setting)))
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
-    yield from reply(Help(language="en", collections=(text,), documents=1))
+    yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text)[:40])
