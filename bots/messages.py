@@ -114,7 +114,7 @@ def omissions(outcome: Outcome) -> tuple[str, ...]:
 
 def reason_of(outcome: Outcome) -> str | None:
     """In one line why it ended so, and of an answer what was left out, why, and what is missing."""
-    return " ".join(filter(None, (outcome.reason, *remarks(outcome), *omissions(outcome)))) or None
+    return " · ".join(filter(None, (outcome.reason, *remarks(outcome), *omissions(outcome)))) or None
 
 
 def headings(citation: Citation) -> str:
