@@ -21,12 +21,11 @@ SHORT_WORDS, SHORT_LENGTH, SHORT_UNSPACED = 4, 30, 8  # "Short answer: no."; cha
 _ONLY_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern}[.,;。]?)++")
 _LEADING_MARKERS = re.compile(rf"(?:[ \t]*+{MARKER.pattern})++[.,;]?")
 _LINE_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?[ \t]*+(?:{LIST_MARKER}[ \t]+)?")
+_GAP = re.compile(rf"(?:(?<=\n){QUOTATION_MARK}|\s)*+")
 _ITEM_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*){LIST_MARKER}[ \t]+")
 _ITEM_NUMBER = re.compile(r"\A([ \t]*)(\d{1,9})(?=[.)])")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _DELIMITER_ROW = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
-_BARE_TABLE = re.compile(
-    rf"^[^\n]*\|[^\n]*\n{_DELIMITER_ROW.pattern}(?:\n(?![^\n]*\|)|\Z)", re.MULTILINE
-)  # a header above nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +71,16 @@ def claims_of(text: str) -> tuple[Claim, ...]:
         are_alone = marks is not None and marks.end() == unit.end
         before = text[claims[-1].end : start] if claims else "\n\n"
         if "\n" in before:
-            leads = marks is not None and not are_alone and ("\n\n" in before or bool(claims[-1].own))
+            leads = (
+                marks is not None
+                and not are_alone
+                and ("\n\n" in before or bool(claims[-1].own) or claims[-1].block != number)
+            )
         if marks and claims and (are_alone or not leads):
             claims[-1] = _with_markers(claims[-1], text, marks.end())
             start = marks.end()
-        start += len(text[start : unit.end]) - len(text[start : unit.end].lstrip())
+        gap = _GAP.match(text, start, unit.end)
+        start = gap.end() if gap else start
         if start < unit.end:
             claims.append(_claim(text, start, unit.end, unit.kind, number))
     return _covered(_joined(text, claims))
@@ -214,13 +218,19 @@ def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: M
         cut: numbers of claims, counted from 0
         marks: by number; a claim that is not among them stays as it is
     """
+    block = None  # of the nearest claim below that stays
     for number in reversed(range(len(claims))):
         claim = claims[number]
         if number in cut:
-            text = _cut(text, claim)
-        elif number in marks:
+            goes_on = claim.block == block
+            if claim.above and not goes_on and (number == 0 or claims[number - 1].block != claim.block):
+                claim = replace(claim, start=text.rindex(claim.above, 0, claim.start))  # no row stays
+            text = _cut(text, claim, goes_on=goes_on)
+            continue
+        block = claim.block
+        if number in marks:
             text = text[: claim.start] + _marked(claim, marks[number]) + text[claim.end :]
-    return _BARE_TABLE.sub("", text).strip("\n").rstrip()
+    return text.strip("\n").rstrip()
 
 
 def _marked(claim: Claim, marks: str) -> str:
@@ -232,8 +242,12 @@ def _marked(claim: Claim, marks: str) -> str:
     return f"{claim.text}\n\n{marks}" if claim.kind == "code" else f"{claim.text} {marks}"
 
 
-def _cut(text: str, claim: Claim) -> str:
-    """The text without the claim, and without its lines where it filled them."""
+def _cut(text: str, claim: Claim, *, goes_on: bool) -> str:
+    """The text without the claim, and without its lines where it filled them.
+
+    Args:
+        goes_on: more of its block stands below it
+    """
     begin = text.rfind("\n", 0, claim.start) + 1
     end = text.find("\n", claim.end)
     end = len(text) if end < 0 else end
@@ -243,7 +257,7 @@ def _cut(text: str, claim: Claim) -> str:
     lead = text[begin : claim.start]
     if not _LINE_LEAD.fullmatch(lead):
         return text[: claim.start].rstrip(" \t") + text[end:]
-    if any(stretch.start <= claim.start and end < stretch.end for stretch in stretches(text)):
+    if goes_on:
         return text[: claim.start] + _LINE_LEAD.sub("", text[end + 1 :], count=1)
     before, after = text[:begin], text[end + 1 :]
     if item := _ITEM_LEAD.fullmatch(lead):
@@ -254,15 +268,19 @@ def _cut(text: str, claim: Claim) -> str:
 def _renumbered(after: str, indent: int) -> Iterator[str]:
     """The lines after an item that was cut: its inner items moved out, the next ones counted anew."""
     outward: int | None = None  # columns; until the next item of its own list
-    is_below = True
-    for line in after.splitlines(keepends=True):
+    position = 0
+    for match in _LINE.finditer(after):
+        line = match.group()
         depth = len(line) - len(line.lstrip())
-        is_below = is_below and (depth > indent or not line.strip() or bool(_ITEM_LEAD.match(line)))
-        if not is_below or not line.strip():
-            yield line
-        elif depth > indent:
+        if line.strip() and depth > indent:
             outward = depth - indent if outward is None else outward
             yield line[min(outward, depth) :]
-        else:
+        elif line.strip() and (depth < indent or not _ITEM_NUMBER.match(line)):
+            break
+        elif line.strip():
             outward = 0
             yield _ITEM_NUMBER.sub(lambda found: f"{found[1]}{max(1, int(found[2]) - 1)}", line)
+        else:
+            yield line
+        position = match.end()
+    yield after[position:]

@@ -15,11 +15,13 @@ from core.text.inline import as_words, code_in, without_code
 
 CODE_LINE = 4  # letters and digits of a line of code below which it says nothing of its own
 QUOTED = 8  # letters and digits of a quotation below which it may be a word in quotation marks
+ABOUT = 24  # characters before a number in which "approximately" is looked for
 ROUNDED = Decimal("0.1")  # how far "about 30" may be from 30.04, as a share
 
 _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+)*|(?<=\d)[ ]\d{3}(?!\d)")
+_GROUPED = re.compile(r"[1-9]\d{0,2}(?:_\d{2,3})*_\d{3}")  # in India 1,00,000
 _SPACED = re.compile(r"(?<=\d)[ \u00a0\u202f'’](?=\d{3}(?!\d))")
-_ITEM_NUMBER = re.compile(r"(?m)^\s*\d{1,2}[.)]\s")
+_ITEM_NUMBER = re.compile(r"(?m)^[ \t]*\d{1,2}[.)]\s")
 _ABOUT = re.compile(
     r"(?:~|≈|\b(?:about|around|roughly|approximately|nearly|almost|some|over|circa|ca\.?|etwa|rund|ungefähr|knapp|gut|"
     r"env\.?|environ|presque|aproximadamente|cerca de|unos|unas|casi|quase)|約|およそ|约|大约)\s*\Z",
@@ -29,7 +31,7 @@ _QUOTATION = re.compile(
     r"“([^“”]+)”|„([^„“”]+)[“”]|«\s*([^«»]+?)\s*»|「([^「」]+)」|『([^『』]+)』|\"([^\"\n]+)\""
 )
 _IDENTIFIER = re.compile(r"[A-Za-z](?:\w|[.+#](?=\w))*", re.ASCII)
-_ODD = re.compile(r"\w[^\W\d_a-z]|[^\W\d_]\w*\d|\w_\w", re.ASCII)  # an inner capital, a digit, an underscore
+_ODD = re.compile(r"\w[^\W\d_a-z]|[^\W\d]\d|\w_\w", re.ASCII)  # an inner capital, a digit, an underscore
 _PLURAL = re.compile(r"[A-Z]{2,}s")
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//|--\s).*$")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
@@ -86,31 +88,43 @@ def _squeezed(text: str) -> str:
 
 
 def _missing_numbers(claim: str, source: str) -> Iterator[str]:
-    held = {value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in _values(found)}
+    held: set[Decimal | str] = {
+        value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in _values(found)
+    }
     held |= {Decimal(_SPELLED[word]) for word in _SPELLING.findall(source.casefold()) if word in _SPELLED}
     written = _SPACED.sub("", _ITEM_NUMBER.sub(" ", claim))
     for match in _NUMBER.finditer(written):
         values = _values(match.group())
-        is_rounded = bool(_ABOUT.search(written, 0, match.start()))
+        is_rounded = bool(_ABOUT.search(written, max(0, match.start() - ABOUT), match.start()))
         if values & held or (is_rounded and any(_is_near(one, other) for one in values for other in held)):
             continue
         yield match.group()
 
 
-def _values(written: str) -> set[Decimal]:
-    """What a number may mean: its separators may group thousands or part decimals, as languages differ."""
+def _values(written: str) -> set[Decimal | str]:
+    """What a number may mean: its separators may group thousands or part decimals, as languages differ.
+
+    A version or a date has no value: it stands as it is.
+    """
     plain = re.sub(r"['’\u00a0\u202f]", "", written)
-    readings = {plain.replace(",", ""), plain.replace(".", "").replace(",", "."), plain.replace(",", ".")}
-    values = set()
-    for reading in readings:
-        try:
-            values.add(Decimal(reading).normalize())
-        except InvalidOperation:  # a version or a date: compared part by part
-            values.add(Decimal(re.sub(r"\D", "", reading) or 0) + Decimal("0.5") * reading.count("."))
-    return values
+    readings = {plain.replace(",", ".")}
+    for group, point in ((",", "."), (".", ",")):
+        whole, _, part = plain.partition(point)
+        if _GROUPED.fullmatch(whole.replace(group, "_")):
+            readings.add(f"{whole.replace(group, '')}.{part}")
+    return {_value(reading) for reading in readings}
 
 
-def _is_near(one: Decimal, other: Decimal) -> bool:
+def _value(reading: str) -> Decimal | str:
+    try:
+        return Decimal(reading).normalize()
+    except InvalidOperation:
+        return reading
+
+
+def _is_near(one: Decimal | str, other: Decimal | str) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return False
     return abs(one - other) <= ROUNDED * max(abs(one), abs(other))
 
 

@@ -151,10 +151,14 @@ def web_query(question: str) -> str:
 
 def _weights(ask: Ask, passages: Sequence[Retrieved]) -> Mapping[str, float]:
     """The retrieval's term weights; for web passages, which no index knows, weights among themselves."""
-    asked = {*query_terms(ask.question), *query_terms(ask.question, language_of(ask.question))}
-    if asked & ask.weights.keys():
+    if _own_terms(ask.question) & ask.weights.keys():
         return ask.weights
     return weights_among(ask.question, [hit.passage.text for hit in passages])[0]
+
+
+def _own_terms(question: str) -> set[str]:
+    """The terms of a question, by its own language and as English ones: documents may have either."""
+    return {*query_terms(question), *query_terms(question, language_of(question))}
 
 
 def _grade(hit: Retrieved, index: int, weights: Mapping[str, float], ranked: Sequence[Candidate]) -> Grade:

@@ -84,7 +84,8 @@ def _is_most(said: Iterable[bool]) -> bool:
 def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) -> Edited:
     """The draft without what is not supported and what depends on it; what claims nothing goes from its ends."""
     claims = claims_of(text)
-    marks = {number: _marks(claim, verdicts[number + 1], strips) for number, claim in enumerate(claims)}
+    held = {strip.number: frozenset(terms(readable(strip))) for strip in strips}
+    marks = {number: _marks(claim, verdicts[number + 1], held) for number, claim in enumerate(claims)}
     rejected = {
         number for number in marks if not verdicts[number + 1].is_supported or (marks[number] is None)
     }
@@ -93,9 +94,11 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
             rejected.add(number)
     lost = dependent(claims, rejected)
     gone = lost | _idle_ends(claims, verdicts, lost)
-    if not any(mark for number, mark in marks.items() if number not in gone):
+    shown = _shown(
+        claims, verdicts, {n: mark for n, mark in marks.items() if mark is not None and n not in gone}
+    )
+    if not any(shown.values()):
         gone = set(marks)  # what says only what is not known answers nothing
-    shown = {number: mark for number, mark in marks.items() if mark is not None}
     return Edited(
         text=rewritten(text, claims, gone, shown),
         left_out=tuple(
@@ -104,6 +107,15 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
             if not claims[number].announces
         ),
     )
+
+
+def _shown(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], marks: dict[int, str]) -> dict[int, str]:
+    """The marks, with some for what leans on a claim that is gone or shows none."""
+    for before, number in zip((None, *marks), marks, strict=False):
+        is_covered = before is not None and bool(marks[before] or claims[before].leans)
+        if claims[number].leans and not (is_covered or _says_nothing(verdicts[number + 1])):
+            marks[number] = marks[number] or _written(verdicts[number + 1].cites)
+    return marks
 
 
 def _idle_ends(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], lost: set[int]) -> set[int]:
@@ -117,29 +129,38 @@ def _idle_ends(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], lost: s
     return idle
 
 
-def _marks(claim: Claim, verdict: Verdict, strips: Sequence[Strip]) -> str | None:
+def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, frozenset[str]]) -> str | None:
     """The marks to stand behind a claim; None: it has no footnote and needs one.
 
     What leads to a claim or leans on one shows no mark of its own, nor does what says nothing. A sentence
     that a mark of its paragraph covers gets those of its strips that share its words.
+
+    Args:
+        held: words of each strip, by its number
     """
-    if verdict.is_idle or verdict.is_absent or claim.leans or (claim.announces and not claim.own):
+    if _says_nothing(verdict) or (claim.announces and not claim.own):
         return ""
-    existing = [strip for strip in strips if strip.number in verdict.cites]
+    existing = {number: words for number, words in held.items() if number in verdict.cites}
+    if claim.leans and existing:
+        return ""
     if not existing:
-        existing = _nearest(claim.text, strips, NEAR)
-        return _written(existing) if existing else None
+        nearest = _nearest(claim.text, held, NEAR)
+        return _written(nearest) if nearest else None
     is_named = bool(claim.own) or verdict.cites != claim.cited
-    return _written(existing if is_named else _nearest(claim.text, existing))
+    return _written(existing if is_named else _nearest(claim.text, existing) or existing)
 
 
-def _written(strips: Sequence[Strip]) -> str:
-    return "".join(f"[{strip.number}]" for strip in strips)
+def _says_nothing(verdict: Verdict) -> bool:
+    return verdict.is_idle or verdict.is_absent
 
 
-def _nearest(text: str, strips: Sequence[Strip], least: float = 0.0) -> list[Strip]:
+def _written(numbers: Iterable[int]) -> str:
+    return "".join(f"[{number}]" for number in numbers)
+
+
+def _nearest(text: str, held: Mapping[int, frozenset[str]], least: float = 0.0) -> list[int]:
     """The strips that hold most of a sentence's telling words, more than this share of them."""
     words = set(query_terms(text))
-    shares = [len(words & set(terms(readable(strip)))) / max(len(words), 1) for strip in strips]
-    best = max(shares, default=0.0)
-    return [strip for strip, share in zip(strips, shares, strict=True) if share == best and share > least]
+    shares = {number: len(words & found) / max(len(words), 1) for number, found in held.items()}
+    best = max(shares.values(), default=0.0)
+    return [number for number, share in shares.items() if share == best and share > least]

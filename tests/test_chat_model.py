@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -22,24 +23,28 @@ from fakes.gemini import (
     Joined,
     Status,
 )
+from fakes.passages import statements
 from fakes.threads import in_thread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.chat_model import ChatModels
-from core.conversation import QUERY_LIMIT, QUESTION_LIMIT, Exchange, Usage
+from core.conversation import QUERY_LIMIT, QUESTION_LIMIT, Exchange, Omission, Usage
 from core.errors import ModelTrouble, SettingsError
 from core.library.documents import Passage, Retrieved
 from core.model import faults
 from core.model.calls import Limits
 from core.model.drafts import to_draft
 from core.model.providers import GOOGLE_URL, Access, connect, split_name
-from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Strip
+from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Strip
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
 
 ASK = Ask(question="How many files may I upload?")
+REJECTED = Rejected(
+    failing=(Omission(text="It is six.", reason="No strip names six."),), standing="At most five. [1]"
+)
 QUICK = Limits(pause=0.001)
 BUSY = "The model is busy."
 UNREACHABLE = "The model cannot be reached."
@@ -154,7 +159,7 @@ async def test_grade_maps_the_shuffled_passages_back(gemini, reasoner):
 
 async def test_grade_of_nothing_asks_nobody(gemini, reasoner):
     assert await reasoner.grade(ASK, ()) == Grades(sufficient=False)
-    assert await reasoner.check_grounding((), STRIPS) == Grounded()
+    assert await reasoner.check_grounding((), STRIPS) == Grounded(judged=())
     assert gemini.calls == []
 
 
@@ -172,10 +177,11 @@ async def test_insufficient_grades_say_what_is_missing_and_leave_out_what_was_no
 async def test_write_returns_markdown_that_cites_strips(gemini, reasoner):
     gemini.queue("write", "At most **five**. [1] Each may have 2 MB. [2]")
 
-    draft = await reasoner.write(ASK, STRIPS, failing=("It is six.",))
+    draft = await reasoner.write(ASK, STRIPS, before=REJECTED)
 
     assert draft == Draft(text="At most **five**. [1] Each may have 2 MB. [2]", composed=True)
-    assert gemini.calls[0].blocks("unsupported") == ["It is six."]
+    assert gemini.calls[0].blocks("rejected") == ["It is six.\n(No strip names six.)"]
+    assert gemini.calls[0].blocks("standing") == ["At most five. [1]"]
 
 
 @pytest.mark.parametrize("reply", ["NO_ANSWER", "**NO_ANSWER**\n", "`NO_ANSWER`."])
@@ -188,13 +194,28 @@ async def test_the_writer_can_say_that_nothing_answers(gemini, reasoner, reply):
 
 
 async def test_the_checks_return_their_verdicts(gemini, reasoner):
-    gemini.queue("grounding", {"unsupported": [2]})
+    verdict = {
+        "unsupported": [2, 4],
+        "lacking": [{"sentence": 2, "what": "that it\nis free"}],
+        "elsewhere": [{"sentence": 1, "strips": [2]}, {"sentence": 4, "strips": [1]}],
+        "idle": [3], "absent": [5], "leaning": [5],
+    }  # fmt: skip
+    gemini.queue("grounding", verdict)
     gemini.queue("usefulness", {"useful": False})
+    judged = statements("At most 2 MB.", "It is free.", "Good luck!", "At most five.", "No price is given.")
 
-    grounded = await reasoner.check_grounding(("At most five. [1]", "It is free. [2]"), STRIPS)
+    grounded = await reasoner.check_grounding(judged, STRIPS)
     useful = await reasoner.check_usefulness(ASK, "At most five. [1]")
 
-    assert grounded == Grounded(unsupported=(2,))
+    assert grounded == Grounded(
+        judged=(1, 2, 3, 4, 5),
+        unsupported=(2,),  # what other strips state is supported
+        lacking={2: "that it is free"},
+        elsewhere={1: (2,), 4: (1,)},
+        idle=(3,),
+        absent=(5,),
+        leaning=(5,),
+    )
     assert useful is False
     assert gemini.calls[0].blocks("question") == []
 
@@ -217,7 +238,7 @@ async def test_a_turn_costs_what_the_server_saw(gemini, reasoner):
     await asyncio.gather(reasoner.plan(ASK), reasoner.grade(ASK, PASSAGES))
     await reasoner.write(ASK, STRIPS)
     await asyncio.gather(
-        reasoner.check_grounding(("Five. [1]",), STRIPS), reasoner.check_usefulness(ASK, "Five. [1]")
+        reasoner.check_grounding(statements("Five."), STRIPS), reasoner.check_usefulness(ASK, "Five. [1]")
     )
 
     usage = reasoner.usage
@@ -320,7 +341,7 @@ async def test_a_malformed_reply_is_sent_back_with_the_complaint(gemini, reasone
     assert useful is True
     first, second = gemini.calls
     assert complaint in second.prompt.removeprefix(first.prompt)
-    assert "Yes, it is." not in second.prompt
+    assert second.turns[-3:] == [("user", first.prompt), ("model", reply), ("user", second.turns[-1][1])]
 
 
 async def test_a_model_that_hangs_is_left_alone_after_one_timeout(gemini, open_models):
@@ -480,13 +501,21 @@ async def test_numbers_that_name_nothing_are_dropped(gemini, reasoner):
         {"passage": 7, "relevance": "correct", "evidence": [1]},
     ]
     gemini.queue("grade", {"passages": verdicts, "sufficient": True, "missing": ""})
-    gemini.queue("grounding", {"unsupported": [3, 0, 2, 2, -4]})
+    nowhere = [{"sentence": 1, "strips": [9, 0]}, {"sentence": 8, "strips": [1]}]
+    stray = {
+        "unsupported": [3, 0, 2, 2, -4],
+        "elsewhere": nowhere,
+        "idle": [7],
+        "absent": [-1],
+        "leaning": [0, 3],
+    }
+    gemini.queue("grounding", stray)
 
     grades = await reasoner.grade(ASK, PASSAGES)
-    grounded = await reasoner.check_grounding(("One. [1]", "Two. [1]"), STRIPS)
+    grounded = await reasoner.check_grounding(statements("One.", "Two."), STRIPS)
 
     assert list(grades.of.values()) == [Grade(relevance="correct", evidence=(1, 2))]
-    assert grounded.unsupported == (2,)
+    assert grounded == Grounded(judged=(1, 2), unsupported=(2,))
 
 
 async def test_irrelevant_passages_are_never_sufficient(gemini, reasoner):
@@ -518,14 +547,45 @@ KNOWN = strip("See https://example.org/a and [the guide](guide.md).", 1, "https:
         ("See <https://example.org/page>. [1]", "See <https://example.org/page>. [1]"),
         ("See https://evil.example/a, [1]", "See  [1]"),
         ("NO_ANSWER\n\nThe strips are about uploads. [1]", "The strips are about uploads. [1]"),
+        ("Five [1-2]. More [1–2]; so [2-1].", "Five [1][2]. More [1][2]; so [2][1]."),
+        ("Five【1】 and【2†guide.md】.", "Five[1] and[2]."),
+        ("Five[^1]. More.[^2]\n\n[^1]: guide.md\n[^2]: other.md", "Five[1]. More.[2]"),
+        ("Five [strip 1]. More [Sources 1 and 2].", "Five [1]. More [1][2]."),
+        ("Five (1). More (1, 2).", "Five [1]. More [1][2]."),
+        ("There are (2) ways (1). [1]", "There are (2) ways (1). [1]"),
+        ("Five of `f(1)`. (2)", "Five of `f(1)`. [2]"),
+        ("[1-9999]" * 900, ""),
+        ("Five. [1]\n\n[1]: https://example.org", "Five. [1]"),
+        ("[2]\n\nFive. [1]", "Five. [1]"),
+        (
+            "# Files [1]\n\nFive. [1]\n\n### Sizes\nTwo. [2]",
+            "**Files [1]**\n\nFive. [1]\n\n**Sizes**\n\nTwo. [2]",
+        ),
+        ("Five. [1]\n\n---\n\n<!-- six -->\n\nMore. [2]", "Five. [1]\n\nMore. [2]"),
         ("A\u200b\u202eB\x07 \U0001f468\u200d\U0001f469 [1]", "AB  \U0001f468\u200d\U0001f469 [1]"),
     ],
 )
 def test_a_draft_keeps_only_marks_and_addresses_that_its_strips_hold(written, kept):
     draft = to_draft(written, (KNOWN, strip("Each may have 2 MB.", 2)))
 
-    assert draft.text == kept
+    assert re.sub(r"\n{3,}", "\n\n", draft.text) == kept
     assert draft.answers is ("NO_ANSWER" not in written)
+
+
+@pytest.mark.parametrize(
+    ("written", "answers", "text"),
+    [
+        ("I must say NO_ANSWER.", False, ""),
+        ("NO_ANSWER: the strips are about uploads. [1]", False, ""),
+        ("Five files. [1]\n\nNO_ANSWER for the price.", True, "Five files. [1]"),
+        ("The price is not named.\nNO_ANSWER", False, "The price is not named."),
+        ("Set `NO_ANSWERS` so. [1]", True, "Set `NO_ANSWERS` so. [1]"),
+    ],
+)
+def test_the_writer_gives_up_only_where_nothing_was_cited_before(written, answers, text):
+    draft = to_draft(written, (KNOWN,))
+
+    assert (draft.answers, draft.text) == (answers, text)
 
 
 # Nothing but usable values or ModelTrouble comes out, whatever the model replies
@@ -553,6 +613,9 @@ SHAPED = st.fixed_dictionaries(
             max_size=5,
         ),
         "sufficient": st.booleans(), "missing": TEXT, "unsupported": NUMBERS, "useful": st.booleans(),
+        "lacking": st.lists(st.fixed_dictionaries({"sentence": st.integers(-1, 4), "what": TEXT}), max_size=3),
+        "elsewhere": st.lists(st.fixed_dictionaries({"sentence": st.integers(-1, 4), "strips": NUMBERS}), max_size=3),
+        "idle": NUMBERS, "absent": NUMBERS, "leaning": NUMBERS,
     }
 )  # fmt: skip
 REPLIES = st.one_of(
@@ -618,11 +681,17 @@ def are_usable_grades(grades):
     return set(grades.of) <= {"doc:1", "doc:2", "doc:3"} and numbers <= {1, 2}
 
 
+def is_usable_vote(vote):
+    named = {*vote.unsupported, *vote.elsewhere, *vote.idle, *vote.absent, *vote.leaning}
+    strips = {number for numbers in vote.elsewhere.values() for number in numbers}
+    return vote.judged == (1, 2) and named <= {1, 2} and strips <= {1, 2} and all(vote.elsewhere.values())
+
+
 USABLE = (
     is_usable_plan,
     are_usable_grades,
     is_usable_draft,
-    lambda grounded: set(grounded.unsupported) <= {1, 2},
+    is_usable_vote,
     lambda useful: isinstance(useful, bool),
 )
 
@@ -632,7 +701,7 @@ def ask_step(reasoner, step):
         "plan": lambda: reasoner.plan(ASK),
         "grade": lambda: reasoner.grade(ASK, PASSAGES),
         "write": lambda: reasoner.write(ASK, STRIPS),
-        "grounding": lambda: reasoner.check_grounding(("Five. [1]", "Free. [2]"), STRIPS),
+        "grounding": lambda: reasoner.check_grounding(statements("Five.", "Free."), STRIPS),
         "usefulness": lambda: reasoner.check_usefulness(ASK, "Five. [1]"),
     }[step]()
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 from fakes.gemini import Blocked, Body, FakeGemini, Hang, Status
+from fakes.passages import statements
 
 from core.chat_model import ChatModels
+from core.conversation import Omission
 from core.extractive import ExtractiveReasoner
 from core.fallback import FallbackReasoner
 from core.library.documents import Passage, Retrieved
 from core.model.calls import Limits
 from core.model.providers import Access
-from core.reasoner import Ask, Grounded, Strip
+from core.reasoner import Ask, Grounded, Rejected, Strip
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
@@ -27,6 +29,7 @@ FOUND = Retrieved(
     lexical=4.0,
 )  # fmt: skip
 STRIPS = (Strip(number=1, retrieved=FOUND, text=TEXT, start=0, end=len(TEXT)),)
+REJECTED = Rejected(failing=(Omission(text="It is six.", reason=""),))
 
 
 @pytest.fixture
@@ -54,7 +57,7 @@ async def whole_turn(reasoner):
         await reasoner.plan(ASK),
         await reasoner.grade(ASK, (FOUND,)),
         await reasoner.write(ASK, STRIPS),
-        await reasoner.check_grounding((TEXT,), STRIPS),
+        await reasoner.check_grounding(statements(TEXT), STRIPS),
         await reasoner.check_usefulness(ASK, TEXT),
     )
 
@@ -93,7 +96,7 @@ async def test_a_model_in_lasting_trouble_is_left_alone_and_the_turn_is_quoted(
     assert set(grades.of) == {"doc:1"}
     assert not draft.composed
     assert draft.quotes == (1,)
-    assert grounded == Grounded()
+    assert grounded == Grounded(judged=(1,))
 
 
 @pytest.mark.parametrize("fault", [Body("{}"), Blocked()], ids=["malformed", "blocked"])
@@ -121,30 +124,32 @@ async def test_quotes_need_no_model_to_check_them(gemini, reasoner):
     gemini.queue("write", Blocked())
 
     draft = await reasoner.write(ASK, STRIPS)
-    grounded = await reasoner.check_grounding((TEXT,), STRIPS)
+    grounded = await reasoner.check_grounding(statements(TEXT), STRIPS)
     await reasoner.check_usefulness(ASK, TEXT)
 
     assert not draft.composed
-    assert grounded == Grounded()
+    assert grounded == Grounded(judged=(1,))
     assert gemini.steps == ["write"]
 
 
 async def test_a_composed_draft_is_still_checked_by_the_model_when_another_draft_was_quoted(gemini, reasoner):
     await reasoner.write(ASK, STRIPS)
     gemini.queue("write", Blocked())
-    await reasoner.write(ASK, STRIPS, failing=("It is six. [1]",))
+    await reasoner.write(ASK, STRIPS, REJECTED)
     gemini.queue("grounding", {"unsupported": [1]})
 
-    grounded = await reasoner.check_grounding(("It is six. [1]",), STRIPS)
+    grounded = await reasoner.check_grounding(statements("It is six."), STRIPS)
 
-    assert grounded == Grounded(unsupported=(1,))
+    assert grounded == Grounded(judged=(1,), unsupported=(1,))
 
 
-async def test_a_check_that_fails_leaves_the_composed_draft_to_the_local_checks(gemini, reasoner):
+async def test_a_check_that_fails_is_done_by_the_words_that_sentence_and_strips_share(gemini, reasoner):
     gemini.queue("grounding", Blocked())
 
     draft = await reasoner.write(ASK, STRIPS)
-    grounded = await reasoner.check_grounding((draft.text,), STRIPS)
+    judged = statements(TEXT, "Zebras eat grass.")
+    grounded = await reasoner.check_grounding(judged, STRIPS)
 
     assert draft.composed
-    assert grounded == await ExtractiveReasoner().check_grounding((draft.text,), STRIPS)
+    assert grounded.unsupported == (2,)
+    assert grounded == await ExtractiveReasoner().check_grounding(judged, STRIPS)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from fakes.passages import statements
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core import prompts
-from core.conversation import Exchange
+from core.conversation import Exchange, Omission
 from core.library.documents import Passage, Retrieved
-from core.reasoner import Ask, Strip
+from core.reasoner import Ask, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
 
 HOSTILE = st.one_of(
@@ -49,15 +50,34 @@ def utf8(text):
 @given(question=HOSTILE, earlier=HOSTILE, answer=HOSTILE, text=HOSTILE, failing=HOSTILE)
 def test_no_text_breaks_out_of_its_block(question, earlier, answer, text, failing):
     ask = Ask(question=question, history=(Exchange(question=earlier, answer=answer, author="ann"),))
+    before = Rejected(
+        failing=(Omission(text=failing, reason=""), Omission(text="It is.", reason=failing)),
+        standing=text,
+    )
 
-    blocks = blocks_of(prompts.write(ask, (strip(text),), (failing,)))
+    blocks = blocks_of(prompts.write(ask, (strip(text),), before))
 
     assert blocks == [
         ("earlier question", utf8(earlier)),
         ("earlier answer", utf8(answer)),
         ("question", utf8(question)),
         ("strip 1", utf8(f"from: Guide > Setup\n{text}")),
-        ("unsupported sentence", utf8(failing)),
+        ("rejected 1", utf8(failing)),
+        ("rejected 2", utf8(f"It is.\n({failing})" if failing else "It is.")),
+        *([("standing 1", utf8(text))] if text else []),
+    ]
+
+
+@given(sentence=HOSTILE, doubt=HOSTILE, text=HOSTILE)
+def test_no_sentence_and_no_doubt_breaks_out_of_its_block(sentence, doubt, text):
+    doubted = Statement(number=1, text=sentence, cites=(1,), doubts=(doubt, "the number 5"))
+
+    blocks = blocks_of(prompts.grounding((doubted,), (strip(text),)))
+
+    assert blocks == [
+        ("strip 1", utf8(f"from: Guide > Setup\n{text}")),
+        ("sentence 1 cites 1", utf8(sentence)),
+        ("doubt 1", utf8(f"{doubt}; the number 5")),
     ]
 
 
@@ -115,12 +135,61 @@ def test_sentences_are_numbered_as_evidence_is_and_stay_on_their_lines():
 
 
 def test_the_grounding_judge_is_not_told_the_question():
-    sentences = ("The limit is five files. [1]", "It never changes. [1]")
+    sentences = statements("The limit is five files.", "It never changes.")
 
     blocks = blocks_of(prompts.grounding(sentences, (strip("The limit is five files."),)))
 
-    assert [label for label, _ in blocks] == ["strip 1", "sentence 1", "sentence 2"]
+    assert [label for label, _ in blocks] == ["strip 1", "sentence 1 cites 1", "sentence 2 cites 1"]
     assert "question" not in prompts.grounding(sentences, ())[0][1].lower()
+
+
+def test_a_sentence_is_judged_with_its_footnotes_and_with_what_code_found_odd_about_it():
+    sentences = (
+        Statement(number=1, text="The limit is six.", cites=(1, 2), doubts=("the number six", "`limit`")),
+        Statement(number=2, text="Good luck!", cites=()),
+    )
+
+    assert blocks_of(prompts.grounding(sentences, ())) == [
+        ("sentence 1 cites 1 2", "The limit is six."),
+        ("doubt 1", "the number six; `limit`"),
+        ("sentence 2 cites nothing", "Good luck!"),
+    ]
+
+
+def test_every_ballot_has_an_order_of_its_own_and_names_everything_once():
+    sentences = statements(*(f"Limit number {n} holds." for n in range(6)))
+    strips = tuple(strip(f"Limit number {n} holds.", n) for n in range(1, 9))
+
+    ballots = [blocks_of(prompts.grounding(sentences, strips, ballot)) for ballot in range(prompts.BALLOTS)]
+
+    assert ballots[0] == blocks_of(prompts.grounding(sentences, strips))
+    assert all(sorted(ballot) == sorted(ballots[0]) for ballot in ballots)
+    for kind in ("strip", "sentence"):
+        firsts = [next(label for label, _ in ballot if label.startswith(kind)) for ballot in ballots]
+        assert len(set(firsts)) == prompts.BALLOTS
+
+
+def test_a_second_try_shows_the_model_its_own_reply_and_what_was_wrong_with_it():
+    messages = prompts.usefulness(Ask(question="Limit?"), "Five.")
+
+    again = prompts.once_more(messages, "useful, yes" + "!" * 9_000, "it was no JSON.")
+
+    assert again[: len(messages)] == messages
+    (role, reply), (asking, complaint) = again[len(messages) :]
+    assert (role, asking) == ("ai", "human")
+    assert reply.startswith("useful, yes!")
+    assert len(reply) == prompts.REPLY_SHOWN
+    assert "it was no JSON." in complaint
+
+
+def test_an_empty_reply_is_not_shown_again():
+    messages = prompts.usefulness(Ask(question="Limit?"), "Five.")
+
+    assert [role for role, _ in prompts.once_more(messages, " \n", "it was empty.")] == [
+        "system",
+        "human",
+        "human",
+    ]
 
 
 def test_only_the_latest_exchanges_are_told_and_only_so_much_of_each():
@@ -137,11 +206,17 @@ def test_only_the_latest_exchanges_are_told_and_only_so_much_of_each():
     assert {len(text) for text in answered} == {prompts.EXCHANGE_LIMIT}
 
 
-def test_the_writer_hears_of_unsupported_sentences_only_when_there_are_some():
+def test_the_writer_hears_what_was_rejected_and_what_stood_only_after_a_first_draft():
     ask, strips = Ask(question="Limit?"), (strip("The limit is five files."),)
 
-    first, second = prompts.write(ask, strips), prompts.write(ask, strips, ("It is six.",))
+    before = Rejected(
+        failing=(Omission(text="It is six.", reason="no strip says six"),), standing="It is. [1]"
+    )
+    first, second = prompts.write(ask, strips), prompts.write(ask, strips, before)
 
     assert prompts.REWRITE not in first[0][1]
     assert prompts.REWRITE in second[0][1]
-    assert ("unsupported sentence", "It is six.") in blocks_of(second)
+    assert blocks_of(second)[-2:] == [
+        ("rejected 1", "It is six.\n(no strip says six)"),
+        ("standing 1", "It is. [1]"),
+    ]

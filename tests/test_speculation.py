@@ -14,7 +14,7 @@ from core.errors import ModelTrouble
 from core.extractive import ExtractiveReasoner
 from core.policy import PRESETS
 from core.ports import Deps
-from core.reasoner import Ask, Draft, Grade
+from core.reasoner import Ask, Draft, Grade, Plan
 from core.speculation import is_borne_out, is_worth_it, strips_ahead, with_draft, writing_ahead
 from core.state import Work
 
@@ -22,6 +22,7 @@ TOWER = hit("The tower is 300 metres tall. It was built in 1889.")
 OTHER = hit("Bridges are not towers.", id="2", score=0.5)
 THIRD = hit("The tower has three floors.", id="3", score=0.4)
 SURE = 0.9
+VOTES = ["grounding"] * PRESETS["footnote"].votes
 ASK = Ask(question="How tall is the tower?")
 
 
@@ -42,6 +43,10 @@ def graded(**relevance) -> Work:
     """Work that goes on to write, whose passages were graded so."""
     grades = {number: Grade(relevance=verdict) for number, verdict in relevance.items()}
     return Work(passages=(TOWER, OTHER), confidence=SURE, grades=grades, next="generate")
+
+
+def no_other_wording(ask: Ask) -> Plan:
+    return Plan(route="documents", standalone=ask.question)
 
 
 def draft(text: str, **more) -> Draft:
@@ -165,7 +170,7 @@ async def test_a_draft_ahead_goes_straight_to_its_check(tmp_path):
         outcome = await assistant.run(question())
 
     assert outcome.steps == ("open", "verify")
-    assert sorted(reasoner.calls) == ["grade", "grounding", "plan", "usefulness", "write"]
+    assert sorted(reasoner.calls) == ["grade", *VOTES, "plan", "usefulness", "write"]
     assert outcome.kind == "answered"
 
 
@@ -200,9 +205,10 @@ async def test_a_dropped_draft_leaves_no_trace_in_the_answer(tmp_path):
     assert [citation.source for citation in outcome.answer.citations] == ["1.md"]
 
 
-async def test_local_checks_and_judges_hold_for_a_draft_ahead_as_for_any(tmp_path):
+async def test_judges_hold_for_a_draft_ahead_as_for_any(tmp_path):
     written = iter(["The tower is 999 metres tall. [1]", "It is pink. [1]"])
     reasoner = model(
+        plans=no_other_wording,
         writes=lambda _ask, _strips: draft(next(written)),
         unsupported=lambda claims: range(1, len(claims) + 1),
     )
@@ -226,6 +232,7 @@ async def test_quotes_in_place_of_a_draft_ahead_are_the_graded_evidence_and_not_
     tall = hit(f"{evidence} " + "It has floors. " * 5)
     reasoner = Narrow(
         usage=Usage(name="scripted"),
+        plans=no_other_wording,
         writes=lambda _ask, _strips: draft("It is pink. [1]"),
         unsupported=lambda _claims: [1],
     )
@@ -258,7 +265,7 @@ async def test_a_turn_cut_off_after_the_draft_ahead_goes_on_with_its_check(tmp_p
     async with assistant_over(tmp_path, survivor, documents) as assistant:
         outcome = await assistant.run(await assistant.unfinished(HERE))
 
-    assert survivor.calls == ["grounding", "usefulness"]
+    assert survivor.calls == [*VOTES, "usefulness"]
     assert [citation.source for citation in outcome.answer.citations] == ["3.md"]
 
 

@@ -17,10 +17,10 @@ from langgraph.checkpoint.serde import jsonplus
 
 from core import endings
 from core.checkpoints import open_checkpoints
-from core.conversation import Citation, Exchange, Outcome, Proposal
+from core.conversation import Citation, Exchange, Omission, Outcome, Proposal
 from core.graph import build_graph
 from core.policy import PRESETS
-from core.reasoner import Draft, Grade, Plan
+from core.reasoner import Draft, Grade, Plan, Rejected
 from core.state import (
     HISTORY_LIMIT,
     PROPOSAL_LIMIT,
@@ -130,7 +130,7 @@ def a_whole_turn() -> Work:
         grades={"a": Grade(relevance="correct", evidence=(1, 2)), "b": Grade(relevance="incorrect")},
         sufficient=(True, False),
         draft=Draft(text="It is. [1]", composed=False, quotes=(1,)),
-        failing=("It is not.",),
+        rejected=Rejected(failing=(Omission(text="It is not.", reason="It is."),), standing="It is. [1]"),
         proposal=proposal,
         tried=("How tall?",),
         next="regrade",

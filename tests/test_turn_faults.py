@@ -298,9 +298,12 @@ async def test_a_failing_search_that_nobody_was_asked_about_leaves_nothing_open(
         "---\ntitle: It is 999 metres tall\n---\n",
     ],
 )
-async def test_nothing_unchecked_hides_in_headings_or_markup(tmp_path, claim):
+async def test_what_stands_in_headings_or_markup_is_judged_or_gone(tmp_path, claim):
     text = f"{claim}\nThe tower is 300 metres tall. [1]"
-    reasoner = ScriptedReasoner(writes=lambda _ask, strips: to_draft(text, strips))
+    reasoner = ScriptedReasoner(
+        writes=lambda _ask, strips: to_draft(text, strips),
+        unsupported=lambda claims: [number for number, said in enumerate(claims, start=1) if "999" in said],
+    )
 
     async with assistant_over(
         tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9)

@@ -56,7 +56,7 @@ class Scenario:
     relevant: str = ""  #: a text helps when it holds this word; empty: every text helps
     queries: tuple[str, ...] = ()  #: further searches that a plan names
     web_query: str = "public words"
-    unsupported: int = 0  #: so many checks of a draft find it unsupported before one does not
+    unsupported: int = 0  #: so many drafts are found unsupported, by every check, before one is not
     latency: float = 0.0  #: seconds of one reply; their median where they are spread
     spread: float = 0.0  #: standard deviation of the logarithm of a reply's time
     seed: int = 0
@@ -138,7 +138,7 @@ def _write(request: Request, scenario: Scenario, _seen: Sequence[str]) -> str:
 
 
 def _is_supported(scenario: Scenario, seen: Sequence[str]) -> bool:
-    return sum(step in ("grounding", "support") for step in seen) >= scenario.unsupported
+    return seen.count("write") > scenario.unsupported
 
 
 def _helps(text: str, scenario: Scenario) -> bool:

@@ -30,7 +30,8 @@ Sentence = tuple[str, frozenset[str]]  # its text and its terms
 
 
 # A name: a word written with a capital inside the sentence, or an identifier.
-_NAME = re.compile(r"(?<![.?!:] )(?<!^)\b[A-Z][\w.-]*\w|\b\w+[_./]\w+|\b\w*[a-z][A-Z]\w*")
+_IDENTIFIER = re.compile(r"\b\w+[_./]\w+|\b\w*[a-z][A-Z]\w*")
+_NAME = re.compile(rf"(?<![.?!:] )(?<!^)\b[A-Z][\w.-]*\w|{_IDENTIFIER.pattern}")
 _ASKS_QUANTITY = re.compile(
     r"\bhow (?:many|much|long|often|large|big|fast|old|high)\b|\bwhen (?:is|was|will|did)\b|"
     r"\b(?:what|which) (?:date|year|number|percentage|price|size|limit|port)\b|\bon what date\b",
@@ -137,9 +138,12 @@ def confidence_of(finding: Finding) -> float:
 
 def names_of(question: str) -> frozenset[str]:
     """Terms of the names in a question: what it is about, where its other words may be paraphrase."""
-    languages = (language_of(question), "en")  # as its own words and as English ones, which many names are
-    names = [match.group() for match in _NAME.finditer(question)]
-    return frozenset(term for name in names for language in languages for term in query_terms(name, language))
+    own = language_of(question)
+    pattern = _IDENTIFIER if own == "de" else _NAME  # German writes every noun with a capital
+    names = [match.group() for match in pattern.finditer(question)]
+    return frozenset(
+        term for name in names for language in (own, "en") for term in query_terms(name, language)
+    )
 
 
 def _lacks_quantity(question: str, passages: Sequence[Retrieved]) -> bool:

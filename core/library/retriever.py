@@ -63,21 +63,19 @@ class Retriever:
         if not searched:
             return Retrieval()
         lexical = self.catalogue.lexical
-        languages, count = (
-            lexical.languages(query.scope),
-            partial(lexical.document_frequencies, scope=query.scope),
-        )
-        own = known_terms(query.text, languages, count)[:TERM_LIMIT]
+        languages = lexical.languages(query.scope)
+        frequencies_of = partial(lexical.document_frequencies, scope=query.scope)
+        own = known_terms(query.text, languages, frequencies_of)[:TERM_LIMIT]
         leans = bool(query.history) and needs_history(query.text)
         merged = merged_with(query.text, query.history) if leans else query.text
-        words = list(dict.fromkeys((*own, *known_terms(merged, languages, count))))[:TERM_LIMIT]
-        frequencies = count(words)
+        words = list(dict.fromkeys((*own, *known_terms(merged, languages, frequencies_of))))[:TERM_LIMIT]
+        frequencies = frequencies_of(words)
         rarity, is_pointed = term_weights(words, frequencies, searched), points_back(query.text)
         known = {word for word, count in frequencies.items() if count}
         held = subdued(rarity, own, known, points_back=is_pointed)
         # An earlier answer's words help to find the passage; they do not say what is asked of it now. What was
         # asked before does, and where a word points to it, all of it must be in the passage.
-        before = known_terms(asked_before(query.history), languages, count) if leans else ()
+        before = known_terms(asked_before(query.history), languages, frequencies_of) if leans else ()
         asked = {*own, *before}
         weights = {
             word: weight * (1 if word in own else HISTORY_WEIGHT)

@@ -25,6 +25,7 @@ _NAMED = r"(?:(?:strips?|sources?|passages?|refs?|notes?|footnotes?)\s*)?"
 _MARKERS = re.compile(
     rf"[ \t]?(?:\[\s*\^?{_NAMED}({_NUMBERS})\s*\](?!\()|【\s*{_NAMED}({_NUMBERS})[^】\n]*】)", re.IGNORECASE
 )
+_MARKS_ALONE = re.compile(r"\A(?:\s*+\[\d{1,4}\])++[ \t]*(?:\n|\Z)")  # before anything that they could be of
 _IN_PARENTHESES = re.compile(rf"(?<=\S)([ \t]?)\(({_NUMBERS})\)(?=\s*(?:[.,;:!?。]|$))", re.MULTILINE)
 _DEFINITION = re.compile(
     r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE
@@ -32,7 +33,7 @@ _DEFINITION = re.compile(
 _RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
-_NO_ANSWER = re.compile(rf"[^\n]*\b{NO_ANSWER}\b[^\n]*")
+_NO_ANSWER = re.compile(rf"^.*\b{NO_ANSWER}\b.*$", re.MULTILINE)
 
 
 def to_draft(text: str, strips: tuple[Strip, ...]) -> Draft:
@@ -42,7 +43,7 @@ def to_draft(text: str, strips: tuple[Strip, ...]) -> Draft:
     pieces = _CODE.split(kept)
     is_bracketed = any(_MARKERS.search(piece) for piece in pieces[::2])
     pieces[::2] = [_prose(piece, strips, is_bracketed=is_bracketed) for piece in pieces[::2]]
-    text = _with_bold_headings("".join(pieces)).strip()
+    text = _MARKS_ALONE.sub("", _with_bold_headings("".join(pieces))).strip()
     return Draft(text=text, composed=True, answers=kept == written or _cites_before_giving_up(written))
 
 
@@ -55,8 +56,8 @@ def _with_bold_headings(text: str) -> str:
     for unit in reversed(split_units(text)):
         if unit.kind in ("heading", "markup"):
             words = HEADING_SIGNS.sub("", text[unit.start : unit.end]) if unit.kind == "heading" else ""
-            bold = f"**{words}**\n" if words else ""
-            text = text[: unit.start] + bold + text[unit.end :]
+            gap = "" if text.startswith("\n\n", unit.end) else "\n"
+            text = text[: unit.start] + (f"**{words}**{gap}" if words else "") + text[unit.end :]
     return text
 
 
@@ -82,18 +83,21 @@ def _link(known: str) -> Callable[[re.Match[str]], str]:
 
 
 def _marker(numbers: set[int]) -> Callable[[re.Match[str]], str]:
+    largest = max(numbers, default=0)
+
     def keep(found: re.Match[str]) -> str:
-        marks = "".join(
-            f"[{number}]" for number in dict.fromkeys(_named(found[1] or found[2])) if number in numbers
-        )
+        named = dict.fromkeys(_named(found[1] or found[2], largest))
+        marks = "".join(f"[{number}]" for number in named if number in numbers)
         space = " " if found[0][0] in " \t" else ""
         return f"{space}{marks}" if marks else ""
 
     return keep
 
 
-def _named(written: str) -> Iterator[int]:
-    """The numbers of "1, 3-5"; a range that runs backwards names its ends."""
+def _named(written: str, largest: int) -> Iterator[int]:
+    """The numbers of "1, 3-5" up to the largest there is; a range that runs backwards names its ends."""
     for first, last in re.findall(r"(\d+)(?:\s*[–-]\s*\^?(\d+))?", written):
-        numbers = range(int(first), int(last) + 1) if last and int(first) <= int(last) else ()
-        yield from numbers or [int(number) for number in (first, last) if number]
+        if last and int(first) <= int(last):
+            yield from range(int(first), min(int(last), largest) + 1)
+        else:
+            yield from (int(number) for number in (first, last) if number)

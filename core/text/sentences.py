@@ -11,22 +11,30 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from core.text.blocks import stretches
 from core.text.inline import code_spans
-from core.text.vocabulary import ABBREVIATIONS, BEFORE_NUMBERS, MAYBE_LAST, OPENERS, TITLES
+from core.text.language import language_of, stop_words
+from core.text.vocabulary import ABBREVIATIONS, BEFORE_NUMBERS, GERMAN_NOUNS, MAYBE_LAST, OPENERS
 
 UnitKind = Literal["sentence", "item", "code", "table", "heading", "markup"]
 
-_CLOSERS = r"""["'”’)\]*_`」』）]*+"""
+_CLOSERS = r"""["'“”‘’»«›‹)\]*_`」』）】》]*+"""
 _FOOTNOTES = r"(?:\[\d{1,3}(?:[,;]\s?\d{1,3})*\])*+"  # behind the full stop: "… so.[3] Then …"
-_APART = r"(?:[ \t]++(?:''|[”’)\]])(?=\s|\Z))*+"  # what closes can open nothing: "… so . '' Then …"
+# What closes can open nothing, though a blank stands before it: "… so . '' Then …"
+_APART = r"(?:[ \t\xa0\u202f]++(?:''|[”’»)\]])(?=\s|\Z))*+"
+_UNSPACED = r"[\u3040-\u30ff\u3400-\u9fff]"  # kana and Chinese characters
 _END = re.compile(
     rf"(?<![.!?…])[.!?…]++{_CLOSERS}{_FOOTNOTES}(?=\s|\Z){_APART}|(?<![。！？｡।])[。！？｡।]++{_CLOSERS}{_FOOTNOTES}"
+    rf"|(?<={_UNSPACED})[!?]++{_CLOSERS}{_FOOTNOTES}(?={_UNSPACED}|[「『（])"
 )
-_WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_`]+\Z")
+_WORD_BEFORE = re.compile(r"(?:(?<![^\W_])[^\W\d_]\.[ \t\xa0\u202f])*[^\s(\[\"'“„«‘*_`]+\Z")  # "z. B" as well
+_SPACE = re.compile(r"\s")
+_LETTER_AND_STOP = re.compile(r"[^\W\d_]\.")
 _WORD_BEFORE_LIMIT = 16  # characters; every abbreviation is shorter
+ORDINAL_LENGTH = 2  # digits: "am 31. Juli", but "Das war 2019."
 _FIRST_WORD = re.compile(r"[\W_]*([^\W\d_]+)")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # "J", "U.S", "p.m"
 
@@ -87,20 +95,41 @@ def _first_visible(text: str, start: int, end: int) -> int:
 
 
 def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) -> bool:
-    """Whether the punctuation ends a sentence rather than an abbreviation or an initial."""
+    """Whether the punctuation ends a sentence rather than an abbreviation, an initial or an ordinal."""
     if text[following].islower() or text[following] == ",":
         return False
     if match.group()[0] != ".":
         return True
     before = _WORD_BEFORE.search(text[max(begin, match.start() - _WORD_BEFORE_LIMIT) : match.start()])
-    word = before.group() if before else ""
-    folded = word.lower()
-    is_initial = len(word) == 1 and word.isupper()
-    if not is_initial and (folded in ABBREVIATIONS or word in TITLES):
-        return False
-    if not is_initial and folded in BEFORE_NUMBERS:
-        return not text[following].isdecimal()
-    if is_initial or folded in MAYBE_LAST or (len(word) > 1 and _INITIALS.fullmatch(word)):
-        first = _FIRST_WORD.match(text, following, following + _WORD_BEFORE_LIMIT)
-        return first is not None and first.group(1).lower() in OPENERS
-    return True
+    word = _SPACE.sub("", before.group()) if before else ""
+    if not (len(word) == 1 and word.isupper()):
+        if _is_abbreviation(word, text) or (len(word) == 1 and _LETTER_AND_STOP.match(text, following)):
+            return False
+        if word.lower() in BEFORE_NUMBERS:
+            return not text[following].isdecimal()
+    if not _may_go_on(word, text):
+        return True
+    first = _FIRST_WORD.match(text, following, following + _WORD_BEFORE_LIMIT)
+    return first is not None and first.group(1).lower() in _openers(language_of(text))
+
+
+def _is_abbreviation(word: str, text: str) -> bool:
+    """Whether it is one in English or in the language of the text, as it is written or in small letters."""
+    return any(
+        (word in known or word.lower() in known) and name in ("en", language_of(text))
+        for name, known in ABBREVIATIONS.items()
+    )
+
+
+def _may_go_on(word: str, text: str) -> bool:
+    """Whether a word with its full stop stands as well within a sentence: an initial, a German ordinal."""
+    is_initials = bool(_INITIALS.fullmatch(word)) and (len(word) > 1 or word.isupper())
+    is_number = len(word) <= ORDINAL_LENGTH and word.isdecimal()
+    return is_initials or word.lower() in MAYBE_LAST or (is_number and language_of(text) == "de")
+
+
+@cache
+def _openers(language: str) -> frozenset[str]:
+    """Words that show by their capital that a sentence has begun."""
+    own = stop_words(language) - GERMAN_NOUNS if language != "en" else frozenset()
+    return OPENERS.union(word for word in own if len(word) > 1)

@@ -2,43 +2,173 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
+from functools import cache
+from typing import Literal, NamedTuple
+
+Kind = Literal["greeting", "thanks", "help", "goodbye"]
+
+LONGEST = 120  # characters; who says more says something else as well
+
+
+class _Manners(NamedTuple):
+    """How a language does small talk: phrases with bars between them, and the replies."""
+
+    greeting: str
+    thanks: str
+    help: str
+    goodbye: str
+    fillers: str  #: what says nothing by itself
+    replies: dict[Kind, str]
+
+
+_MANNERS: dict[str, _Manners] = {
+    "en": _Manners(
+        greeting="hi|hello|hey|hiya|good morning|good afternoon|good evening",
+        thanks="thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|super|awesome|ok|okay|got it|solved|all good|"
+        "works|worked|works fine|helps|helped",
+        help="who are you|what are you|what can you do|help",
+        goodbye="bye|goodbye|see you",
+        fillers="many|there|all|everyone|everybody|team|folks|again|bot|footnote|a lot|so much|very much|later|soon|"
+        "tomorrow|for the help|for your help|for the answer|for your answer|it|that|this|now|and",
+        replies={
+            "greeting": "Hello. Ask me something about your documents.",
+            "thanks": "You are welcome.",
+            "help": "I answer questions from your documents, with a footnote for every claim. When they are not enough, "
+            "I ask before I search the web.",
+            "goodbye": "Goodbye.",
+        },
+    ),
+    "de": _Manners(
+        greeting="hi|hallo|hey|moin|servus|grüß dich|grüß euch|grüß gott|guten morgen|guten tag|guten abend",
+        thanks="danke|dank|dankeschön|merci|super|perfekt|prima|klasse|toll|passt|cool|ok|okay|alles klar|klappt|"
+        "klappt's|geklappt|funktioniert|geht|geht's|läuft|geholfen|gelöst|erledigt",
+        help="wer bist du|was kannst du|was machst du|hilfe",
+        goodbye="tschüss|tschüß|tschüssi|auf wiedersehen|ciao|bis dann|bis bald|bis später|bis morgen",
+        fillers="vielen|lieben|besten|herzlichen|zusammen|allerseits|alle|team|leute|nochmal|nochmals|schön|sehr|gut|dir|"
+        "euch|ihnen|bot|footnote|für die hilfe|für deine hilfe|für ihre hilfe|für die antwort|es|das|hat|jetzt|nun|wieder|und",
+        replies={
+            "greeting": "Hallo. Fragen Sie mich etwas zu Ihren Dokumenten.",
+            "thanks": "Gern geschehen.",
+            "help": "Ich beantworte Fragen aus Ihren Dokumenten, mit einer Fußnote für jede Aussage. Wenn sie nicht "
+            "ausreichen, frage ich, bevor ich im Web suche.",
+            "goodbye": "Auf Wiedersehen.",
+        },
+    ),
+    "fr": _Manners(
+        greeting="salut|bonjour|bonsoir|coucou|hello",
+        thanks="merci|super|parfait|génial|nickel|cool|ok|d'accord|très bien|ça marche|ça fonctionne|ça a marché|"
+        "c'est bon|c'est parfait|résolu",
+        help="qui es-tu|qui êtes-vous|que peux-tu faire|que sais-tu faire|que pouvez-vous faire|aide",
+        goodbye="au revoir|à bientôt|à plus|à plus tard|à demain|bonne journée|bonne soirée",
+        fillers="un grand|tout le monde|tous|à tous|à toi|à vous|l'équipe|beaucoup|bien|encore|mille fois|bot|footnote|"
+        "pour l'aide|pour votre aide|pour ton aide|pour la réponse|maintenant|et",
+        replies={
+            "greeting": "Bonjour. Posez-moi une question sur vos documents.",
+            "thanks": "Je vous en prie.",
+            "help": "Je réponds aux questions à partir de vos documents, avec une note pour chaque affirmation. Quand ils "
+            "ne suffisent pas, je demande avant de chercher sur le web.",
+            "goodbye": "Au revoir.",
+        },
+    ),
+    "es": _Manners(
+        greeting="hola|buenas|buenos días|buenas tardes|buenas noches",
+        thanks="gracias|perfecto|genial|estupendo|excelente|vale|listo|ok|de acuerdo|muy bien|funciona|funcionó|resuelto",
+        help="quién eres|qué puedes hacer|qué haces|ayuda",
+        goodbye="adiós|chao|hasta luego|hasta pronto|hasta mañana|nos vemos",
+        fillers="muchas|mil|a todos|a todas|todos|todas|equipo|otra vez|de nuevo|bot|footnote|por la ayuda|por tu ayuda|"
+        "por su ayuda|por la respuesta|ya|ahora|y",
+        replies={
+            "greeting": "Hola. Pregúnteme algo sobre sus documentos.",
+            "thanks": "De nada.",
+            "help": "Respondo preguntas a partir de sus documentos, con una nota al pie para cada afirmación. Cuando no "
+            "bastan, pregunto antes de buscar en la web.",
+            "goodbye": "Hasta luego.",
+        },
+    ),
+    "pt": _Manners(
+        greeting="oi|olá|bom dia|boa tarde|boa noite|e aí",
+        thanks="obrigado|obrigada|valeu|perfeito|ótimo|beleza|certo|ok|muito bem|funciona|funcionou|deu certo|"
+        "resolvido",
+        help="quem é você|o que você faz|o que você pode fazer|ajuda",
+        goodbye="tchau|adeus|até logo|até mais|até amanhã|até breve",
+        fillers="muito|a todos|a todas|pessoal|gente|equipe|de novo|bot|footnote|pela ajuda|pela resposta|agora|e|já",
+        replies={
+            "greeting": "Olá. Pergunte-me algo sobre os seus documentos.",
+            "thanks": "De nada.",
+            "help": "Respondo a perguntas a partir dos seus documentos, com uma nota de rodapé para cada afirmação. Quando "
+            "não bastam, pergunto antes de pesquisar na web.",
+            "goodbye": "Até logo.",
+        },
+    ),
+    "ja": _Manners(
+        greeting="こんにちは|こんばんは|おはよう|おはようございます|はじめまして",
+        thanks="ありがとう|ありがとうございます|ありがとうございました|どうも|感謝します|助かりました|完璧|完璧です|了解|了解です|"
+        "了解しました|動きました|うまくいきました|できました|解決しました|ok|okです|なるほど",
+        help="誰ですか|何ができますか|ヘルプ",
+        goodbye="さようなら|さよなら|またね|また明日|また後で|お疲れ様|お疲れ様です|お疲れ様でした",
+        fillers="皆さん|みなさん|本当に|あなたは|ね|よ",
+        replies={
+            "greeting": "こんにちは。ドキュメントについて何でも聞いてください。",
+            "thanks": "どういたしまして。",
+            "help": "ドキュメントに基づいて質問に答え、すべての記述に脚注を付けます。足りないときは、ウェブを検索する前に確認します。",
+            "goodbye": "さようなら。",
+        },
+    ),
+}
 
 
 def small_talk(text: str) -> str | None:
-    """The reply to a greeting, thanks or goodbye; None when the text asks for more."""
-    return next((reply for pattern, reply in _SMALL_TALK if pattern.fullmatch(text)), None)
+    """The reply to a greeting, thanks or goodbye, in its language; None when the text asks for more."""
+    said = _plain(text) if len(text) <= LONGEST else ""
+    for language, manners in _MANNERS.items():
+        if kinds := _kinds(said, language):
+            asks = kinds[-1] == "thanks" and "?" in said  # "Works now?"
+            return None if asks else manners.replies[kinds[-1]]
+    return None
 
 
-_SMALL_TALK: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(
-            r"\W*(?:(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening))"
-            r"(?:[\s,]+(?:there|all|everyone|everybody|team|folks|again|bot|footnote))*\W*)+",
-            re.IGNORECASE,
-        ),
-        "Hello. Ask me something about your documents.",
-    ),
-    (
-        re.compile(
-            r"\W*(?:(?:many thanks|thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|ok(?:ay)?|got it)"
-            r"(?:[\s,]+(?:a lot|so much|very much|again|all|everyone|for (?:the|your) (?:help|answer)|that helps))*\W*)+",
-            re.IGNORECASE,
-        ),
-        "You are welcome.",
-    ),
-    (
-        re.compile(r"\W*(?:(?:who|what) are you|what can you do|help)\W*", re.IGNORECASE),
-        (
-            "I answer questions from your documents, with a footnote for every claim. When they are not enough, "
-            "I ask before I search the web."
-        ),
-    ),
-    (
-        re.compile(
-            r"\W*(?:(?:bye|goodbye|see you)(?:[\s,]+(?:all|everyone|later|soon|tomorrow))*\W*)+",
-            re.IGNORECASE,
-        ),
-        "Goodbye.",
-    ),
-)
+def _kinds(said: str, language: str) -> list[Kind]:
+    """Of the phrases that a text is made of; none where it holds anything else."""
+    kinds: list[Kind] = []
+    position = 0
+    while position < len(said):
+        if not said[position].isalnum():
+            position += 1
+            continue
+        known = _phrases(language)
+        phrase = next(
+            (p for p in known if said.startswith(p, position) and _ends(said, position + len(p))), None
+        )
+        if phrase is None:
+            return []
+        if kind := known[phrase]:
+            kinds.append(kind)
+        position += len(phrase)
+    return kinds
+
+
+@cache
+def _phrases(language: str) -> dict[str, Kind | None]:
+    """The phrases of a language, long ones first, with their kind; None for a filler."""
+    manners = _MANNERS[language]
+    kinds: dict[Kind | None, str] = {
+        "greeting": manners.greeting,
+        "thanks": manners.thanks,
+        "help": manners.help,
+        "goodbye": manners.goodbye,
+        None: manners.fillers,
+    }
+    of = {_plain(phrase): kind for kind, phrases in kinds.items() for phrase in phrases.split("|")}
+    return dict(sorted(of.items(), key=lambda pair: -len(pair[0])))
+
+
+def _ends(said: str, at: int) -> bool:
+    """Whether a phrase may end here: not within a word, which only scripts without spaces do not show."""
+    return at == len(said) or not (said[at].isascii() and said[at].isalnum())
+
+
+def _plain(text: str) -> str:
+    """In small letters, without accents and with single spaces."""
+    apart = unicodedata.normalize("NFKD", text.replace("’", "'").casefold())
+    return " ".join("".join(sign for sign in apart if not unicodedata.combining(sign)).split())

@@ -28,6 +28,8 @@ LONGEST_WORD = (
     64  # characters; what is longer is no word of a language, and is neither stemmed nor remembered
 )
 
+LOOKED_UP = 100  # words of a question that are looked up in several languages
+
 Count = Callable[[Collection[str]], Mapping[str, int]]  # how many passages hold each of some terms
 
 #: Snowball's algorithms by language; other languages are stemmed as English alone.
@@ -79,7 +81,7 @@ def known_terms(text: str, languages: Iterable[str], count: Count) -> list[str]:
     own = language_of(text)
     every = dict.fromkeys((own, *languages))
     words = [tuple(dict.fromkeys(_stem(word, name) for name in every)) for word in _telling(text, own)]
-    unsure = {stem for stems in words if len(stems) > 1 for stem in stems}
+    unsure = {stem for stems in words[:LOOKED_UP] if len(stems) > 1 for stem in stems}
     held = {stem for stem, passages in count(unsure).items() if passages} if unsure else unsure
     return list(dict.fromkeys(chain.from_iterable(_chosen(stems, held) for stems in words)))
 

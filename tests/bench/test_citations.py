@@ -12,7 +12,7 @@ from core.citations import to_answer
 from core.conversation import Outcome
 from core.reasoner import Draft
 
-TEXT = "The harbour is old. It never closes. Ferries leave at seven."
+TEXT = "The harbour of our town is old. It never closes. Ferries leave at seven."
 OTHER = "The moon is far away."
 TEXTS = {("1.md", 0): TEXT, ("2.md", 0): OTHER}
 ASKED = Asked(id="1", question="When?", gold=frozenset({("1.md", 0)}))

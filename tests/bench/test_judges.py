@@ -199,7 +199,7 @@ async def test_ours_is_run_on_the_real_graph_and_counted_as_the_chat_model_is():
     ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), script)
 
     assert (ended.right, ended.wrong, ended.needless) == (1, 0, 0)
-    assert (ended.calls, ended.trips) == (5, 3)
+    assert (ended.calls, ended.trips) == (7, 3)
 
 
 async def test_ours_asks_for_the_web_when_the_documents_do_not_hold_it_and_each_turn_is_counted():

@@ -126,6 +126,12 @@ class Call:
         return "\n".join(part["text"] for content in self.body["contents"] for part in content["parts"])
 
     @property
+    def turns(self) -> list[tuple[str, str]]:
+        """(role, text) of what the conversation with the model holds, in order."""
+        contents = self.body["contents"]
+        return [(c["role"], "\n".join(part["text"] for part in c["parts"])) for c in contents]
+
+    @property
     def config(self) -> dict[str, Any]:
         return self.body.get("generationConfig", {})
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.library.chunk import cut
 from core.library.documents import Passage, Retrieved
 from core.library.load import read_document
-from core.reasoner import Strip
+from core.reasoner import Statement, Strip
 from core.text.sentences import split_units
 
 #: For property tests: examples enough, and no clock.
@@ -73,6 +73,11 @@ def loose_strip(text: str, *, number: int = 1, title: str = "Guide", path: tuple
         start=0,
         end=len(text),
     )
+
+
+def statements(*texts: str, cites: tuple[int, ...] = (1,)) -> tuple[Statement, ...]:
+    """Sentences as a judge is shown them, each with these footnotes."""
+    return tuple(Statement(number=n, text=text, cites=cites) for n, text in enumerate(texts, start=1))
 
 
 def units_of(text: str) -> list[tuple[str, str]]:

@@ -145,6 +145,7 @@ def test_terms_that_no_passage_holds_are_unknown_and_names_among_them_count_apar
         ("How is add_task used?", {"addtask", "add", "task"}),
         ("What is core/errors?", {"core", "error"}),
         ("Does getUser block?", {"getus", "user"}),
+        ("Wie setze ich mein Kennwort mit getUser zurück?", {"getus", "user"}),
         ("what is it", set()),
         ("", set()),
     ],

@@ -356,22 +356,6 @@ def test_a_fused_score_is_between_nothing_and_one_and_no_passage_is_lost(lexical
     assert all(0.0 <= score <= 1.0 for score in fused.values())
 
 
-# Languages
-
-
-def test_a_question_finds_documents_of_its_own_and_of_another_language(seeing):
-    put(seeing, "/de", "Das Passwort wird alle neunzig Tage geändert, und zwar von den Anwendern selbst.")
-    put(seeing, "/en", "The worker pool has four workers that listen on the same port as the others.")
-    put(seeing, "/xx", "Nothing of all this is said in here, and it is said at some length as well.")
-
-    german, english = (
-        ask(seeing, question).passages[0].passage.source
-        for question in ("Wie können Anwender die Passwörter ändern?", "Wie viele worker sind im pool?")
-    )
-
-    assert (german, english) == ("/de", "/en")
-
-
 # Cost
 
 
@@ -395,3 +379,19 @@ def test_the_number_of_statements_does_not_grow_with_the_question(library_of_eit
 
     assert max(counted) <= 10
     assert len(set(counted)) == 1
+
+
+# Languages
+
+
+def test_a_question_finds_documents_of_its_own_and_of_another_language(seeing):
+    put(seeing, "/de", "Das Passwort wird alle neunzig Tage geändert, und zwar von den Anwendern selbst.")
+    put(seeing, "/en", "The worker pool has four workers that listen on the same port as the others.")
+    put(seeing, "/xx", "Nothing of all this is said in here, and it is said at some length as well.")
+
+    german, english = (
+        ask(seeing, question).passages[0].passage.source
+        for question in ("Wie können Anwender die Passwörter ändern?", "Wie viele worker sind im pool?")
+    )
+
+    assert (german, english) == ("/de", "/en")

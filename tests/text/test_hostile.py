@@ -65,6 +65,13 @@ LINES = {
     "imports": ("", 'import  from "', ""),
     "capital words": ("", "Aa ", ""),
     "names with joints": ("A", "-a", ""),
+    "rounded numbers": ("", "about 3 ", ""),
+    "open quotations": ("", "“", ""),
+    "quotations": ("", '"abcdefgh" ', ""),
+    "numbers in words": ("", "one ", ""),
+    "ranges of markers": ("", "[1-9999]", ""),
+    "introductions": ("", "a:\n\n", ""),
+    "bars": ("", "|", ""),
 }
 
 READERS = {
@@ -73,20 +80,10 @@ READERS = {
     "words of a source": "from core.text.inline import as_words as read",
     "markers": "from core.text.inline import without_markers as read",
     "claims": "from core.claims import claims_of as read",
-    "facts": """
-from core.text.facts import missing_code, missing_figures, missing_names
-from core.text.listings import holds_code_block
+    "doubts": """
+from core.doubts import doubts_of
 def read(text):
-    for check in (missing_figures, missing_names, missing_code, holds_code_block):
-        check(text, text)
-""",
-    "what a source says": """
-from core.text.facts import missing_identifiers
-from core.text.quotations import missing_quotations
-from core.text.restated import changes, idle, is_misplaced
-def read(text):
-    missing_identifiers(text, text), missing_quotations(text, [text]), changes(text, [text], "")
-    is_misplaced(text, [1], {1: ("", text), 2: ("", text)}), idle(text, [1, 2], {1: ("", text), 2: ("", text)})
+    doubts_of(text, [text[::2]]), doubts_of(text, [text[::2]], is_code=True)
 """,
     "quotes": """
 from core.text.quoting import as_quoted
@@ -115,14 +112,44 @@ for begin, middle, end in {lines!r}:
 @pytest.mark.parametrize(("size", "budget"), SIZES)
 @pytest.mark.parametrize("reader", READERS)
 def test_a_hostile_line_is_read_within_its_budget(reader, size, budget):
-    code = CHILD.format(budget=budget, reader=READERS[reader], lines=list(LINES.values()), size=size)
+    done = read_in_child(READERS[reader], size=size, budget=budget)
 
-    done = subprocess.run(
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def read_in_child(reader: str, *, size: int, budget: int) -> subprocess.CompletedProcess[str]:
+    """A process that reads every line, and is ended once it has taken its seconds."""
+    code = CHILD.format(budget=budget, reader=reader, lines=list(LINES.values()), size=size)
+    return subprocess.run(
         [sys.executable, "-c", code],
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+#: What becomes of a draft of this length, which is the longest that is read, in which every second claim fails.
+EDITING = """
+from core.citations import to_answer
+from core.claims import claims_of
+from core.model.drafts import DRAFT_LIMIT, to_draft
+from core.reasoner import Grounded
+from core.verdicts import edited, statements_of, verdicts_on
+from tests.fakes.passages import loose_strip
+strips = tuple(loose_strip("x " * 200, number=number) for number in range(1, 5))
+def read(text):
+    draft = to_draft(text, strips)
+    statements = statements_of(claims_of(draft.text), strips)
+    numbers = [statement.number for statement in statements]
+    vote = Grounded(judged=tuple(numbers), unsupported=tuple(numbers[::2]))
+    kept = edited(draft.text, verdicts_on(statements, [vote]), strips)
+    to_answer(draft, strips)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a budget of processor time needs resource limits")
+def test_a_hostile_draft_is_edited_within_its_budget():
+    done = read_in_child(EDITING, size=8_000, budget=40)
 
     assert done.returncode == 0, done.stderr[-500:]

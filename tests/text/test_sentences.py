@@ -58,6 +58,41 @@ def test_abbreviations_initials_and_names_with_dots_end_nothing(sentence):
 
 
 @pytest.mark.parametrize(
+    "sentence",
+    [
+        "Das gilt z. B. für Redis, d. h. Sie brauchen i. d. R. keinen Server bzw. Rechner.",
+        "Die Frist endet am 3. Juli und nicht am 5. Tag nach der Kündigung.",
+        "Es kostet ca. 5 Euro inkl. MwSt. pro Monat, vgl. Abs. 3 und Nr. 7.",
+        "Wir haben 5 Mio. Nutzer und auch mehr.",
+        "Il y a p. ex. Redis, env. 3 serveurs, et M. Dupont avec Mme Durand qui sont là.",
+        "Usamos p. ej. Redis y el Sr. Pérez con la Sra. Gómez, véase la pág. 5 del manual.",
+        "Nós usamos p. ex. Redis e o Sr. Silva, veja a pág. 5 do manual.",
+        "Er sagte nicht viel über die v. a. Englisch sprechenden Kollegen.",
+    ],
+)
+def test_abbreviations_and_ordinals_of_other_languages_end_nothing(sentence):
+    assert sentences(f"{sentence} {sentence}") == [sentence, sentence]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Es sind nicht mehr als 12. Die anderen sind weg.",
+            ["Es sind nicht mehr als 12.", "Die anderen sind weg."],
+        ),
+        ("Das war im Jahr 2019. Danach kam nichts.", ["Das war im Jahr 2019.", "Danach kam nichts."]),
+        ("Er sagte: „Das ist so.“ Dann ging er.", ["Er sagte: „Das ist so.“", "Dann ging er."]),
+        ("Il dit : « C'est ainsi. » Ensuite il part.", ["Il dit : « C'est ainsi. »", "Ensuite il part."]),
+        ("行けますか?はい!次です。", ["行けますか?", "はい!", "次です。"]),
+        ("There are only 12. Foxes are more.", ["There are only 12.", "Foxes are more."]),
+    ],
+)
+def test_sentences_of_other_languages_end_where_another_begins(text, expected):
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("The answer is no. Another is yes.", ["The answer is no.", "Another is yes."]),

@@ -12,7 +12,15 @@ from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.terms import LONGEST_WORD, known_terms, query_terms, term_weights, terms, weights_among
+from core.text.terms import (
+    LONGEST_WORD,
+    LOOKED_UP,
+    known_terms,
+    query_terms,
+    term_weights,
+    terms,
+    weights_among,
+)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +143,18 @@ def test_english_over_english_asks_for_no_frequencies():
     question = "How do I cache the responses of a response cache?"
 
     assert known_terms(question, ["en"], lambda _: pytest.fail("asked")) == query_terms(question)
+
+
+def test_of_a_long_question_only_the_first_words_are_looked_up():
+    counted = []
+
+    found = known_terms(
+        "Wie sind die " + " ".join(f"server{number}er" for number in range(5 * LOOKED_UP)),
+        ["en"],
+        lambda words: counted.append(len(words)) or {},
+    )
+
+    assert counted[0] <= 2 * LOOKED_UP < len(found)
 
 
 def test_texts_of_two_languages_are_weighed_by_the_terms_of_each():

@@ -1,0 +1,61 @@
+"""Greetings, thanks and goodbyes in several languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.text.smalltalk import LONGEST, small_talk
+
+
+@pytest.mark.parametrize(
+    ("said", "reply"),
+    [
+        ("Perfect, works now, thanks", "You are welcome."),
+        ("that works, thank you so much!", "You are welcome."),
+        ("Danke, klappt jetzt", "Gern geschehen."),
+        ("Vielen Dank, hat geklappt 🙂", "Gern geschehen."),
+        ("Danke schön, jetzt geht’s", "Gern geschehen."),
+        ("merci, ça marche", "Je vous en prie."),
+        ("Merci beaucoup à tous", "Je vous en prie."),
+        ("gracias, ya funciona", "De nada."),
+        ("Muito obrigada, funcionou", "De nada."),
+        ("ありがとうございます！助かりました", "どういたしまして。"),
+        ("Good morning team", "Hello. Ask me something about your documents."),
+        ("Hallo zusammen", "Hallo. Fragen Sie mich etwas zu Ihren Dokumenten."),
+        ("Bonjour à tous", "Bonjour. Posez-moi une question sur vos documents."),
+        ("buenos dias", "Hola. Pregúnteme algo sobre sus documentos."),
+        ("Bom dia, pessoal", "Olá. Pergunte-me algo sobre os seus documentos."),
+        ("こんにちは", "こんにちは。ドキュメントについて何でも聞いてください。"),
+        ("TSCHÜSS, bis morgen", "Auf Wiedersehen."),
+        ("Au revoir", "Au revoir."),
+    ],
+)
+def test_small_talk_is_answered_in_its_language(said, reply):
+    assert small_talk(said) == reply
+
+
+@pytest.mark.parametrize(
+    ("said", "reply"), [("Hi, thanks!", "You are welcome."), ("Thanks, bye", "Goodbye.")]
+)
+def test_the_last_phrase_is_the_one_that_is_answered(said, reply):
+    assert small_talk(said) == reply
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "!!!",
+        "that",
+        "high",
+        "works now?",
+        "Geht das?",
+        "how does it work",
+        "thanks, does it work with postgres?",
+        "danke, und wie lösche ich das?",
+        "ありがとう、次の質問ですが",
+        "thanks " * LONGEST,
+    ],
+)
+def test_what_asks_for_more_is_no_small_talk(said):
+    assert small_talk(said) is None
