@@ -1,13 +1,13 @@
-"""The sentences that every platform shares, as plain functions of core values.
+"""What every platform says alike, as plain functions of core values.
 
 CommonMark at most, no markup of any one platform. A note of progress ends in "…", nothing
-final does.
+final does. The sentences stand in the tables of ``locales``; ``language`` says which of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 
 from core.conversation import (
@@ -15,7 +15,6 @@ from core.conversation import (
     Citation,
     Grounding,
     Outcome,
-    OutcomeKind,
     Progress,
     Proposal,
     Question,
@@ -23,45 +22,38 @@ from core.conversation import (
     Turn,
 )
 from core.library.library import SyncReport
+from core.text.language import language_of
+from core.wording import LANGUAGES, Wording, clock, wording
+
+LOCALES = Path(__file__).with_name("locales")
+ENGLISH = LANGUAGES[0]
 
 FOOTNOTES_SHOWN = 5  # footnotes under an answer; the rest wait behind "3 more"
 CLIPPED = 60  # characters of a question that is named in passing
-
-NO_FOOTNOTES = "No footnotes: nothing here is taken from your documents."
-NOT_FOUND = "I did not find this in your documents."
-WHICH = "Which of these do you mean?"
-WHAT_ELSE = "You can rephrase, name the document, or add one."
-CLOSEST = "The closest passages:"
-UNSAID = "I could not finish this."
-TRY_AGAIN = "Try again"
 LISTED = 40  # documents in one list; more would only scroll away
-NOTHING_SENT = "Nothing is sent until you allow it."
 NOTHING_INDEXED = (
     "Nothing is indexed yet. Run `footnote ingest PATH`, or name a folder: `footnote chat PATH`."
 )
 
 #: The line above an answer, by where its footnotes come from and whether a model composed it.
-_PROVENANCE: Mapping[tuple[Grounding, bool], str | None] = {
-    ("documents", True): None,
-    ("documents", False): "Quoted from your documents, not composed.",
-    ("web", True): "From the web, not from your documents.",
-    ("web", False): "From the web, not from your documents. Quoted, not composed.",
-    ("both", True): "From your documents and from the web.",
-    ("both", False): "From your documents and from the web. Quoted, not composed.",
+_PROVENANCE: Mapping[tuple[Grounding, bool], str] = {
+    ("documents", False): "quoted",
+    ("web", True): "from_web",
+    ("web", False): "from_web_quoted",
+    ("both", True): "from_both",
+    ("both", False): "from_both_quoted",
 }
 
 #: What a stage is called with a count, and without.
 _STAGES: Mapping[Stage, tuple[str, str]] = {
-    "waiting": ("I am busy: {} will come before yours…", "I am busy: yours is next…"),
-    "reading": ("Reading {}…", "Reading your documents…"),
-    "checking": ("Checking {}…", "Checking what was found…"),
-    "writing": ("Writing…", "Writing…"),
-    "verifying": ("Checking every footnote…", "Checking every footnote…"),
-    "searching": ("Searching the web…", "Searching the web…"),
-    "fetching": ("Reading {}…", "Reading what the search found…"),
+    "waiting": ("waiting_behind", "waiting"),
+    "reading": ("reading_passages", "reading"),
+    "checking": ("checking_passages", "checking"),
+    "writing": ("writing", "writing"),
+    "verifying": ("verifying", "verifying"),
+    "searching": ("searching", "searching"),
+    "fetching": ("fetching_pages", "fetching"),
 }
-
-_COUNTED: Mapping[Stage, str] = {"fetching": "page", "waiting": "question"}  # the others count passages
 
 ENGINE_NAMES: Mapping[str, str] = {
     "duckduckgo": "DuckDuckGo",
@@ -71,23 +63,58 @@ ENGINE_NAMES: Mapping[str, str] = {
 }
 
 
+def say_in(language: str) -> Wording:
+    """The sentences of the bots and of core in a language."""
+    return wording(language, LOCALES)
+
+
+def language_of_turn(turn: Turn, proposals: Sequence[Proposal] = ()) -> str:
+    """Of the question that a turn asks or is about; ``proposals`` are its conversation's."""
+    if isinstance(turn, Question):
+        return language_of(turn.text)
+    decided = next((each for each in proposals if each.id == turn.proposal_id), None)
+    return language_of(decided.question) if decided else ENGLISH
+
+
 def counted(number: int, thing: str) -> str:
-    """ "1 passage", "1,024 passages"."""
+    """ "1 passage", "1,024 passages": for whoever runs Footnote."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def progress_note(progress: Progress) -> str:
+def progress_note(progress: Progress, language: str = ENGLISH) -> str:
     counting, plain = _STAGES[progress.stage]
-    if not progress.count:
-        return plain
-    return counting.format(counted(progress.count, _COUNTED.get(progress.stage, "passage")))
+    return say_in(language)(counting if progress.count else plain, count=progress.count or 0)
 
 
-def provenance(answer: Answer) -> str:
+def provenance(outcome: Outcome, answer: Answer) -> str:
     """The line above an answer; empty where its footnotes say enough."""
+    key = _PROVENANCE.get((answer.grounding, answer.composed))
     if not answer.citations:
-        return NO_FOOTNOTES
-    return _PROVENANCE.get((answer.grounding, answer.composed)) or ""
+        key = "no_footnotes"
+    elif not answer.is_sure:
+        key = "may_be_this"
+    return say_in(outcome.language)(key) if key else ""
+
+
+def remarks(outcome: Outcome) -> tuple[str, ...]:
+    """Small lines beneath an answer: what its sources do not say, and last what was left out of it."""
+    if (answer := outcome.answer) is None:
+        return ()
+    say, suffix = say_in(outcome.language), "_web" if answer.grounding == "web" else ""
+    left_out = say(f"left_out{suffix}", count=len(answer.left_out)) if answer.left_out else ""
+    missing = say(f"missing{suffix}", missing=answer.missing) if answer.missing else ""
+    return tuple(filter(None, (missing, left_out)))
+
+
+def omissions(outcome: Outcome) -> tuple[str, ...]:
+    """What was left out of an answer, sentence by sentence, each with the reason."""
+    left_out = outcome.answer.left_out if outcome.answer else ()
+    return tuple(f"“{each.text}”" + (f" ({each.reason})" if each.reason else "") for each in left_out)
+
+
+def reason_of(outcome: Outcome) -> str | None:
+    """In one line why it ended so, and of an answer what was left out, why, and what is missing."""
+    return " · ".join(filter(None, (outcome.reason, *remarks(outcome), *omissions(outcome)))) or None
 
 
 def headings(citation: Citation) -> str:
@@ -98,50 +125,43 @@ def headings(citation: Citation) -> str:
     return " › ".join(dict.fromkeys(part for part in parts if part))
 
 
-def whence(citation: Citation) -> str:
+def whence(citation: Citation, language: str) -> str:
     """The source of a document; the host and date of a web page."""
     if citation.origin != "web":
         return citation.source
-    published = calendar_date(citation.published)
+    published = calendar_date(citation.published, language)
     return " · ".join(part for part in (citation.location, published) if part)
 
 
-def calendar_date(published: str | None) -> str:
+def calendar_date(published: str | None, language: str) -> str:
     """ "12 Mar 2026" from an ISO 8601 date; anything else as the search engine gave it."""
     if not published:
         return ""
     try:
-        day = date.fromisoformat(published[:10])
+        return say_in(language).date(date.fromisoformat(published[:10]))
     except ValueError:
         return published
-    return f"{day.day} {day:%b %Y}"
 
 
-def clock(moment: float) -> str:
-    """Seconds since the epoch -> local "14:05"."""
-    return datetime.fromtimestamp(moment, UTC).astimezone().strftime("%H:%M")
-
-
-def duration(milliseconds: float) -> str:
-    return f"{milliseconds:.0f} ms" if milliseconds < 100 else f"{milliseconds / 1000:.1f} s"
+def duration(milliseconds: float, language: str = ENGLISH) -> str:
+    is_short = milliseconds < 100
+    number = say_in(language).number(round(milliseconds) if is_short else round(milliseconds / 1000, 1))
+    return f"{number} {'ms' if is_short else 's'}"
 
 
 def answered_in(outcome: Outcome) -> str:
     """ "Answered in 2.1 s from 2 passages"."""
     citations = outcome.answer.citations if outcome.answer else ()
-    places = {(citation.source, citation.location) for citation in citations}
-    spent = f"Answered in {duration(outcome.timing_ms.get('total', 0.0))}"
-    return f"{spent} from {counted(len(places), 'passage')}" if places else spent
+    count = len({(citation.source, citation.location) for citation in citations})
+    time = duration(outcome.timing_ms.get("total", 0.0), outcome.language)
+    return say_in(outcome.language)("answered_from" if count else "answered_in", time=time, count=count)
 
 
 def decided(proposal: Proposal) -> str:
     """What stands in place of the buttons once a person decided."""
-    verb = "allowed this search" if proposal.verdict == "approve" else "said no"
-    return f"{proposal.decided_by} {verb} at {clock(proposal.decided_at or 0.0)}."
-
-
-def would_search(engine: str) -> str:
-    return f"I would search {engine} for:"
+    key = "allowed" if proposal.verdict == "approve" else "denied"
+    time = clock(proposal.decided_at or 0.0)
+    return say_in(language_of(proposal.question))(key, who=proposal.decided_by, time=time)
 
 
 def clipped(text: str, limit: int = CLIPPED) -> str:
@@ -154,16 +174,19 @@ def clipped(text: str, limit: int = CLIPPED) -> str:
 
 def finishing(turn: Turn) -> str:
     """Before a turn that a stopped process left in the middle is run to its end."""
-    what = f"“{clipped(turn.text)}”" if isinstance(turn, Question) else "the search that was decided"
-    return f"First finishing {what}, which was cut off…"
+    say = say_in(language_of_turn(turn))
+    if isinstance(turn, Question):
+        return say("finishing_question", question=clipped(turn.text))
+    return say("finishing_search")
 
 
 def nothing_to_read(path: Path, suffixes: Mapping[str, object]) -> str:
     return f"There is nothing to read in {path}: Footnote reads {', '.join(suffixes)}."
 
 
-def synced(report: SyncReport) -> str:
+def synced(report: SyncReport, language: str = ENGLISH) -> str:
     """ "12 documents added, 1 failed."; what did not happen is not mentioned."""
+    say = say_in(language)
     counts = {
         "added": report.added,
         "changed": report.changed,
@@ -171,109 +194,75 @@ def synced(report: SyncReport) -> str:
         "unchanged": report.skipped,
         "failed": len(report.failed),
     }
-    (first, number), *others = [(word, n) for word, n in counts.items() if n] or [("changed", 0)]
-    rest = "".join(f", {n:,} {word}" for word, n in others)
-    return f"{counted(number, 'document')} {first}{rest}."
+    happened = [(key, number) for key, number in counts.items() if number] or [("changed", 0)]
+    named = [say("documents", count=happened[0][1]), *(say.number(number) for _, number in happened[1:])]
+    told = (say(key, count=number, of=of) for (key, number), of in zip(happened, named, strict=True))
+    return ", ".join(told) + "."
 
 
-#: The mention words, as help lists them.
-WORDS_KNOWN = (
-    "help",
-    "sources",
-    "learn (with a file or a URL)",
-    "use COLLECTION",
-    "follow mention, asker or thread",
-    "approve or deny",
-    "stop",
-    "forget",
-)
-
-
-def help_lines(*, collections: Sequence[str], documents: int, age: float | None = None) -> tuple[str, ...]:
+def help_lines(
+    language: str, *, collections: Sequence[str], documents: int, age: float | None = None
+) -> tuple[str, ...]:
     """What it reads here, how to ask, and the words it knows; ``age`` in seconds."""
-    where = f" in {', '.join(collections)}" if collections else ""
-    when = f" (looked through {_ago(age)})" if age is not None else ""
-    return (
-        f"I answer from {counted(documents, 'document')}{where}{when}, and show where each claim stands.",
-        "Mention me with a question; in the thread, just go on. Before I search the web, I ask.",
-        f"I also know: {', '.join(WORDS_KNOWN)}.",
-    )
+    say = say_in(language)
+    where = say("help_where", collections=", ".join(collections)) if collections else ""
+    when = say("help_when", ago=_ago(say, age)) if age is not None else ""
+    reads = say("help_reads", count=documents, where=where, when=when)
+    return reads, say("help_asking"), say("help_words")
 
 
-def _ago(seconds: float) -> str:
+def _ago(say: Wording, seconds: float) -> str:
     if seconds < 60:
-        return "just now"
-    if seconds < 3600:
-        return f"{counted(int(seconds // 60), 'minute')} ago"
-    return f"{counted(int(seconds // 3600), 'hour')} ago"
+        return say("just_now")
+    is_recent = seconds < 3600
+    return say("minutes_ago" if is_recent else "hours_ago", count=int(seconds // (60 if is_recent else 3600)))
 
 
-def nothing_here() -> str:
-    return "I read no documents in this channel yet. Add one: learn with a file attached."
-
-
-def forgotten(source: str, passages: int) -> str:
-    return f"Forgot {source} ({counted(passages, 'passage')})."
+def forgotten(source: str, passages: int, language: str = ENGLISH) -> str:
+    return say_in(language)("forgot_document", source=source, count=passages)
 
 
 def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
     """What a person would read, as CommonMark without the footnotes."""
-    return _TEXTS[outcome.kind](outcome, engine)
+    say = say_in(outcome.language)
+    if outcome.answer is not None:
+        return outcome.answer.text
+    if outcome.kind == "approval_needed" and outcome.proposal is not None:
+        return f"{outcome.proposal.reason}\n\n{_request(outcome.proposal, say, engine)}"
+    if outcome.kind == "no_answer":
+        return f"{outcome.reason or say('not_found')} {say('what_else')}"
+    if outcome.kind == "clarify":
+        numbered = (f"\n\n{number}. {option}" for number, option in enumerate(outcome.options, start=1))
+        return f"{outcome.reason or say('which')}{''.join(numbered)}"
+    return outcome.reason or say("unfinished")
 
 
 def page_of(outcome: Outcome, *, engine: str = "the web") -> str:
     """The whole outcome as CommonMark, footnotes and all: for files, pipes and platforms without layout."""
-    answer = outcome.answer
+    answer, say = outcome.answer, say_in(outcome.language)
     if answer is None:
-        heading = CLOSEST if outcome.closest else ""
-        parts = [text_of(outcome, engine=engine), heading, _footnotes(outcome.closest)]
+        heading = say("closest") if outcome.closest else ""
+        closest = _footnotes(outcome.closest, outcome.language)
+        parts = [text_of(outcome, engine=engine), heading, closest]
     else:
         # What was only quoted stands in the text already.
-        notes = _footnotes(answer.citations, with_quotes=answer.composed)
-        trouble = outcome.reason or ""
-        parts = [provenance(answer), answer.text, notes, trouble, f"{answered_in(outcome)}."]
+        notes = _footnotes(answer.citations, outcome.language, with_quotes=answer.composed)
+        request = _request(outcome.proposal, say, engine) if outcome.proposal else ""
+        small = (outcome.reason, *remarks(outcome), *(f"    {each}" for each in omissions(outcome)))
+        told, spent = "\n".join(filter(None, small)), f"{answered_in(outcome)}."
+        parts = [provenance(outcome, answer), answer.text, notes, told, spent, request]
     return "\n\n".join(part for part in parts if part)
 
 
-def _footnotes(citations: Sequence[Citation], *, with_quotes: bool = True) -> str:
+def _request(proposal: Proposal, say: Wording, engine: str) -> str:
+    return f"{say('would_search', engine=engine)}\n\n> {proposal.query}\n\n{say('nothing_sent_yet')}"
+
+
+def _footnotes(citations: Sequence[Citation], language: str, *, with_quotes: bool = True) -> str:
     lines = []
     for citation in citations:
-        where = (headings(citation), whence(citation), citation.url or "")
+        where = (headings(citation), whence(citation, language), citation.url or "")
         lines.append(f"[{citation.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
         if with_quotes:
             lines.append(f"    “{' '.join(citation.quote.split())}”")
     return "\n".join(lines)
-
-
-def _answered(outcome: Outcome, _engine: str) -> str:
-    return outcome.answer.text if outcome.answer else ""
-
-
-def _approval_needed(outcome: Outcome, engine: str) -> str:
-    if outcome.proposal is None:
-        return outcome.reason or ""
-    return (
-        f"{outcome.proposal.reason}\n\n{would_search(engine)}\n\n> {outcome.proposal.query}\n\n{NOTHING_SENT}"
-    )
-
-
-def _no_answer(outcome: Outcome, _engine: str) -> str:
-    return f"{outcome.reason or NOT_FOUND} {WHAT_ELSE}"
-
-
-def _clarify(outcome: Outcome, _engine: str) -> str:
-    options = "".join(f"\n\n{number}. {option}" for number, option in enumerate(outcome.options, start=1))
-    return f"{outcome.reason or WHICH}{options}"
-
-
-def _failed(outcome: Outcome, _engine: str) -> str:
-    return outcome.reason or UNSAID
-
-
-_TEXTS: Mapping[OutcomeKind, Callable[[Outcome, str], str]] = {
-    "answered": _answered,
-    "approval_needed": _approval_needed,
-    "no_answer": _no_answer,
-    "clarify": _clarify,
-    "failed": _failed,
-}

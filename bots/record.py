@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bots.messages import text_of
+from bots.messages import reason_of, text_of
 from core.conversation import Citation, Outcome, Proposal, Ranked, Usage
 
 
@@ -16,15 +16,20 @@ def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bo
         "text": text_of(outcome, engine=engine),
         "grounding": answer.grounding if answer else "none",
         "citations": [_citation(each) for each in answer.citations] if answer else [],
-        "proposal": _proposal(outcome.proposal) if outcome.kind == "approval_needed" else None,
+        "proposal": _proposal(outcome.proposal),
         "closest": [] if answer else [_citation(each) for each in outcome.closest],
-        "reason": outcome.reason,
+        "reason": reason_of(outcome),
         "thread": thread,
         "turn": outcome.turn_id or None,
         "confidence": outcome.confidence,
         "steps": list(outcome.steps),
         "model": _model(outcome.usage),
         "timing_ms": dict(outcome.timing_ms),
+        "left_out": [{"text": each.text, "reason": each.reason} for each in answer.left_out]
+        if answer
+        else [],
+        "missing": answer.missing if answer else "",
+        "sure": answer.is_sure if answer else None,
     }
     if passages:
         record["passages"] = [_ranked(each) for each in outcome.ranked]

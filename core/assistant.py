@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from time import perf_counter
 from typing import Any, cast
 from weakref import WeakValueDictionary
@@ -22,6 +23,7 @@ from core.graph import RECURSION_LIMIT
 from core.ports import Deps
 from core.reasoner import Reasoner
 from core.state import State, Work
+from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +38,9 @@ class Assistant:
     checkpoints: PrunedSqliteSaver
     make_deps: Callable[[Turn, Report], Deps]  #: the ports of one turn
     turn_timeout: float  #: seconds
-    sentence: Callable[[FootnoteError], str] = str  #: what whoever asked is told of a trouble
+    sentence: Callable[[FootnoteError], str] = attrgetter(
+        "sentence"
+    )  #: what whoever asked is told of a trouble
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def run(self, turn: Turn, report: Report = lambda _: None) -> Outcome:
@@ -60,12 +64,12 @@ class Assistant:
                 reasoner = deps.reasoner
                 state = await self._invoke(conversation, None if is_cut_off else {"turn": turn}, deps)
         except TimeoutError:
-            await self._fail(turn, f"I could not finish this within {self.turn_timeout:g} s.")
+            await self._fail(turn, Sentence("too_slow", seconds=self.turn_timeout))
         except FootnoteError as trouble:
             await self._fail(turn, self.sentence(trouble))
         except Exception:  # the one boundary of a turn: whatever broke, it ends in words
             logger.exception("turn %s broke", turn.id)
-            await self._fail(turn, "I could not finish this because of a fault of mine. It was logged.")
+            await self._fail(turn, Sentence("own_fault"))
         return await self._close(turn, reasoner, began, _outcome_of(state, turn))
 
     async def _close(
@@ -79,7 +83,8 @@ class Assistant:
         total = (perf_counter() - began) * 1000
         timing = {"total": round(total, 1), **outcome.timing_ms}
         if reasoner is not None:
-            outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or reasoner.trouble)
+            trouble = reasoner.trouble and in_language(reasoner.trouble, outcome.language)
+            outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble)
         outcome = replace(outcome, timing_ms=timing)
         saver = cast("PrunedSqliteSaver", self.graph.checkpointer)  # a copy that knows our types
         await saver.settle(conversation, {"outcome": outcome})

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from core.conversation import Conversation, Exchange, Turn
@@ -66,7 +67,7 @@ async def open_footnote(
     reads: Reads,
     embedder: Embedder | None = None,
     freshen: Freshen | None = None,
-    sentence: Callable[[FootnoteError], str] = str,
+    sentence: Callable[[FootnoteError], str] = attrgetter("sentence"),
     announce: Announce = logger.warning,
 ) -> AsyncIterator[Footnote]:
     """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence.

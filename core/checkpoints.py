@@ -21,6 +21,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from core.disk_watch import disk_trouble
 from core.errors import SettingsError, StoreTrouble
 from core.state import is_whole
+from core.wording import Sentence
 
 logger = logging.getLogger(__name__)
 
@@ -33,13 +34,6 @@ NOT_WAITING = "PRAGMA synchronous = NORMAL"
 WAITING = "PRAGMA synchronous = FULL"
 
 EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
-
-
-#: What is told of a conversation that this version cannot read. A word that forgets the thread still does.
-UNREADABLE = (
-    "I cannot read what I remember of this conversation: another version of Footnote wrote it, or it is damaged. "
-    "Please go on in a new thread; the other conversations are not affected."
-)
 
 
 #: SQLite gives every row a number above those that are there.
@@ -64,9 +58,9 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
             found = await super().aget_tuple(config)
         except (ValueError, NotImplementedError) as fault:
             logger.warning("a checkpoint cannot be read: %s", type(fault).__name__)
-            raise StoreTrouble(UNREADABLE) from fault
+            raise StoreTrouble(Sentence("conversation_unreadable")) from fault
         if found is not None and not is_whole(found.checkpoint["channel_values"]):
-            raise StoreTrouble(UNREADABLE)
+            raise StoreTrouble(Sentence("conversation_unreadable"))
         return found
 
     async def _written_last(self, config: RunnableConfig) -> str | None:
@@ -123,8 +117,8 @@ def troubles_told() -> Iterator[None]:
         yield
     except sqlite3.Error as fault:
         logger.exception("the conversations' file failed")
-        reason = disk_trouble(fault) or "the disk refused"
-        raise StoreTrouble(f"I cannot write down this conversation: {reason}.") from fault
+        reason = disk_trouble(fault) or Sentence("disk_refused")
+        raise StoreTrouble(Sentence("conversation_unwritable", trouble=reason)) from fault
 
 
 @asynccontextmanager

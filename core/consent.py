@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 from core.conversation import QUERY_LIMIT, Decision, Proposal
 from core.model.plain import hides_something
 from core.settings import WebApproval
+from core.wording import Sentence, clock
 
 
 def may_decide(
@@ -28,22 +28,22 @@ def fault_of_query(query: str | None) -> str | None:
     if query is None:
         return None
     if not query.strip():
-        return "The query is empty."
+        return Sentence("query_empty")
     if len(query) > QUERY_LIMIT:
-        return f"The query is too long: {len(query):,} characters, {QUERY_LIMIT:,} at most."
+        return Sentence("query_too_long", length=len(query), limit=QUERY_LIMIT)
     if hides_something(query):
-        return "The query holds characters that cannot be seen."
+        return Sentence("query_hides")
     return None
 
 
 def refusal(proposal: Proposal, *, approval: WebApproval) -> str:
     """What a person who may not decide is told."""
-    who = f"{proposal.asker} or an approver" if approval == "asker" else "an approver"
-    return f"Only {who} can decide this search."
+    if approval != "asker":
+        return Sentence("only_approver")
+    return Sentence("only_asker_or_approver", asker=proposal.asker)
 
 
 def already_decided(proposal: Proposal) -> str:
     """What a late press is told."""
-    when = datetime.fromtimestamp(proposal.decided_at or 0, UTC).astimezone().strftime("%H:%M")
-    verb = "allowed" if proposal.verdict == "approve" else "said no to"
-    return f"{proposal.decided_by} already {verb} this search at {when}."
+    key = "already_allowed" if proposal.verdict == "approve" else "already_denied"
+    return Sentence(key, who=proposal.decided_by, time=clock(proposal.decided_at or 0))

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from core.errors import QuestionRejected
 from core.values import value
+from core.wording import Sentence
 
 Verdict = Literal["approve", "deny"]
 Grounding = Literal["documents", "web", "both", "none"]
@@ -248,9 +249,7 @@ def check_question(text: str) -> str:
     """The question without white space around it; QuestionRejected when it is empty or too long."""
     stripped = text.strip()
     if not stripped:
-        raise QuestionRejected("The question is empty.")
+        raise QuestionRejected(Sentence("question_empty"))
     if len(stripped) > QUESTION_LIMIT:
-        raise QuestionRejected(
-            f"The question is too long: {len(stripped):,} characters, {QUESTION_LIMIT:,} at most."
-        )
+        raise QuestionRejected(Sentence("question_too_long", length=len(stripped), limit=QUESTION_LIMIT))
     return stripped

@@ -8,25 +8,28 @@ import sqlite3
 import time
 from dataclasses import dataclass
 
+from core.wording import Sentence
+
 logger = logging.getLogger(__name__)
 
 RECENT = 120.0  # seconds; whoever waits for the disk looks again at least that often
 
-#: What SQLite says, by its primary result code, and what a person can do with it.
+#: By SQLite's primary result code, the sentence that says what a person can do.
 _TROUBLES = {
-    sqlite3.SQLITE_BUSY: "another program holds it; close that one",
-    sqlite3.SQLITE_LOCKED: "another program holds it; close that one",
-    sqlite3.SQLITE_READONLY: "it cannot be written",
-    sqlite3.SQLITE_IOERR: "the disk gave an error",
-    sqlite3.SQLITE_FULL: "the disk is full",
-    sqlite3.SQLITE_CANTOPEN: "the disk refused",
+    sqlite3.SQLITE_BUSY: "disk_held",
+    sqlite3.SQLITE_LOCKED: "disk_held",
+    sqlite3.SQLITE_READONLY: "disk_read_only",
+    sqlite3.SQLITE_IOERR: "disk_error",
+    sqlite3.SQLITE_FULL: "disk_full",
+    sqlite3.SQLITE_CANTOPEN: "disk_refused",
 }
 
 
 def disk_trouble(error: BaseException) -> str:
     """Why nothing can be written now; empty for a fault that will not pass. SQLAlchemy's errors name SQLite's."""
     code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
-    return _TROUBLES.get(code & 0xFF, "")
+    key = _TROUBLES.get(code & 0xFF)
+    return Sentence(key) if key else ""
 
 
 @dataclass(slots=True)

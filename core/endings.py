@@ -1,14 +1,27 @@
-"""How a turn ends: the Outcome, what the conversation remembers of it, and the words for why."""
+"""How a turn ends: the Outcome, what the conversation remembers of it, and the words for why.
+
+A reason that is a Sentence is told in the language of the question.
+"""
 
 from __future__ import annotations
 
 from core.citations import footnotes_for, grounding_of
-from core.conversation import Answer, Citation, Exchange, Outcome, Proposal
+from core.conversation import Answer, Citation, Exchange, Outcome, Proposal, Question
 from core.library.documents import Retrieved
 from core.policy import Policy
 from core.reasoner import Strip
-from core.state import ANSWER_REMEMBERED, State, Work, with_exchange, with_proposal, with_reopened
+from core.state import (
+    ANSWER_REMEMBERED,
+    State,
+    Work,
+    proposal_by_id,
+    with_exchange,
+    with_proposal,
+    with_reopened,
+)
 from core.strips import refine, shortened
+from core.text.language import language_of
+from core.wording import Sentence, in_language
 
 CLOSEST = 3  # passages shown when there is no answer
 TALKED_OF = 2  # best passages whose documents a follow-up may be about, besides those cited
@@ -89,39 +102,50 @@ def _order(work: Work, hit: Retrieved) -> int:
 
 def what_is_missing(missing: str) -> str:
     """Why a search is offered beside an answer in part."""
-    return f"Your documents do not say: {missing.rstrip(' .?!')}."
+    return Sentence("missing_in_documents", missing=missing.rstrip(" .?!"))
 
 
 def why_not_enough(work: Work, closest: tuple[Citation, ...]) -> str:
     """Why the documents were not enough, for the person who decides."""
     if work.proposal is not None:
-        return f"The web search for “{work.proposal.allowed or work.proposal.query}” was not enough either."
+        return Sentence("web_not_enough", query=work.proposal.allowed or work.proposal.query)
     if not work.passages:
-        return "Nothing in your documents is about this."
+        return Sentence("not_about_this")
     if not closest:
-        return "Your documents don't answer this."
+        return Sentence("not_answered")
     if work.missing:
-        return f"Your documents come close, but do not say: {work.missing.rstrip(' .?!')}."
-    return "Your documents come close, but don't clearly answer this."
+        return Sentence("close_but_missing", missing=work.missing.rstrip(" .?!"))
+    return Sentence("not_clearly_answered")
 
 
 def nothing_left(work: Work, *, has_web: bool) -> str:
     """Why the turn ends without an answer and without another proposal."""
     if work.proposal is not None:
-        return "I did not find this on the web either."
-    suffix = "" if has_web else " Web search is switched off."
-    return "I did not find this in your documents." + suffix
+        return Sentence("not_on_the_web")
+    return Sentence("not_found" if has_web else "not_found_without_web")
 
 
-def _outcome(state: State, work: Work, **fields: object) -> Outcome:
+def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: object) -> Outcome:
+    language = language_of(work.question or _asked(state))
     return Outcome(
         turn_id=state["turn"].id,
+        reason=reason and in_language(reason, language),
+        language=language,
         confidence=round(work.confidence, 4),
         steps=work.steps,
         ranked=work.ranked,
         timing_ms={"retrieve": round(work.retrieve_ms, 1)},
         **fields,  # type: ignore[arg-type]
     )
+
+
+def _asked(state: State) -> str:
+    """The question of a turn that did not begin."""
+    turn = state["turn"]
+    if isinstance(turn, Question):
+        return turn.text
+    proposal = proposal_by_id(state, turn.proposal_id)
+    return proposal.question if proposal else ""
 
 
 def _ended(state: State, work: Work, outcome: Outcome, remembered: str) -> State:

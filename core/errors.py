@@ -19,11 +19,16 @@ whoever runs Footnote can do something about, :func:`for_people` says otherwise.
 
 from __future__ import annotations
 
-INDEX_UNREADABLE = "I cannot read my index at the moment; whoever runs me has been told in the log."
+from core.wording import Sentence
 
 
 class FootnoteError(Exception):
     """The root; ``str()`` of it may be shown to whoever asked."""
+
+    @property
+    def sentence(self) -> str:
+        """What it was raised with: a Sentence can be said in other languages."""
+        return self.args[0] if self.args else ""
 
 
 class SettingsError(FootnoteError):
@@ -72,4 +77,4 @@ class FetchRefused(FootnoteError):
 
 def for_people(error: FootnoteError) -> str:
     """The sentence for a channel, where nobody may be able to mend the index."""
-    return INDEX_UNREADABLE if isinstance(error, IndexDamaged) else str(error)
+    return Sentence("index_unreadable") if isinstance(error, IndexDamaged) else error.sentence

@@ -82,5 +82,5 @@ class FallbackReasoner:
         try:
             return await asked
         except ModelTrouble as trouble:
-            self._trouble = self._trouble or str(trouble)
+            self._trouble = self._trouble or trouble.sentence
             return await otherwise()

@@ -9,6 +9,7 @@ from math import ceil
 from typing import Literal
 
 from core.values import value
+from core.wording import Sentence
 
 Period = Literal["minute", "hour", "day"]
 
@@ -59,11 +60,13 @@ class Rates:
         ``at`` is when it was asked, in seconds since the epoch: what waited for the bot to come back
         was not asked all at once.
         """
-        for key, rate, said in self._limited(person, channel):
+        for key, rate, key_said in self._limited(person, channel):
             wait = self._wait(key, rate, at)
             if wait > 0:
-                many = "1 question" if rate.count == 1 else f"{rate.count:,} questions"
-                sentence = said.format(many=many, period=rate.period, wait=_in_words(wait))
+                sentence = Sentence(
+                    key_said, many=Sentence("questions", count=rate.count),
+                    period=Sentence(_PERIODS_SAID[rate.period]), wait=_in_words(wait),
+                )  # fmt: skip
                 return Refusal(sentence=sentence, about=f"{key} {person}", until=at + wait)
         self.count(person, channel, at)
         return None
@@ -89,7 +92,10 @@ class Rates:
         self._told.pop(refusal.about, None)
 
     def _limited(self, person: str, channel: str) -> list[tuple[str, Rate, str]]:
-        counted = ((f"p/{person}", self.per_person, _PERSON), (f"c/{channel}", self.per_channel, _CHANNEL))
+        counted = (
+            (f"p/{person}", self.per_person, "person_asked_enough"),
+            (f"c/{channel}", self.per_channel, "channel_asked_enough"),
+        )
         return [(key, rate, said) for key, rate, said in counted if rate is not None]
 
     def _wait(self, key: str, rate: Rate, at: float) -> float:
@@ -108,14 +114,12 @@ class Rates:
         self._asked = {key: asked for key, asked in self._asked.items() if asked and asked[-1] > silent}
 
 
-_PERSON = (
-    "You have asked {many} within one {period}, which is as many as I may answer. Please ask again in {wait}."
-)
-_CHANNEL = "This channel has asked {many} within one {period}, which is as many as I may answer. Please ask again in {wait}."
+_PERIODS_SAID: Mapping[Period, str] = {"minute": "within_minute", "hour": "within_hour", "day": "within_day"}
 
 
-def _in_words(seconds: float) -> str:
-    for name, length in (("hour", 3_600.0), ("minute", 60.0)):
-        if seconds > 1.5 * length:
-            return f"{ceil(seconds / length)} {name}s"
-    return "a minute" if seconds > 1 else "a second"
+def _in_words(seconds: float) -> Sentence:
+    if seconds > 1.5 * 3_600.0:
+        return Sentence("hours", count=ceil(seconds / 3_600.0))
+    if seconds > 1:
+        return Sentence("minutes", count=ceil(seconds / 60.0) if seconds > 1.5 * 60.0 else 1)
+    return Sentence("second")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import Context
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -16,7 +17,14 @@ BATCH = 1_000  # turns that are read at a time
 
 
 async def outcome_of(turn_id: str) -> Outcome | None:
-    """How a turn ended, which may have been told a moment ago; None while it runs."""
+    """How a turn ended, which may have been told a moment ago; None while it runs.
+
+    Asked in a context of its own: within a workflow, DBOS would record the asking as a step of that.
+    """
+    return await asyncio.create_task(_outcome_of(turn_id), context=Context())
+
+
+async def _outcome_of(turn_id: str) -> Outcome | None:
     from dbos import DBOS
 
     for _ in range(int(TELLING / LOOK_EVERY)):

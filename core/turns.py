@@ -23,7 +23,9 @@ from core.disk_watch import DiskWatch
 from core.errors import FootnoteError, for_people
 from core.messenger import Address, Messenger, Unreachable
 from core.records import plain
+from core.text.language import language_of
 from core.turn_archive import questions_since
+from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +36,6 @@ DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest res
 PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 REMEMBERED = 10_000  # stored turns whose redelivery costs nothing
-
-CUT_OFF = f"I was cut off {ATTEMPTS} times while working on this."
-NOT_FINISHED = "I could not finish this because of a fault of my own; the log says more."
-STOPPED = "Stopped."
 
 T = TypeVar("T")
 
@@ -141,7 +139,7 @@ class Turns:
         """How the turn ends; an apology when it was begun too often, a word when a person stopped it."""
         with self._step(turn, "think"):
             if attempt > ATTEMPTS:
-                return await self._give_up(turn, CUT_OFF)
+                return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
             report = self.messengers[turn.conversation.platform].reporter(turn, address, handle)
             try:
                 async with self._seat(report):
@@ -154,7 +152,7 @@ class Turns:
             except Exception:
                 # The boundary of a turn: whatever failed, a person is told that it did.
                 logger.exception("turn failed", extra=_named(turn))
-                return await self._give_up(turn, NOT_FINISHED)
+                return await self._give_up(turn, Sentence("own_fault"))
 
     async def _tell_now(self, turn: Turn, address: Address, handle: str, outcome: Outcome) -> None:
         """What the disk cannot record yet, and so is delivered later too: that changes the same message."""
@@ -185,7 +183,7 @@ class Turns:
                     is_again=attempt > 1,
                 )
                 return
-            ended = Outcome(kind="failed", turn_id=errand.id, reason=CUT_OFF)
+            ended = Outcome(kind="failed", turn_id=errand.id, reason=Sentence("cut_off", count=ATTEMPTS))
             await _insist(
                 errand,
                 lambda is_again: messenger.deliver(errand, address, "", ended, is_again=is_again),
@@ -233,7 +231,9 @@ class Turns:
             raise
         finally:
             del self._thinking[turn.conversation.id]
-        return await self._give_up(turn, STOPPED, is_final=True) if task.cancelled() else task.result()
+        if not task.cancelled():
+            return task.result()
+        return await self._give_up(turn, Sentence("stopped"), is_final=True)
 
     async def _give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
         try:
@@ -241,7 +241,9 @@ class Turns:
         except Exception:
             # Not even the conversation's memory can be written, but the person can still be told.
             logger.exception("turn could not be given up", extra=_named(turn))
-            return Outcome(kind="failed", turn_id=turn.id, reason=reason)
+            language = language_of(turn.text) if isinstance(turn, Question) else LANGUAGES[0]
+            told = in_language(reason, language)
+            return Outcome(kind="failed", turn_id=turn.id, reason=told, language=language)
 
     @contextmanager
     def _step(self, turn: Turn | Errand, name: str) -> Iterator[None]:

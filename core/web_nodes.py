@@ -24,6 +24,8 @@ from core.policy import Policy
 from core.ports import Deps, Web
 from core.state import Next, State, Work, proposal_by_id, said_before, with_proposal
 from core.steps import ask_of, grade, graded, step
+from core.text.language import language_of
+from core.wording import Sentence, in_language
 
 
 async def propose(state: State, runtime: Runtime[Deps]) -> State:
@@ -62,7 +64,7 @@ def proposal_of(
         asker=work.asker,
         query=wordings[0],
         wordings=wordings[1:],
-        reason=reason,
+        reason=in_language(reason, language_of(work.question)),
         tried=_tried_with(work),
         closest=closest,
         attempt=(work.proposal.attempt if work.proposal else 0) + 1,
@@ -97,7 +99,7 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     proposal = work.proposal
     if proposal is None or deps.web is None:
-        return endings.unfinished(state, work, "Web search is switched off.")
+        return endings.unfinished(state, work, Sentence("web_switched_off"))
     deps.report(Progress(stage="searching"))
     wanted = proposal.standalone or work.question
     try:
@@ -113,8 +115,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     except SearchTrouble as trouble:
         work = replace(work, steps=(*work.steps, "web_search"))
         if deps.approval == "never_ask":
-            return endings.no_answer(state, work, proposal.closest, str(trouble))
-        return endings.unfinished(state, work, str(trouble))
+            return endings.no_answer(state, work, proposal.closest, trouble.sentence)
+        return endings.unfinished(state, work, trouble.sentence)
     local = (hit for hit in found.passages if hit.passage.id not in proposal.dismissed)
     kept = tuple(local)[: deps.policy.passages // 2] if deps.policy.web_joins else ()
     deps.report(Progress(stage="checking", count=len(hits)))
@@ -155,7 +157,7 @@ async def decline(state: State) -> State:
     """A person said no: the closest passages, and nothing was sent."""
     work = replace(state["work"], steps=(*state["work"].steps, "decline"))
     closest = work.proposal.closest if work.proposal else ()
-    return endings.no_answer(state, work, closest, "Nothing was sent to the web.")
+    return endings.no_answer(state, work, closest, Sentence("nothing_sent"))
 
 
 async def give_up(state: State, runtime: Runtime[Deps]) -> State:

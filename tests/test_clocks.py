@@ -39,7 +39,6 @@ NOON = datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp()
 #: clocks that only go forward. A place that is not named here is one that nobody has thought about.
 READ_ON_THE_WALL = {
     "core/clocks.py": "is never further ahead than what has really passed",
-    "core/consent.py": "tells when a search was decided",
     "core/model/budget.py": "counts tokens by the day: a day that comes again is counted on",
     "core/turn_archive.py": "reads what it is given",
     "core/turn_queue.py": "only where no time is given",
@@ -52,7 +51,7 @@ READ_ON_THE_WALL = {
     "bots/indexing.py": "a note of a time to come says nothing",
     "bots/local.py": "tells when a question was asked",
     "bots/logs.py": "stands in the log",
-    "bots/messages.py": "tells a time",
+    "core/wording.py": "tells a time",
     "bots/slack/checkup/bot.py": "compares it with Slack's",
     "bots/slack/http.py": "Slack's own rule of five minutes; what is refused for it is told in the log",
     "bots/slack/intake.py": "when a modal was submitted, which carries no time",

@@ -9,8 +9,9 @@ import pytest
 
 from core.bootstrap import open_footnote, open_library, reads_everything
 from core.conversation import Conversation, Question
-from core.errors import INDEX_UNREADABLE, DocumentError, for_people
+from core.errors import DocumentError, for_people
 from core.settings import Settings
+from core.wording import Sentence
 
 ADVICE = "library.sqlite is damaged. Run `footnote ingest --rebuild` with your documents."
 QUAY = Conversation(platform="somewhere", space="T1", channel="C1", thread="1.1")
@@ -45,7 +46,7 @@ async def asked(settings, **how):
 async def test_people_are_told_kindly_and_whoever_runs_it_what_to_run(settings, caplog):
     outcome = await asked(settings, sentence=for_people)
 
-    assert (outcome.kind, outcome.reason) == ("failed", INDEX_UNREADABLE)
+    assert (outcome.kind, outcome.reason) == ("failed", Sentence("index_unreadable"))
     assert any(ADVICE in record.getMessage() for record in caplog.records)
 
 

@@ -13,10 +13,10 @@ from fakes.scripted import ScriptedDocuments, ScriptedReasoner
 from test_graph import TOWER, assistant_over
 
 from bots.delivery.rooms import open_rooms
-from core.checkpoints import UNREADABLE
 from core.conversation import Conversation, Question
 from core.errors import StoreTrouble
 from core.turns import open_turns
+from core.wording import Sentence
 
 OPEN_PROPOSAL, ALLOWED_PROPOSAL = "p9b12da347c", "p19ff8612d6"  # in the conversations "ferry" and "cut"
 
@@ -87,7 +87,7 @@ async def test_a_conversation_that_cannot_be_read_is_told_and_hides_no_other(con
         found = await assistant.find_proposal(ALLOWED_PROPOSAL)
         elsewhere = await assistant.run(asked("How tall is the tower?", "new"))
 
-    assert str(told.value) == UNREADABLE
+    assert str(told.value) == Sentence("conversation_unreadable")
     assert hidden is None
     assert found is not None
     assert elsewhere.kind == "answered"

@@ -36,7 +36,7 @@ async def test_a_turn_that_breaks_ends_in_words_and_the_conversation_goes_on(tmp
         after = await assistant.run(question(id="q2"))
 
     assert broken.kind == "failed"
-    assert broken.reason == "I could not finish this because of a fault of mine. It was logged."
+    assert broken.reason == "I could not finish this because of a fault of my own; the log says more."
     assert after.kind == "answered"
 
 

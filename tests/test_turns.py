@@ -24,7 +24,7 @@ from core.messenger import Unreachable
 from core.reasoner import Plan
 from core.turn_archive import forget_turns, outcome_of, question_of
 from core.turn_queue import sweep
-from core.turns import STOPPED, TurnsClosed, open_turns
+from core.turns import TurnsClosed, open_turns
 
 THERE = replace(HERE, thread="elsewhere")
 TO_HERE = {"channel": "C1"}
@@ -210,7 +210,7 @@ async def test_a_turn_that_a_person_stops_says_so(folder):
 
     assert was_running
     assert not turns.stop(HERE)
-    assert (messenger.outcomes["q1"].kind, messenger.outcomes["q1"].reason) == ("failed", STOPPED)
+    assert (messenger.outcomes["q1"].kind, messenger.outcomes["q1"].reason) == ("failed", "Stopped.")
 
 
 async def test_a_fault_of_our_own_ends_in_a_sentence_without_the_exceptions_text(folder):

@@ -24,6 +24,7 @@ from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.conversation import check_question
 from core.errors import SettingsError
 from core.settings import Settings
+from core.text.language import language_of
 
 PURPOSE = "footnote ask"
 
@@ -52,7 +53,7 @@ async def _ask(arguments: Namespace, settings: Settings) -> int:
     ) as footnote:
         await prepare(footnote, targets, screen)
         here = situation(conversation, sources=targets.addresses, passages=arguments.passages)
-        with screen.waiting() as report:
+        with screen.waiting(language_of(arguments.question)) as report:
             outcome = await run_in_order(
                 footnote.assistant,
                 ask(arguments.question, here),

@@ -32,7 +32,8 @@ async def _decide(arguments: Namespace, settings: Settings) -> int:
         conversation = await _find(footnote.assistant, arguments.proposal, arguments.thread)
         turn = decide(arguments.proposal, arguments.verdict, situation(conversation), query=arguments.query)
         await prepare(footnote, Targets(), screen)
-        with screen.waiting() as report:
+        language = messages.language_of_turn(turn, await footnote.assistant.proposals(conversation))
+        with screen.waiting(language) as report:
             outcome = await run_in_order(
                 footnote.assistant,
                 turn,

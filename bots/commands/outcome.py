@@ -40,7 +40,7 @@ def tell(
 
 
 def _tell_more(outcome: Outcome, conversation: Conversation, screen: Screen, *, with_ranking: bool) -> None:
-    if outcome.kind == "approval_needed" and outcome.proposal is not None:
+    if outcome.proposal is not None:
         screen.show(
             Text(f"\nfootnote decide {outcome.proposal.id} --approve   (or --deny, or --approve --query “…”)")
         )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Literal, cast
 
 from bots.delivery.said import Attachment, Word, WordName, checked_query
+from bots.messages import ENGLISH, say_in
 from core.conversation import Conversation, Question, check_question
 from core.values import value
+from core.wording import LANGUAGES
 
 Follow = Literal["mention", "asker", "thread"]
 
@@ -75,10 +78,10 @@ class Heard:
     files: tuple[Attachment, ...] = ()
     is_called: bool  #: by a mention, a reply or in a direct message; else it is a follow-up
 
-    def word(self, name: WordName, argument: str = "") -> Word:
+    def word(self, name: WordName, argument: str = "", language: str = ENGLISH) -> Word:
         return Word(
             name=name, argument=argument, id=self.id, conversation=self.conversation, author=self.author,
-            said_at=self.said_at, files=self.files,
+            said_at=self.said_at, files=self.files, language=language,
         )  # fmt: skip
 
 
@@ -120,17 +123,31 @@ _LEARN_FILES = re.compile(r"learn\b.*", re.IGNORECASE | re.DOTALL)
 #: One thing after such a word is what it was told, though it may be nothing that it takes: it says what is.
 _TOLD = re.compile(r"(follow|learn|use)\s+(\S*[^\s?])", re.IGNORECASE)
 _QUOTING = "`'\"‘’“”"
+_ENDING = " .!?。！？"
 
 
-def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[WordName, str] | None:
+@cache
+def _words_of_others() -> Mapping[str, tuple[str, str]]:
+    """The English word for one of another language, and which that is."""
+    return {
+        said: (word, language)
+        for language in LANGUAGES
+        for word, others in say_in(language).entries["words"].items()
+        for said in others
+    }
+
+
+def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[WordName, str, str] | None:
+    """The word, what follows it, and its language."""
+    text, language = _words_of_others().get(text.strip(_ENDING).casefold(), (text, ENGLISH))
     for name, pattern, is_bare in _WORDS:
         if (is_called or is_bare) and (found := pattern.fullmatch(text)):
-            return name, _argument(name, found[1] or "")
+            return name, _argument(name, found[1] or ""), language
     if has_files and is_called and _LEARN_FILES.fullmatch(text):
-        return "learn", ""
+        return "learn", "", language
     if is_called and (told := _TOLD.fullmatch(text)):
         name = cast("WordName", told[1].lower())
-        return name, _argument(name, told[2].strip(_QUOTING))
+        return name, _argument(name, told[2].strip(_QUOTING)), language
     return None
 
 

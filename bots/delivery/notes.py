@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bots.delivery.platform import Refused
+from core.conversation import Progress
 from core.messenger import Unreachable
 
 logger = logging.getLogger(__name__)
@@ -19,15 +20,15 @@ BETWEEN = 1.0  # seconds between two edits; Slack and Discord take about one mes
 class Notes:
     """Notes on their way to the platform; those that are overtaken by a newer one are left out."""
 
-    show: Callable[[str], Awaitable[None]]
+    show: Callable[[Progress], Awaitable[None]]
     refresh: float  #: seconds after which the platform's own sign fades, or nearly
-    _newest: str = ""
+    _newest: Progress = field(default_factory=lambda: Progress(stage="reading"))
     _is_fresh: asyncio.Event = field(default_factory=asyncio.Event)
     _is_closed: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
 
-    def report(self, note: str) -> None:
-        self._newest = note
+    def report(self, progress: Progress) -> None:
+        self._newest = progress
         self._is_fresh.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run())

@@ -74,24 +74,13 @@ class Writer(Protocol[Shown_co]):
     """Values -> messages; pure."""
 
     def messages(self, outcome: Outcome, setting: Setting) -> tuple[Shown_co, ...]:
-        """The outcome as one message, or as several in order."""
+        """The outcome as one message, or as several in order. A proposed search is in the last of them, and
+        stays in the same one once it is decided."""
         ...
 
     def note(self, sentence: str) -> Shown_co: ...
 
     def reply(self, reply: Reply) -> tuple[Shown_co, ...]: ...
-
-    def decided_card(self, proposal: Proposal, setting: Setting) -> Shown_co:
-        """The card of a proposal that a person decided: who and when, and nothing to press."""
-        ...
-
-    def refused(self, proposal: Proposal, setting: Setting) -> Shown_co:
-        """What a person is told, privately, who may not decide."""
-        ...
-
-    def settled(self, proposal: Proposal, setting: Setting) -> Shown_co:
-        """What a late press is told, privately."""
-        ...
 
     def editor(self, proposal: Proposal, address: Address) -> Any:
         """A form in which the query can be changed before it is allowed."""

@@ -19,23 +19,21 @@ from bots.delivery.rooms import Rooms
 from bots.delivery.said import TELL, Feedback, Said, Word, errand_of
 from bots.delivery.storing import tell_what_keeps, written
 from bots.delivery.voice import Voice
+from bots.messages import ENGLISH, say_in
 from core.assistant import Assistant
 from core.consent import may_decide
 from core.conversation import Conversation, Decision, Errand, Proposal, Question
 from core.messenger import Address, Unreachable
 from core.rates import Rates, Refusal
 from core.settings import Settings
+from core.text.language import language_of
 from core.turn_archive import outcome_of, question_of
 from core.turns import Turns
+from core.wording import in_language
 
 logger = logging.getLogger(__name__)
 
 DRAIN = 5.0  # seconds that what is under way beside the turns gets to finish at a stop
-
-FILES_NOT_READ = "I did not read the attached file. Say `learn` with it attached, then ask."
-NOTHING_OPEN = "There is no web search to decide in this thread."
-NOT_RUNNING = "Nothing is running in this thread."
-NO_QUESTION_LEFT = "I no longer have this question. Please ask it again."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,7 +62,9 @@ class Reception:
             taking = asyncio.create_task(self._take(said, address, files=files, is_awaited=is_awaited))
             self._taking[said.id] = taking
             taking.add_done_callback(partial(self._is_taken, said.id))
-            await tell_what_keeps(taking, self.turns.disk, partial(self._whisper, address))
+            say = say_in(_language(said))
+            tell = lambda trouble: self._whisper(address, say("not_stored", trouble=trouble))  # noqa: E731
+            await tell_what_keeps(taking, self.turns.disk, tell)
         return await asyncio.shield(taking)
 
     def _is_taken(self, said_id: str, taking: asyncio.Task[bool]) -> None:
@@ -78,7 +78,7 @@ class Reception:
         if isinstance(said, Question):
             is_taken = await self._ask(said, address, is_awaited=is_awaited)
             if is_taken and files and await written(self.turns.disk, self.rooms.take_word, f"{said.id}/told"):
-                self._whisper(address, FILES_NOT_READ)
+                self._whisper(address, say_in(_language(said))("file_not_read"))
             return is_taken
         if isinstance(said, Word):
             return await self._hear(said, address)
@@ -104,7 +104,8 @@ class Reception:
 
     async def _refuse(self, question: Question, refusal: Refusal, address: Address) -> None:
         try:
-            await self._tell_privately(question, refusal.sentence, address)
+            told = in_language(refusal.sentence, _language(question))
+            await self._tell_privately(question, told, address)
         except BaseException:  # it is not stored, and will be brought again
             self.rates.was_not_told(refusal)
             raise
@@ -120,7 +121,7 @@ class Reception:
         if not await written(self.turns.disk, self.rooms.take_word, f"{decision.id}/told"):  # it came twice
             return
         if proposal is None:
-            self._whisper(address, NOTHING_OPEN)
+            self._whisper(address, say_in(ENGLISH)("nothing_to_decide"))
         elif not proposal.is_open:
             self.begin(self.voice.point_out_decision(address, proposal))
         else:
@@ -175,7 +176,7 @@ class Reception:
         except sqlite3.Error:
             is_new = True
         if is_new and not self.turns.stop(word.conversation):
-            self._whisper(address, NOT_RUNNING)
+            self._whisper(address, say_in(word.language)("nothing_running"))
 
     async def _decide_in_words(self, word: Word, address: Address) -> None:
         """ "approve" and "deny" are about the newest proposal that is open."""
@@ -183,7 +184,7 @@ class Reception:
         open_ones = [proposal for proposal in proposals if proposal.is_open]
         if not open_ones:
             if await written(self.turns.disk, self.rooms.take_word, word.id):
-                self._whisper(address, NOTHING_OPEN)
+                self._whisper(address, say_in(word.language)("nothing_to_decide"))
             return
         decision = Decision(
             id=word.id,
@@ -200,7 +201,7 @@ class Reception:
         """The question of a turn that failed, once more: one new turn, however often the button is pressed."""
         question = await question_of(word.argument)
         if question is None or question.conversation != word.conversation:
-            self._whisper(address, NO_QUESTION_LEFT)
+            self._whisper(address, say_in(word.language)("no_question_left"))
             return
         again = replace(question, id=_next_try(question.id), author=word.author, asked_at=word.said_at)
         await self._ask(again, address)
@@ -212,7 +213,7 @@ class Reception:
         is_of_here = asked is not None and asked.conversation == word.conversation
         options = outcome.options if outcome and is_of_here else ()
         if not number.isdecimal() or not 0 < int(number) <= len(options):
-            self._whisper(address, NO_QUESTION_LEFT)
+            self._whisper(address, say_in(word.language)("no_question_left"))
             return
         chosen = Question(
             id=word.id, conversation=word.conversation, author=word.author,
@@ -227,7 +228,7 @@ class Reception:
         )  # fmt: skip
         proposal = await self._proposal(wish)
         if proposal is None:
-            await self.voice.whisper(address, NOTHING_OPEN)
+            await self.voice.whisper(address, say_in(word.language)("nothing_to_decide"))
         elif not proposal.is_open:
             await self.voice.point_out_decision(address, proposal)
         elif not self._may_decide(await self._with_groups(wish, address), proposal):
@@ -278,6 +279,13 @@ async def rates_of(settings: Settings, turns: Turns, platform: str) -> Rates:
             if question.conversation.platform == platform:
                 rates.count(question.author, question.conversation.channel_id, question.asked_at)
     return rates
+
+
+def _language(said: Said) -> str:
+    """Of whoever said it, as far as it is known."""
+    if isinstance(said, Question):
+        return language_of(said.text)
+    return said.language if isinstance(said, Word) else ENGLISH
 
 
 def _next_try(turn_id: str) -> str:

@@ -15,18 +15,10 @@ class Note:
 
 
 @value
-class Help:
-    """What the bot reads here; how to ask, and the words it knows, come from the platform."""
-
-    collections: tuple[str, ...]
-    documents: int
-    age: float | None = None  #: seconds since they were last in step with the disk
-
-
-@value
 class Sources:
     """The documents that are read here, by collection."""
 
+    language: str
     entries: tuple[Entry, ...]
 
 
@@ -37,4 +29,4 @@ class Footnotes:
     outcome: Outcome
 
 
-Reply = Note | Help | Sources | Footnotes
+Reply = Note | Sources | Footnotes

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Literal
 
-from core.conversation import QUERY_LIMIT, Conversation, Decision, Errand, Question
+from core.consent import fault_of_query
+from core.conversation import Conversation, Decision, Errand, Question
 from core.errors import QuestionRejected
+from core.model.plain import without_shaping
 from core.values import value
 
 WordName = Literal[
@@ -41,6 +43,7 @@ class Word:
     said_at: float  #: seconds since the epoch
     files: tuple[Attachment, ...] = ()
     is_private: bool = False  #: answered to whoever said it, and to nobody else
+    language: str = "en"  #: of whoever said it, as far as it is known; ISO 639-1
 
 
 @value
@@ -62,7 +65,8 @@ Said = Question | Decision | Word | Feedback
 
 def errand_of(word: Word) -> Errand:
     """The word as it is stored until it is carried out."""
-    details = {"argument": word.argument, "files": [asdict(file) for file in word.files]}
+    files = [asdict(file) for file in word.files]
+    details = {"argument": word.argument, "files": files, "language": word.language}
     return Errand(
         id=word.id,
         conversation=word.conversation,
@@ -83,14 +87,13 @@ def word_of(errand: Errand) -> Word:
         author=errand.author,
         said_at=errand.said_at,
         files=tuple(Attachment(**file) for file in errand.details["files"]),
+        language=errand.details.get("language", "en"),  # of an earlier version, an errand does not say
     )
 
 
 def checked_query(text: str) -> str:
-    """One line that may leave the machine; QuestionRejected when it is empty or too long."""
-    query = " ".join(text.split())
-    if not query:
-        raise QuestionRejected("The query is empty.")
-    if len(query) > QUERY_LIMIT:
-        raise QuestionRejected(f"The query is too long: {len(query):,} characters, {QUERY_LIMIT:,} at most.")
+    """One line that may leave the machine; QuestionRejected when it cannot be sent."""
+    query = " ".join(without_shaping(text).split())
+    if fault := fault_of_query(query):
+        raise QuestionRejected(fault)
     return query

@@ -20,5 +20,5 @@ class Setting:
     can_retry: bool = False  #: whether a turn that failed can be begun anew by a press
     names: Mapping[str, str] = field(default_factory=dict)  #: what people are called, by user id
 
-    def name(self, user: str | None) -> str:
-        return clipped(self.names.get(user or "", user or "")) or "somebody"
+    def name(self, user: str) -> str:
+        return clipped(self.names.get(user, user))

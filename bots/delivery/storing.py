@@ -12,8 +12,6 @@ from core.disk_watch import DiskWatch
 UNTOLD = 1.5  # seconds that nobody is told: a press is to be answered within three
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries; doubled each time
 
-NOT_STORED = "I cannot write down what you said: {trouble}. I keep trying, and go on once I can."
-
 T = TypeVar("T")
 
 
@@ -31,9 +29,9 @@ async def written(disk: DiskWatch, write: Callable[..., T], *values: Any) -> T:
 
 
 async def tell_what_keeps(taking: asyncio.Task[Any], disk: DiskWatch, tell: Callable[[str], None]) -> None:
-    """Until it is done or told of; SQLite itself waits some seconds for another program before it says so."""
+    """Why, until it is done or told of; SQLite itself waits some seconds for another program before it says so."""
     while not taking.done():
         await asyncio.wait([taking], timeout=UNTOLD)
         if not taking.done() and disk.trouble:
-            tell(NOT_STORED.format(trouble=disk.trouble))
+            tell(disk.trouble)
             return

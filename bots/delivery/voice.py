@@ -6,9 +6,10 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, cast
 
+from bots.delivery import deciding
 from bots.delivery.notes import Notes
 from bots.delivery.platform import People, Posts, Premises, Refused, Shown, Writer
 from bots.delivery.replies import Note, Reply
@@ -16,7 +17,7 @@ from bots.delivery.rooms import Rooms
 from bots.delivery.said import TELL, word_of
 from bots.delivery.setting import Setting
 from bots.delivery.words import Words
-from bots.messages import ENGINE_NAMES, progress_note
+from bots.messages import ENGINE_NAMES, language_of_turn, progress_note, say_in
 from core.assistant import Report
 from core.bootstrap import Footnote
 from core.conversation import (
@@ -28,18 +29,16 @@ from core.conversation import (
     Proposal,
     Question,
     Remark,
-    Stage,
     Turn,
 )
 from core.disk_watch import disk_trouble
 from core.errors import FootnoteError, for_people
 from core.messenger import Address, Unreachable
 from core.settings import WebApproval
-from core.turns import NOT_FINISHED
+from core.turn_archive import outcome_of
+from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
-
-NOT_WRITTEN = "I cannot write this down: {trouble}. Please say it again."
 
 #: Handles that are no message: nothing may be said there any more; only the one who pressed is told.
 NOWHERE, PRIVATELY = "nowhere", "privately"
@@ -58,6 +57,7 @@ class Voice(Generic[Shown]):
     approval: WebApproval
     has_approvers: bool
     refresh: float  #: seconds after which the platform's own sign of work is given again
+    outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is kept
     _notes: dict[str, Notes] = field(default_factory=dict)  #: by turn
 
     @classmethod
@@ -94,9 +94,8 @@ class Voice(Generic[Shown]):
             if turn.verdict == "deny":
                 return ""
         try:
-            return await self.posts.say(
-                address, turn.id, 0, self.writer.note(_first(turn)), is_again=is_again
-            )
+            first = self.writer.note(progress_note(_first(turn), await self._language(turn)))
+            return await self.posts.say(address, turn.id, 0, first, is_again=is_again)
         except Refused as refused:
             logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
             return NOWHERE
@@ -118,7 +117,7 @@ class Voice(Generic[Shown]):
         self._notes[turn.id] = notes
         notes.report(_first(turn))
         # Steps of the graph may run beside the loop.
-        return lambda noted: cast("None", loop.call_soon_threadsafe(notes.report, progress_note(noted)))
+        return lambda noted: cast("None", loop.call_soon_threadsafe(notes.report, noted))
 
     async def deliver(
         self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
@@ -140,7 +139,7 @@ class Voice(Generic[Shown]):
         if proposal is not None and not proposal.is_open:
             await self.point_out_decision(address, proposal)
         else:
-            await self.whisper(address, outcome.reason or NOT_FINISHED)
+            await self.whisper(address, outcome.reason or say_in(outcome.language)("own_fault"))
 
     async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
         if errand.name == TELL:
@@ -174,30 +173,31 @@ class Voice(Generic[Shown]):
 
     async def refuse(self, decision: Decision, address: Address, proposal: Proposal) -> None:
         """Tell somebody who may not decide who may."""
-        told = self.writer.refused(proposal, await self._setting(address, proposal))
-        await self.posts.confide(address, f"{decision.id}/told", told)
+        told = deciding.refused(proposal, await self._setting(address, proposal))
+        await self.posts.confide(address, f"{decision.id}/told", self.writer.note(told))
 
     async def point_out_decision(self, address: Address, proposal: Proposal) -> None:
         """Tell somebody who comes too late who decided."""
-        await self.posts.whisper(
-            address, self.writer.settled(proposal, await self._setting(address, proposal))
-        )
+        await self.whisper(address, deciding.settled(proposal, await self._setting(address, proposal)))
 
     async def open_editor(self, address: Address, proposal: Proposal) -> None:
         await self.posts.open_editor(address, self.writer.editor(proposal, address))
 
     async def _replies(self, errand: Errand, address: Address) -> tuple[Reply, ...]:
+        word = word_of(errand)
+        say = say_in(word.language)
         try:
-            return await self.words.carry_out(word_of(errand), address)
+            return await self.words.carry_out(word, address)
         except FootnoteError as trouble:
-            return (Note(text=for_people(trouble)),)
+            return (Note(text=in_language(for_people(trouble), word.language)),)
         except sqlite3.OperationalError as trouble:
             logger.exception("a word could not be written down", extra=_named(errand))
-            return (Note(text=NOT_WRITTEN.format(trouble=disk_trouble(trouble) or "the disk refused")),)
+            reason = disk_trouble(trouble) or Sentence("disk_refused")
+            return (Note(text=say("not_written", trouble=reason)),)
         except Exception:
             # The boundary of an errand: whatever failed, a person is told that it did.
             logger.exception("errand failed", extra=_named(errand))
-            return (Note(text=NOT_FINISHED),)
+            return (Note(text=say("own_fault")),)
 
     async def _show(
         self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
@@ -219,10 +219,17 @@ class Voice(Generic[Shown]):
         proposal = await self._proposal(turn)
         if proposal is None or proposal.is_open:
             return
-        card = await self.posts.find(address, proposal.turn_id, 0)
+        proposed = await self.outcomes(proposal.turn_id)
+        if (
+            proposed is None
+        ):  # forgotten by the queue: an answer that stands above the buttons must not be lost
+            return
+        setting = await self._setting(address, proposal)
+        shown = self.writer.messages(replace(proposed, proposal=proposal), setting)
+        part = len(shown) - 1
+        card = await self.posts.find(address, proposal.turn_id, part)
         if card is not None:
-            shown = self.writer.decided_card(proposal, await self._setting(address, proposal))
-            await self.posts.change(address, card, proposal.turn_id, 0, shown)
+            await self.posts.change(address, card, proposal.turn_id, part, shown[part])
 
     async def _setting(
         self, address: Address, proposal: Proposal | None = None, *, can_retry: bool = False
@@ -241,22 +248,27 @@ class Voice(Generic[Shown]):
         proposals = await self.proposals(turn.conversation)
         return next((each for each in proposals if each.id == turn.proposal_id), None)
 
-    def _shower(self, turn: Turn, address: Address, handle: str) -> Callable[[str], Awaitable[None]]:
-        shown = _first(turn)
+    async def _language(self, turn: Turn) -> str:
+        proposals = await self.proposals(turn.conversation) if isinstance(turn, Decision) else ()
+        return language_of_turn(turn, proposals)
 
-        async def show(words: str) -> None:
-            nonlocal shown
-            if words != shown:
+    def _shower(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], Awaitable[None]]:
+        shown, language = _first(turn), ""
+
+        async def show(progress: Progress) -> None:
+            nonlocal shown, language
+            language = language or await self._language(turn)
+            words = progress_note(progress, language)
+            if progress != shown:
                 await self.posts.change(address, handle, turn.id, 0, self.writer.note(words))
-                shown = words
+                shown = progress
             await self.posts.set_status(address, words)
 
         return show
 
 
-def _first(turn: Turn) -> str:
-    stage: Stage = "searching" if isinstance(turn, Decision) else "reading"
-    return progress_note(Progress(stage=stage))
+def _first(turn: Turn) -> Progress:
+    return Progress(stage="searching" if isinstance(turn, Decision) else "reading")
 
 
 def _named(turn: Turn | Errand) -> dict[str, str]:

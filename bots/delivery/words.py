@@ -12,12 +12,12 @@ from typing import cast
 from bots.delivery.attachments import check_size
 from bots.delivery.hearing import Follow, is_page
 from bots.delivery.platform import People, Premises
-from bots.delivery.replies import Footnotes, Help, Note, Reply, Sources
+from bots.delivery.replies import Footnotes, Note, Reply, Sources
 from bots.delivery.rooms import Rooms, may_read, own_collection
 from bots.delivery.said import Attachment, Word, WordName
 from bots.indexing import Targets, Watch, in_thread, take_in
 from bots.learned import discard, folder_of
-from bots.messages import clipped, forgotten, synced
+from bots.messages import clipped, forgotten, help_lines, say_in, synced
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Conversation
 from core.errors import DocumentError, FootnoteError
@@ -25,21 +25,16 @@ from core.library.library import SyncReport
 from core.messenger import Address
 from core.turn_archive import forget_turns, outcome_of
 
-FORGOTTEN = "I forgot this thread. Mention me to begin anew."
-NOTHING_TO_LEARN = "Attach a file to learn, or name the address of a page: learn URL."
-OWN = "this channel's own collection"
-UNKNOWN_COLLECTION = "There is no collection of that name that may be read here."
 #: What only some may say, and what the others are told.
 FOR_LEARNERS: Mapping[str, str] = {
-    "learn": "Only those whom LEARNERS names may add documents.",
-    "unlearn": "Only those whom LEARNERS names may take back what was learned.",
-    "use": "Only those whom LEARNERS names may choose the collection that a channel reads.",
+    "learn": "only_learners_add",
+    "unlearn": "only_learners_remove",
+    "use": "only_learners_choose",
 }
-NO_FOOTNOTES_LEFT = "I no longer have these footnotes."
 FOLLOWING: Mapping[Follow, str] = {
-    "mention": "In this channel I answer only when I am mentioned.",
-    "asker": "In this channel I follow up with whoever asked, without a mention.",
-    "thread": "In this channel I follow up in my threads without a mention.",
+    "mention": "follows_mention",
+    "asker": "follows_asker",
+    "thread": "follows_thread",
 }
 
 Replies = tuple[Reply, ...]
@@ -63,10 +58,11 @@ class Words:
 
     async def refusal(self, word: Word, address: Address) -> str | None:
         """Why whoever said it may not say it; None when they may."""
-        learners, sentence = self.footnote.settings.learners, FOR_LEARNERS.get(word.name)
-        if sentence is None or not learners or word.author in learners:
+        learners, key = self.footnote.settings.learners, FOR_LEARNERS.get(word.name)
+        if key is None or not learners or word.author in learners:
             return None
-        return None if await self.people.groups_of(address, word.author, learners) else sentence
+        is_learner = await self.people.groups_of(address, word.author, learners)
+        return None if is_learner else say_in(word.language)(key)
 
     def has_forgotten(self, conversation: Conversation) -> bool:
         """Whether somebody had this conversation forgotten."""
@@ -83,18 +79,20 @@ class Words:
         library = self.footnote.library
         read = self.rooms.reads(word.conversation, library)
         documents = sum(entry.collection in read for entry in library.entries())
-        collections = sorted(_as_called_in(word.conversation, name) for name in read)
+        collections = tuple(sorted(_as_called_by(word, name) for name in read))
         age = None if library.looked_at is None else time.monotonic() - library.looked_at
-        return (Help(collections=tuple(collections), documents=documents, age=age),)
+        lines = help_lines(word.language, collections=collections, documents=documents, age=age)
+        return (Note(text="\n".join(lines)),)
 
     async def _sources(self, word: Word, _address: Address) -> Replies:
         read = self.rooms.reads(word.conversation, self.footnote.library)
         entries = [
-            replace(entry, collection=_as_called_in(word.conversation, entry.collection))
+            replace(entry, collection=_as_called_by(word, entry.collection))
             for entry in self.footnote.library.entries()
             if entry.collection in read
         ]
-        return (Sources(entries=tuple(sorted(entries, key=lambda entry: entry.collection))),)
+        entries.sort(key=lambda entry: entry.collection)
+        return (Sources(language=word.language, entries=tuple(entries)),)
 
     async def _forget(self, word: Word, _address: Address) -> Replies:
         """The conversation's memory and what the queue keeps of it; not that its turns were taken."""
@@ -102,17 +100,18 @@ class Words:
         self.rooms.remember_forgotten(await forget_turns(word.conversation))
         self.rooms.forget_thread(word.conversation)
         self.rooms.remember_forgotten([_forgetting(word.conversation)])
-        return (Note(text=FORGOTTEN),)
+        return (Note(text=say_in(word.language)("forgot_thread")),)
 
     async def _follow(self, word: Word, _address: Address) -> Replies:
         if word.argument and word.argument not in FOLLOWING:
-            return (Note(text=f"I can follow {', '.join(FOLLOWING)}. {self._following(word)}"),)
+            known = say_in(word.language)("follow_what", ways=", ".join(FOLLOWING))
+            return (Note(text=f"{known} {self._following(word)}"),)
         if word.argument:
             self.rooms.set_follow(word.conversation, cast("Follow", word.argument))
         return (Note(text=self._following(word)),)
 
     def _following(self, word: Word) -> str:
-        return FOLLOWING[self.rooms.room_of(word.conversation).follow]
+        return say_in(word.language)(FOLLOWING[self.rooms.room_of(word.conversation).follow])
 
     async def _use(self, word: Word, _address: Address) -> Replies:
         known = sorted(
@@ -120,20 +119,22 @@ class Words:
             for name in self.footnote.library.catalogue.collections()
             if may_read(word.conversation, name) and name != own_collection(word.conversation)
         )
-        takes = f"Name a collection: use NAME. There are {', '.join(known) or 'none yet'}."
+        say = say_in(word.language)
+        takes = say("use_what", collections=", ".join(known) or say("no_collections"))
         if not word.argument:
             return (Note(text=takes),)
         if not self.rooms.use(word.conversation, word.argument, self.footnote.library):
-            return (Note(text=f"{UNKNOWN_COLLECTION} {takes}"),)
-        return (Note(text=f"This channel now reads the collection {word.argument}, beside its own."),)
+            return (Note(text=f"{say('unknown_collection')} {takes}"),)
+        return (Note(text=say("collection_chosen", name=word.argument)),)
 
     async def _footnotes(self, word: Word, _address: Address) -> Replies:
         outcome = await outcome_of(word.argument)
-        return (Footnotes(outcome=outcome) if outcome else Note(text=NO_FOOTNOTES_LEFT),)
+        lost = say_in(word.language)("no_footnotes_left")
+        return (Footnotes(outcome=outcome) if outcome else Note(text=lost),)
 
     async def _learn(self, word: Word, _address: Address) -> Replies:
         if not word.files and not is_page(word.argument):
-            return (Note(text=NOTHING_TO_LEARN),)
+            return (Note(text=say_in(word.language)("what_to_learn")),)
         fetched = [await self._fetched(word, file) for file in word.files]
         files = [each for each in fetched if isinstance(each, Path)]
         targets = Targets(paths=tuple(files), urls=(word.argument,) if word.argument else ())
@@ -157,7 +158,7 @@ class Words:
             self._discard(file for file in files if file.name == Path(failure.source).name)
         failed = [f"{Path(failure.source).name}: {failure.reason}" for failure in report.failed]
         amiss = [str(trouble) for trouble in fetched if isinstance(trouble, DocumentError)]
-        summary = [synced(report)] if targets != Targets() else []
+        summary = [synced(report, word.language)] if targets != Targets() else []
         named = ", ".join([*(file.name for file in word.files), *filter(None, [word.argument])])
         return (Note(text="\n".join([f"{clipped(named)}: {line}" for line in summary] + failed + amiss)),)
 
@@ -170,14 +171,15 @@ class Words:
             if entry.collection == own and word.argument in (entry.url, Path(entry.address).name)
         ]
         if not named:
-            return (Note(text=f"Nothing called {word.argument} was learned in this channel."),)
+            return (Note(text=say_in(word.language)("not_learned", name=word.argument)),)
         self._discard(map(Path, named))  # first: what is still listed can be forgotten once more after a kill
         gone = [
             entry
             for address_ in named
             for entry in await asyncio.to_thread(library.forget, address_, collection=own)
         ]
-        return (Note(text="\n".join(forgotten(Path(entry.source).name, entry.passages) for entry in gone)),)
+        told = (forgotten(Path(entry.source).name, entry.passages, word.language) for entry in gone)
+        return (Note(text="\n".join(told)),)
 
     def _discard(self, files: Iterable[Path]) -> None:
         discard(self.footnote.settings.data_dir, files)
@@ -215,9 +217,10 @@ def _write(target: Path, part: Path, content: bytes) -> None:
         part.unlink(missing_ok=True)
 
 
-def _as_called_in(conversation: Conversation, collection: str) -> str:
+def _as_called_by(word: Word, collection: str) -> str:
     """A collection's name for the people of a channel, to whom its own one has none."""
-    return OWN if collection == own_collection(conversation) else collection
+    is_own = collection == own_collection(word.conversation)
+    return say_in(word.language)("own_collection") if is_own else collection
 
 
 def _forgetting(conversation: Conversation) -> str:

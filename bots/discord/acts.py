@@ -8,6 +8,7 @@ from typing import Any
 
 from bots.delivery.said import Attachment, Feedback, Said, Word, WordName, checked_query
 from bots.discord.address import Address, conversation_of, said_at, turn_id
+from bots.messages import ENGLISH, say_in
 from core.conversation import Decision, Question, Verdict, check_question
 from core.errors import QuestionRejected
 from core.values import value
@@ -23,6 +24,7 @@ class Act:
     roles: tuple[str, ...] = ()  #: of whoever acted
     target_text: str = ""  #: of the message whose menu was used, as its author reads it
     files: Mapping[str, Attachment] = field(default_factory=dict)  #: that came with a command, by id
+    language: str = ENGLISH  #: of whoever acted, ISO 639-1
 
     @property
     def turn(self) -> str:
@@ -36,6 +38,7 @@ class Act:
         return Word(
             name=name, argument=argument, id=self.turn, conversation=conversation_of(self.address),
             author=self.address["user"], said_at=self.at, files=tuple(self.files.values()), is_private=is_private,
+            language=self.language,
         )  # fmt: skip
 
     def question(self, text: str) -> Question:
@@ -118,7 +121,7 @@ def commanded(act: Act) -> Said | None:
 
 def _ask_about(act: Act) -> Question:
     if not act.target_text:
-        raise QuestionRejected("There are no words in this message that I could look for.")
+        raise QuestionRejected(say_in(act.language)("no_words_here"))
     return act.question(act.target_text)
 
 

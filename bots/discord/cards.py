@@ -12,13 +12,13 @@ from bots.discord import components
 from bots.discord.components import Component, is_blank
 from bots.discord.dialect import DISCORD
 from bots.discord.footnotes import footnotes
-from bots.discord.message import Message, message_of, note
-from bots.messages import CLOSEST, FOOTNOTES_SHOWN, clipped, would_search
+from bots.discord.message import Message, message_of
+from bots.messages import FOOTNOTES_SHOWN, clipped, say_in
 from core.conversation import QUERY_LIMIT, Proposal, Verdict
 from core.messenger import Address
+from core.text.language import language_of
 
 TRIED_SHOWN = 5  # earlier queries named on the card
-NOT_ANSWERED = "Your documents don't answer this."
 REASON_SHOWN = 500  # characters
 
 #: The card's edge, 0xRRGGBB: amber while it waits, green and grey once it was decided.
@@ -26,46 +26,48 @@ _COLOURS: Mapping[Verdict | None, int] = {None: 0xF0B232, "approve": 0x23A55A, "
 
 
 def proposal_card(proposal: Proposal, setting: Setting) -> Message:
-    """What was looked for, what is closest, the exact outgoing query and, while it is open, the buttons."""
+    """What was looked for, what is closest, and the exact outgoing query; open or decided."""
     shown = FOOTNOTES_SHOWN
     while shown and not components.fits([_card(proposal, setting, shown)]):
         shown -= 1
     return message_of([_card(proposal, setting, shown)])
 
 
-def decided_card(proposal: Proposal, setting: Setting) -> Message:
-    """The same once a person decided: who and when, and nothing to press."""
-    return proposal_card(proposal, setting)
+def request_card(proposal: Proposal, setting: Setting) -> Component:
+    """The exact query and, while it is open, the buttons; then who decided and when."""
+    return components.container([*_request(proposal, setting)], colour=_COLOURS[proposal.verdict])
 
 
 def _card(proposal: Proposal, setting: Setting, shown: int) -> Component:
-    parts = [*_request(proposal, setting, shown), *_ending(proposal, setting)]
+    parts = [*_reason(proposal, shown), *_request(proposal, setting)]
     return components.container(parts, colour=_COLOURS[proposal.verdict])
 
 
-def _request(proposal: Proposal, setting: Setting, shown: int) -> Iterator[Component]:
-    reason = clipped(line(proposal.reason), REASON_SHOWN)
-    yield from components.lines([NOT_ANSWERED if is_blank(reason) else reason])
+def _reason(proposal: Proposal, shown: int) -> Iterator[Component]:
+    language = language_of(proposal.question)
+    say, reason = say_in(language), clipped(line(proposal.reason), REASON_SHOWN)
+    yield from components.lines([say("not_answered") if is_blank(reason) else reason])
     if tried := [clipped(line(query)) for query in proposal.tried[:TRIED_SHOWN]]:
-        yield from components.small(f"Looked for: {', '.join(f'“{query}”' for query in tried)}")
+        yield from components.small(say("looked_for", queries=", ".join(f"“{query}”" for query in tried)))
     if closest := proposal.closest[:shown]:
-        yield from components.small(CLOSEST)
-        yield from footnotes(closest)
-    yield from components.lines([would_search(clipped(line(setting.engine)))])
+        yield from components.small(say("closest"))
+        yield from footnotes(closest, language)
+
+
+def _request(proposal: Proposal, setting: Setting) -> Iterator[Component]:
+    say = say_in(language_of(proposal.question))
+    yield from components.lines([say("would_search", engine=clipped(line(setting.engine)))])
     yield _exactly(proposal.query)
-
-
-def _ending(proposal: Proposal, setting: Setting) -> Iterator[Component]:
     if proposal.is_open:
         yield components.row(
-            components.button("Search the web", "approve", proposal.id, is_primary=True),
-            components.button("Edit query", "edit", proposal.id),
-            components.button("No thanks", "deny", proposal.id),
+            components.button(say("search"), "approve", proposal.id, is_primary=True),
+            components.button(say("edit"), "edit", proposal.id),
+            components.button(say("deny"), "deny", proposal.id),
         )
         yield from components.small(deciding.waiting(proposal, setting))
         return
     if proposal.allowed not in (None, proposal.query):
-        yield from components.small("Changed before it was allowed:")
+        yield from components.small(say("edited"))
         yield _exactly(proposal.allowed or "")
     yield from components.small(deciding.decision(proposal, setting))
 
@@ -78,18 +80,9 @@ def _exactly(query: str) -> Component:
     )
 
 
-def refused(proposal: Proposal, setting: Setting) -> Message:
-    """What a person is told, privately, who may not decide."""
-    return note(deciding.refused(proposal, setting))
-
-
-def settled(proposal: Proposal, setting: Setting) -> Message:
-    """What a late press is told, privately."""
-    return note(deciding.settled(proposal, setting))
-
-
 def editor(proposal: Proposal, _address: Address) -> dict[str, Any]:
     """The data of a modal, as an interaction is answered with."""
+    say = say_in(language_of(proposal.question))
     field = {
         "type": components.TEXT_INPUT,
         "custom_id": "query",
@@ -99,9 +92,9 @@ def editor(proposal: Proposal, _address: Address) -> dict[str, Any]:
         "max_length": QUERY_LIMIT,
         "required": True,
     }
-    label = {"type": components.LABEL, "label": "This is what leaves the server", "component": field}
+    label = {"type": components.LABEL, "label": say("edit_label"), "component": field}
     return {
-        "title": "Edit the query",
+        "title": say("edit_title"),
         "custom_id": components.custom_id("edit", proposal.id),
         "components": [label],
     }

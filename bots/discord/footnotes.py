@@ -10,7 +10,7 @@ from bots.discord.components import Component, Part, is_blank, text
 from bots.discord.dialect import DISCORD
 from bots.discord.message import Message, note, packed
 from bots.discord.safe import link, small, words
-from bots.messages import NO_FOOTNOTES, clipped, headings, whence
+from bots.messages import clipped, headings, omissions, remarks, say_in, whence
 from core.conversation import Citation, Outcome
 
 TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
@@ -20,29 +20,38 @@ LINK_SHOWN = 1_000  # characters of a URL; a longer one would crowd out the othe
 
 
 def all_footnotes(outcome: Outcome) -> tuple[Message, ...]:
-    """Every footnote with its whole quote, for whoever asked to see them."""
-    citations = outcome.answer.citations if outcome.answer else outcome.closest
-    return packed(part for one in citations for part in _whole(one)) or (note(NO_FOOTNOTES),)
+    """Every footnote with its whole quote, and what was left out, for whoever asked to see them."""
+    return packed(_all_footnotes(outcome)) or (note(say_in(outcome.language)("no_footnotes")),)
 
 
-def _whole(citation: Citation) -> Iterator[Part]:
-    quote = wrap(_quoted(line(citation.quote)), QUOTE_PIECE, break_on_hyphens=False) or [""]
-    for number, piece in enumerate(quote):
-        above = "" if number else f"{_place(citation)}\n"
-        yield text(f"{above}> {words(piece)}" if piece else above)
+def _all_footnotes(outcome: Outcome) -> Iterator[Part]:
+    for citation in outcome.answer.citations if outcome.answer else outcome.closest:
+        yield from _whole(_place(citation, outcome.language), _quoted(line(citation.quote)))
+    above = words(remarks(outcome)[-1]) if omissions(outcome) else ""
+    for sentence in omissions(outcome):
+        yield from _whole(above, line(sentence))
+        above = ""
 
 
-def footnotes(citations: Iterable[Citation], *, with_quotes: bool = True) -> Iterator[Component]:
+def _whole(above: str, quote: str) -> Iterator[Part]:
+    for piece in wrap(quote, QUOTE_PIECE, break_on_hyphens=False) or [""]:
+        yield text("\n".join(filter(None, (above, f"> {words(piece)}" if piece else ""))))
+        above = ""
+
+
+def footnotes(
+    citations: Iterable[Citation], language: str, *, with_quotes: bool = True
+) -> Iterator[Component]:
     """Number, title › place and source of each in small print, with its quote beneath."""
     for citation in citations:
         quote = small(_quoted(clipped(line(citation.quote), QUOTE_SHOWN))) if with_quotes else ""
-        yield text(f"-# {_place(citation)}\n{quote}".rstrip())
+        yield text(f"-# {_place(citation, language)}\n{quote}".rstrip())
 
 
-def _place(citation: Citation) -> str:
+def _place(citation: Citation, language: str) -> str:
     title = clipped(line(headings(citation)), TITLE_SHOWN)
-    title = "Untitled" if is_blank(title) else title
-    origin = clipped(line(whence(citation)), TITLE_SHOWN)
+    title = say_in(language)("untitled") if is_blank(title) else title
+    origin = clipped(line(whence(citation, language)), TITLE_SHOWN)
     beside = f" · {words(origin)}" if origin and origin != title else ""
     return f"**{citation.number}** {_linked(web_link(citation.url), title)}{beside}"
 

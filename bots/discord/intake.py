@@ -21,20 +21,15 @@ from bots.discord.posts import DiscordPosts
 from bots.discord.read import Seen, is_called, place_of, read, thread_of
 from bots.discord.seen import act as act_of
 from bots.discord.seen import seen
+from bots.messages import ENGLISH, say_in
 from core.errors import QuestionRejected
+from core.text.language import language_of
+from core.wording import in_language
 
 if TYPE_CHECKING:
     import discord
 
 logger = logging.getLogger(__name__)
-
-TAKEN = "I answer below."
-ON_IT = "I am on it."
-NOTED = "Noted, thank you."
-CANNOT_READ = (
-    "I can only read messages that mention me: the app lacks the Message Content intent. "
-    "Mention me, or ask who runs me to switch it on."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +65,7 @@ class Intake:
                 turn_id(address, message.id),
                 conversation_of(address),
                 message.author,
-                str(rejection),
+                in_language(rejection.sentence, language_of(message.text)),
                 address,
             )
             return
@@ -100,7 +95,7 @@ class Intake:
             is_meant = message.is_thread and room.may_follow(message.author, said_at(message.id))
             if not is_meant or not self.rooms.take_word(f"{PLATFORM}/{address['server']}/cannot read"):
                 return
-        self.reception.begin(self.reception.voice.whisper(address, CANNOT_READ))
+        self.reception.begin(self.reception.voice.whisper(address, say_in(ENGLISH)("cannot_read")))
 
     async def take_interaction(self, interaction: discord.Interaction) -> None:
         """Stored, then acknowledged: what could not be stored is seen to have failed."""
@@ -111,7 +106,7 @@ class Intake:
         try:
             said = reads(given)
         except QuestionRejected as rejection:
-            await self.posts.whisper(given.address, note(str(rejection)))
+            await self.posts.whisper(given.address, note(in_language(rejection.sentence, given.language)))
             return
         if said is None:
             return
@@ -130,10 +125,10 @@ class Intake:
         """A form is opened by the answer itself; everything else is answered elsewhere."""
         if isinstance(said, Word) and said.name == "edit":
             return
-        words = NOTED if isinstance(said, Feedback) else _ANSWERS.get(str(given.data.get("name", "")), "")
+        key = "noted" if isinstance(said, Feedback) else _ANSWERS.get(str(given.data.get("name", "")))
         try:
-            if words:
-                await self.posts.whisper(given.address, note(words))
+            if key:
+                await self.posts.whisper(given.address, note(say_in(given.language)(key)))
             elif "name" not in given.data:
                 await self.posts.respond(given.address, posts.UPDATE_LATER)
         except DiscordRefused as refused:
@@ -142,10 +137,10 @@ class Intake:
 
 #: What a command is told at once, whose answer comes elsewhere; others are answered by a whisper.
 _ANSWERS: Mapping[str, str] = {
-    "ask": TAKEN,
-    "Ask about this": TAKEN,
-    "learn": ON_IT,
-    "forget": ON_IT,
+    "ask": "answered_below",
+    "Ask about this": "answered_below",
+    "learn": "on_it",
+    "forget": "on_it",
 }
 
 _KINDS: Mapping[str, Callable[[Act], Said | None]] = {

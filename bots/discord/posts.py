@@ -18,9 +18,10 @@ from bots.discord.kept import keep
 from bots.discord.marks import marked, nonce_of
 from bots.discord.message import Message, note
 from bots.discord.responses import MODAL, UPDATE_LATER, DiscordResponses
-from bots.messages import clipped
+from bots.messages import clipped, say_in
 from core.conversation import Remark
 from core.messenger import Address
+from core.text.language import language_of
 
 __all__ = ["UPDATE_LATER", "DiscordPosts"]
 
@@ -35,8 +36,6 @@ _BARRED = frozenset({calls.MISSING_ACCESS, calls.MISSING_PERMISSIONS, calls.UNKN
 #: What was to be changed is not there any more: it is said anew.
 _GONE = frozenset({calls.UNKNOWN_MESSAGE, calls.UNKNOWN_CHANNEL})
 
-PLACE_GONE = "The place where you asked me is gone, so I cannot answer there. Ask me again where I may write."
-NO_ENTRY = "I may not write where you asked me. Somebody who runs the server can let me: {}."
 RIGHTS = "View Channels, Send Messages, Create Public Threads, Send Messages in Threads, Read Message History"
 
 
@@ -229,7 +228,9 @@ class DiscordPosts:
 
     async def _tell_that_i_may_not(self, address: Address, turn: str, code: str) -> None:
         """Where only whoever asked sees it, as there is no other way."""
-        word = note(PLACE_GONE if code == calls.UNKNOWN_CHANNEL else NO_ENTRY.format(RIGHTS))
+        say = say_in(language_of(address.get("says") or address.get("opens", "")))
+        is_gone = code == calls.UNKNOWN_CHANNEL
+        word = note(say("place_gone") if is_gone else say("may_not_write", rights=RIGHTS))
         is_told = await self._tell_alone(address, f"{turn}/barred", word)
         if not is_told and address["server"] != DIRECT:
             logger.warning("nobody could be told", extra={"user": address["user"], "reason": code})

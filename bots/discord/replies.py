@@ -7,52 +7,50 @@ from itertools import groupby
 from typing import assert_never
 
 from bots.delivery.markdown.safe import line
-from bots.delivery.replies import Footnotes, Help, Note, Reply, Sources
+from bots.delivery.replies import Footnotes, Note, Reply, Sources
 from bots.discord import components
 from bots.discord.components import Part
 from bots.discord.footnotes import TITLE_SHOWN, all_footnotes
 from bots.discord.message import Message, note, packed
 from bots.discord.safe import words
-from bots.messages import LISTED, clipped, counted, help_lines, nothing_here
+from bots.messages import LISTED, clipped, say_in
 from core.library.catalogue import Entry
+from core.wording import Wording
 
 
 def reply(reply: Reply) -> tuple[Message, ...]:
     match reply:
         case Note():
             return (note(reply.text),)
-        case Help():
-            lines = help_lines(collections=reply.collections, documents=reply.documents, age=reply.age)
-            return packed(components.lines(lines))
         case Sources():
-            return sources_text(reply.entries)
+            return sources_text(reply.entries, say_in(reply.language))
         case Footnotes():
             return all_footnotes(reply.outcome)
         case _:
             assert_never(reply)
 
 
-def sources_text(entries: Sequence[Entry]) -> tuple[Message, ...]:
+def sources_text(entries: Sequence[Entry], say: Wording) -> tuple[Message, ...]:
     """Documents by collection, each with its title and number of passages."""
     if not entries:
-        return (note(nothing_here()),)
+        return (note(say("no_documents")),)
     return packed(
         part
         for name, members in groupby(entries, lambda entry: entry.collection)
-        for part in _collection(name, list(members))
+        for part in _collection(name, list(members), say)
     )
 
 
-def _collection(name: str, entries: Sequence[Entry]) -> Iterator[Part]:
-    total = counted(sum(entry.passages for entry in entries), "passage")
-    where = words(clipped(line(name), TITLE_SHOWN))
-    yield components.text(f"**{counted(len(entries), 'document')}** in {where}, {total}")
+def _collection(name: str, entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
+    documents = say("documents", count=len(entries))
+    passages = say("passages", count=sum(entry.passages for entry in entries))
+    yield components.text(f"**{words(clipped(line(name), TITLE_SHOWN))}**: {documents}, {passages}")
     yield from components.lines(
         (
-            f"{entry.source} · {entry.title} · {counted(entry.passages, 'passage')}"
+            f"{entry.source} · {entry.title} · {say('passages', count=entry.passages)}"
             for entry in entries[:LISTED]
         ),
         bullet="- ",
     )
     if len(entries) > LISTED:
-        yield from components.small(f"and {len(entries) - LISTED:,} more")
+        yield from components.small(say("and_more", count=len(entries) - LISTED))

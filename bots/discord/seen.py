@@ -8,6 +8,8 @@ from bots.delivery.said import Attachment
 from bots.discord.acts import Act
 from bots.discord.address import DIRECT, TALK, Address, Me
 from bots.discord.read import Seen, spoken
+from bots.messages import say_in
+from core.text.language import language_of
 
 if TYPE_CHECKING:
     import discord
@@ -92,6 +94,7 @@ def act(interaction: discord.Interaction, me: Me) -> Act:
         address=_address(interaction, data, me),
         roles=tuple(str(role.id) for role in getattr(user, "roles", ())),
         target_text=_words_of(_target(data) or {}, me),
+        language=str(interaction.locale)[:2],
         files={file["id"]: _given(file) for file in _resolved(data, "attachments").values()},
     )
 
@@ -150,7 +153,8 @@ def _address(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> 
         address |= {"thread": str(target["id"]), "opens": _words_of(target, me)}
     if interaction.type is InteractionType.application_command and data.get("name") == "ask":
         question = str(next(each["value"] for each in data["options"] if each["name"] == "question"))
-        address["says"] = f"{interaction.user.display_name} asks: {question}"
+        asks = say_in(language_of(question))
+        address["says"] = asks("asks", who=interaction.user.display_name, question=question)
         if takes_threads:
             address |= {"thread": str(interaction.id), "opens": question}
     return address

@@ -26,16 +26,16 @@ logger = logging.getLogger(__name__)
 _KEY = "Get a key at https://aistudio.google.com/apikey and set GOOGLE_API_KEY in .env."
 _NETWORK = "Check the network, HTTPS_PROXY and GOOGLE_GEMINI_BASE_URL."
 
-#: By what a person is told of a fault: how bad it is, and what to do. ``{setting}`` is CHAT_MODEL or GRADER_MODEL.
+#: By the key of a fault: how bad it is, and what to do. ``{setting}`` is CHAT_MODEL or GRADER_MODEL.
 _FIXES: Mapping[str, tuple[State, str]] = {
-    faults.KEY_REFUSED.sentence: ("failed", "{key}"),
-    faults.UNKNOWN.sentence: (
+    faults.KEY_REFUSED.key: ("failed", "{key}"),
+    faults.UNKNOWN.key: (
         "failed",
         "Set {setting} to a model that is served: https://ai.google.dev/gemini-api/docs/models lists Google's.",
     ),
-    faults.UNREACHABLE.sentence: ("failed", _NETWORK),
-    faults.SILENT.sentence: ("failed", f"{_NETWORK} Or choose a faster {{setting}}."),
-    faults.BUSY.sentence: ("warning", "Try again in a minute; look up the key's quota if it stays so."),
+    faults.UNREACHABLE.key: ("failed", _NETWORK),
+    faults.SILENT.key: ("failed", f"{_NETWORK} Or choose a faster {{setting}}."),
+    faults.BUSY.key: ("warning", "Try again in a minute; look up the key's quota if it stays so."),
 }
 _OTHERWISE: tuple[State, str] = ("failed", "Choose another {setting}; LOG_LEVEL=debug says more.")
 
@@ -99,7 +99,7 @@ def answered(setting: str, name: str, seconds: float) -> Finding:
 
 
 def fault_found(setting: str, name: str, fault: Fault) -> Finding:
-    state, fix = _FIXES.get(fault.sentence, _OTHERWISE)
+    state, fix = _FIXES.get(fault.key, _OTHERWISE)
     provider, _ = split_name(name)
     key = _KEY if provider == GOOGLE else f"Check the key that {provider} reads from the environment."
     text = f"{setting}={name}: {fault.sentence}"

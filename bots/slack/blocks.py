@@ -9,9 +9,11 @@ from bots.delivery.markdown import safe
 from bots.messages import clipped
 from bots.slack import limits
 from bots.slack.safe import escaped
+from core.wording import Wording
 
 Block = dict[str, Any]
-Part = str | Block  #: Markdown that may share a block with its neighbours, or a block
+#: Markdown that may share a block with its neighbours, a block, or blocks that stay together.
+Part = str | Block | tuple[Block, ...]
 
 
 def mrkdwn(markup: str) -> dict[str, Any]:
@@ -47,7 +49,7 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
     return made | {"style": "primary"} if is_primary else made
 
 
-def feedback(turn_id: str) -> Block:
+def feedback(turn_id: str, say: Wording) -> Block:
     """The two native buttons under an answer."""
     return {
         "type": "context_actions",
@@ -55,8 +57,8 @@ def feedback(turn_id: str) -> Block:
             {
                 "type": "feedback_buttons",
                 "action_id": "feedback",
-                "positive_button": {"text": plain("Helpful"), "value": f"good {turn_id}"},
-                "negative_button": {"text": plain("Not helpful"), "value": f"bad {turn_id}"},
+                "positive_button": {"text": plain(say("helpful")), "value": f"good {turn_id}"},
+                "negative_button": {"text": plain(say("not_helpful")), "value": f"bad {turn_id}"},
             }
         ],
     }
@@ -87,7 +89,7 @@ def packed(parts: Iterable[Part]) -> Iterator[list[Block]]:
 
 def _with(message: list[Block], part: Part) -> list[Block]:
     if not isinstance(part, str):
-        return [*message, part]
+        return [*message, *part] if isinstance(part, tuple) else [*message, part]
     last = message[-1] if message else None
     if last is not None and last["type"] == "markdown":
         return [*message[:-1], {"type": "markdown", "text": f"{last['text']}\n\n{part}"}]

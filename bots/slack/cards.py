@@ -8,55 +8,59 @@ from typing import Any
 from bots.delivery import deciding
 from bots.delivery.markdown.safe import line
 from bots.delivery.setting import Setting
-from bots.messages import CLOSEST, FOOTNOTES_SHOWN, clipped, would_search
+from bots.messages import FOOTNOTES_SHOWN, clipped, say_in
 from bots.slack import blocks
 from bots.slack.address import metadata_of
 from bots.slack.blocks import Block
 from bots.slack.footnotes import footnotes
 from bots.slack.limits import SECTION_TEXT
-from bots.slack.message import Message, message_of, note
+from bots.slack.message import Message, message_of
 from bots.slack.safe import escaped
 from core.conversation import QUERY_LIMIT, Proposal
 from core.messenger import Address
+from core.text.language import language_of
 
 CALLBACK = "edit_query"  # by which the modal's submission is known
 TRIED_SHOWN = 5  # earlier queries named on the card
-NOT_ANSWERED = "Your documents don't answer this."
 REASON_SHOWN = 500  # characters
 
 
 def proposal_card(proposal: Proposal, setting: Setting) -> Message:
-    """What was looked for, what is closest, the exact outgoing query and, while it is open, the buttons."""
+    """What was looked for, what is closest, and the exact outgoing query; open or decided."""
     shown = FOOTNOTES_SHOWN
     while shown and not blocks.fits([*_card(proposal, setting, shown)]):
         shown -= 1
     return message_of([*_card(proposal, setting, shown)])
 
 
-def decided_card(proposal: Proposal, setting: Setting) -> Message:
-    """The same once a person decided: who and when, and nothing to press."""
-    return proposal_card(proposal, setting)
-
-
 def _card(proposal: Proposal, setting: Setting, shown: int) -> Iterator[Block]:
-    yield blocks.section(
-        escaped(clipped(proposal.reason, REASON_SHOWN)) or "Your documents don't answer this."
-    )
+    language = language_of(proposal.question)
+    say = say_in(language)
+    yield blocks.section(escaped(clipped(proposal.reason, REASON_SHOWN)) or escaped(say("not_answered")))
     if proposal.tried:
         looked_for = ", ".join(f"“{clipped(line(query))}”" for query in proposal.tried[:TRIED_SHOWN])
-        yield blocks.context(f"Looked for: {escaped(looked_for)}")
+        yield blocks.context(escaped(say("looked_for", queries=looked_for)))
     if proposal.closest[:shown]:
-        yield blocks.context(CLOSEST)
-        yield from footnotes(proposal.closest[:shown])
-    yield blocks.section(escaped(would_search(clipped(line(setting.engine)))))
+        yield blocks.context(escaped(say("closest")))
+        yield from footnotes(proposal.closest[:shown], language)
+    yield from request(proposal, setting)
+
+
+def request(proposal: Proposal, setting: Setting) -> Iterator[Block]:
+    """The exact query and, while it is open, the buttons; then who decided and when."""
+    say = say_in(language_of(proposal.question))
+    yield blocks.section(escaped(say("would_search", engine=clipped(line(setting.engine)))))
     yield blocks.preformatted(_whole(line(proposal.query)))
     if not proposal.is_open:
+        if proposal.allowed not in (None, proposal.query):
+            yield blocks.context(escaped(say("edited")))
+            yield blocks.preformatted(_whole(line(proposal.allowed or "")))
         yield blocks.context(escaped(deciding.decision(proposal, setting)))
         return
     yield blocks.actions(
-        blocks.button("Search the web", "approve", proposal.id, is_primary=True),
-        blocks.button("Edit query", "edit", proposal.id),
-        blocks.button("No thanks", "deny", proposal.id),
+        blocks.button(say("search"), "approve", proposal.id, is_primary=True),
+        blocks.button(say("edit"), "edit", proposal.id),
+        blocks.button(say("deny"), "deny", proposal.id),
     )
     yield blocks.context(escaped(deciding.waiting(proposal, setting)))
 
@@ -66,30 +70,21 @@ def _whole(query: str) -> str:
     return query if 0 < len(query) <= SECTION_TEXT else f"{query[:SECTION_TEXT]}…"
 
 
-def refused(proposal: Proposal, setting: Setting) -> Message:
-    """What a person is told, privately, who may not decide."""
-    return note(deciding.refused(proposal, setting))
-
-
-def settled(proposal: Proposal, setting: Setting) -> Message:
-    """What a late press is told, privately."""
-    return note(deciding.settled(proposal, setting))
-
-
 def editor(proposal: Proposal, address: Address) -> dict[str, Any]:
     """A view for ``views.open``."""
+    say = say_in(language_of(proposal.question))
     return {
         "type": "modal",
         "callback_id": CALLBACK,
-        "title": blocks.plain("Edit the query"),
-        "submit": blocks.plain("Search the web"),
-        "close": blocks.plain("Cancel"),
+        "title": blocks.plain(say("edit_title")),
+        "submit": blocks.plain(say("search")),
+        "close": blocks.plain(say("cancel")),
         "private_metadata": metadata_of(proposal.id, address),
         "blocks": [
             {
                 "type": "input",
                 "block_id": "query",
-                "label": blocks.plain("This is what leaves the workspace"),
+                "label": blocks.plain(say("edit_label")),
                 "element": {
                     "type": "plain_text_input",
                     "action_id": "query",

@@ -13,8 +13,11 @@ from bots.delivery.said import Said
 from bots.slack.address import Me, Payload, address_of, conversation_of, id_of
 from bots.slack.calls import SlackCalls
 from bots.slack.manifest import PROMPTS
+from bots.slack.presses import typed
 from bots.slack.read import read
 from core.errors import QuestionRejected
+from core.text.language import language_of
+from core.wording import in_language
 
 Response = dict[str, Any]  #: what goes back with the acknowledgement
 
@@ -37,11 +40,11 @@ class Intake:
             said = self._read(payload)
         except QuestionRejected as rejection:
             if payload.get("type") == "view_submission":
-                return {"response_action": "errors", "errors": {"query": str(rejection)}}
+                told = in_language(rejection.sentence, language_of(typed(payload)))
+                return {"response_action": "errors", "errors": {"query": told}}
+            told = in_language(rejection.sentence, language_of(payload.get("event", {}).get("text") or ""))
             place = address_of(payload, self.me)
-            await self.reception.tell(
-                id_of(place), conversation_of(place), place["user"], str(rejection), place
-            )
+            await self.reception.tell(id_of(place), conversation_of(place), place["user"], told, place)
             return {}
         if said is not None:
             files = len((payload.get("event") or {}).get("files") or ())

@@ -44,7 +44,11 @@ def _words_of(made: Sequence[Block]) -> str:
 
 
 def _said(block: Block) -> str:
-    text = {"markdown": lambda: block["text"], "section": lambda: block["text"]["text"]}.get(block["type"])
+    text = {
+        "markdown": lambda: block["text"],
+        "section": lambda: block["text"]["text"],
+        "rich_text": lambda: block["elements"][0]["elements"][0]["text"],  # a query, to be read as it is
+    }.get(block["type"])
     if text is None:
         return ""
     words: str = text().replace("`", "")

@@ -102,13 +102,17 @@ def submission(payload: Payload, me: Me, now: float) -> Decision | None:
     if view.get("callback_id") != "edit_query":
         return None
     address = address_of(payload, me)
-    typed = view["state"]["values"]["query"]["query"].get("value") or ""
     return Decision(
         id=f"{PLATFORM}/{address['team']}/{address['channel']}/{view['id']}",
         conversation=conversation_of(address),
         author=address["user"],
         proposal_id=json.loads(view["private_metadata"])["proposal"],
         verdict="approve",
-        query=checked_query(typed),
+        query=checked_query(typed(payload)),
         decided_at=now,
     )
+
+
+def typed(payload: Payload) -> str:
+    """What stands in a submitted modal."""
+    return str(payload["view"]["state"]["values"]["query"]["query"].get("value") or "")

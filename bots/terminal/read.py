@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
+from bots.delivery.said import checked_query
 from core.conversation import (
-    QUERY_LIMIT,
     Conversation,
     Decision,
     Proposal,
@@ -16,7 +16,6 @@ from core.conversation import (
     Verdict,
     check_question,
 )
-from core.errors import QuestionRejected
 from core.values import value
 
 CommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
@@ -94,18 +93,9 @@ def decide(proposal_id: str, verdict: Verdict, given: Situation, *, query: str |
         author=given.author,
         proposal_id=proposal_id,
         verdict=verdict,
-        query=None if query is None else _checked(query),
+        query=None if query is None else checked_query(_encodable(query)),
         decided_at=given.now,
     )
-
-
-def _checked(text: str) -> str:
-    query = " ".join(_encodable(text).split())
-    if not query:
-        raise QuestionRejected("The query is empty.")
-    if len(query) > QUERY_LIMIT:
-        raise QuestionRejected(f"The query is too long: {len(query):,} characters, {QUERY_LIMIT:,} at most.")
-    return query
 
 
 def _encodable(text: str) -> str:

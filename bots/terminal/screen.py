@@ -83,14 +83,18 @@ class Screen:
         self.out.print()
 
     @contextmanager
-    def waiting(self, passages: int | None = None) -> Iterator[Callable[[Progress], None]]:
+    def waiting(self, language: str, passages: int | None = None) -> Iterator[Callable[[Progress], None]]:
         """One line that changes while a turn runs, and then goes away."""
         if not self.aside.is_terminal:
             yield lambda _progress: None
             return
-        first = Text(progress_note(Progress(stage="reading", count=passages)), style="dim")
+
+        def drawn(progress: Progress) -> Text:
+            return Text(progress_note(progress, language), style="dim")
+
+        first = drawn(Progress(stage="reading", count=passages))
         with self.aside.status(first, spinner="dots", spinner_style="cyan") as status:
-            yield lambda progress: status.update(Text(progress_note(progress), style="dim"))
+            yield lambda progress: status.update(drawn(progress))
 
     @contextmanager
     def indexing(self) -> Iterator[Watch]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from bots import messages
 from bots.indexing import BackgroundVectors, in_thread
 from bots.local import situation
+from bots.messages import language_of_turn, say_in
 from bots.terminal import write
 from bots.terminal.prompt import Lines
 from bots.terminal.read import Command, CommandName, Situation, decide, read
@@ -23,9 +24,8 @@ from core.library.addresses import is_within
 from core.library.catalogue import Entry
 from core.library.documents import Scope
 from core.library.library import Library, SyncReport
-
-MAY_I = "Search? y / n / e(dit), Enter to decide later › "
-EDIT = "query › "
+from core.text.language import language_of
+from core.wording import in_language
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,10 +64,17 @@ class Talk:
                     return
                 await self._take(meant)
             except FootnoteError as fault:
-                self.screen.fault(str(fault))
+                self.screen.fault(in_language(fault.sentence, language_of(typed)))
 
     async def _next_line(self) -> str | None:
-        return await (self.lines.answer(MAY_I) if self.awaiting else self.lines.question())
+        if self.awaiting is None:
+            return await self.lines.question()
+        return await self.lines.answer(self._say("ask_in_terminal"))
+
+    def _say(self, key: str) -> str:
+        """In the language of the question that a search is proposed for."""
+        asked = self.awaiting.question if self.awaiting else ""
+        return say_in(language_of(asked))(key)
 
     def _situation(self) -> Situation:
         here = situation(self.conversation, sources=self.sources)
@@ -82,8 +89,8 @@ class Talk:
         elif self.stopped is not None:
             await self._run(self.stopped)
         elif self.awaiting is not None:
+            self.screen.note(self._say("decide_later"))
             self.awaiting = None
-            self.screen.note("It can be decided later: /proposals.")
 
     # Turns
 
@@ -109,7 +116,8 @@ class Talk:
 
     async def _outcome_of(self, turn: Turn) -> Outcome | None:
         """The turn's outcome; None when a person pressed Ctrl-C meanwhile."""
-        with self.screen.waiting(self._size()["passages"]) as report:
+        language = language_of_turn(turn, await self.footnote.assistant.proposals(turn.conversation))
+        with self.screen.waiting(language, self._size()["passages"]) as report:
             running = asyncio.create_task(self.footnote.assistant.run(turn, report))
             if not self.screen.is_drawn:
                 return await running
@@ -171,10 +179,10 @@ class Talk:
         """The last answer's footnotes with their quotes in full."""
         last = self.last
         citations = (last.answer.citations if last.answer else last.closest) if last else ()
-        if not citations:
+        if last is None or not citations:
             self.screen.fault("The last answer has no footnotes.")
             return
-        self.screen.show(write.footnotes(citations, self._setting(), limit=None))
+        self.screen.show(write.footnotes(citations, last.language, self._setting(), limit=None))
         self.screen.blank()
 
     async def sources_read(self, _argument: str) -> None:
@@ -200,9 +208,9 @@ class Talk:
         proposal = self.awaiting
         if proposal is None:
             return
-        query = await self.lines.answer(EDIT, default=line(proposal.query))
+        query = await self.lines.answer(self._say("edit_in_terminal"), default=line(proposal.query))
         if query is None or not query.strip():
-            self.screen.note("Nothing was sent.")
+            self.screen.note(self._say("nothing_sent"))
             return
         decision = decide(proposal.id, "approve", self._situation(), query=query)
         await self._bring_in_step()
@@ -240,7 +248,7 @@ _OBEYED: Mapping[CommandName, Callable[[Talk, str], Awaitable[None]]] = {
 
 def _proposal_of(turn: Turn, outcome: Outcome) -> str | None:
     """Which proposal a bare y, n or e would now be about, if it is open."""
-    if outcome.kind == "approval_needed" and outcome.proposal:
+    if outcome.proposal:
         return outcome.proposal.id
     return turn.proposal_id if isinstance(turn, Decision) else None
 

@@ -16,24 +16,24 @@ from rich.text import Text
 
 from bots.delivery.markdown.safe import names_another_host, web_link
 from bots.messages import (
-    CLOSEST,
     FOOTNOTES_SHOWN,
-    NOTHING_SENT,
-    WHAT_ELSE,
     answered_in,
     clipped,
     counted,
     headings,
+    omissions,
     provenance,
+    remarks,
+    say_in,
     text_of,
     whence,
-    would_search,
 )
 from bots.terminal.markdown import AnswerMarkdown
 from bots.terminal.read import COMMANDS
 from bots.terminal.safe import line, link
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
 from core.library.catalogue import Entry
+from core.text.language import language_of
 from core.values import value
 
 QUOTE_SHOWN = 200  # characters of a quote beneath an answer; /more shows it in full
@@ -60,11 +60,12 @@ def _parts(outcome: Outcome, setting: Setting) -> Iterator[RenderableType]:
     elif outcome.kind == "approval_needed" and outcome.proposal is not None:
         yield card(outcome.proposal, setting)
     elif outcome.kind == "no_answer":
+        say = say_in(outcome.language)
         yield Text(line(outcome.reason or ""), style="bold")
         if outcome.closest:
-            yield Text(CLOSEST, style="dim")
-            yield footnotes(outcome.closest, setting)
-        yield Text(WHAT_ELSE, style="dim")
+            yield Text(say("closest"), style="dim")
+            yield footnotes(outcome.closest, outcome.language, setting)
+        yield Text(say("what_else"), style="dim")
     elif outcome.kind == "clarify":
         yield AnswerMarkdown(text_of(outcome))
     else:
@@ -72,24 +73,30 @@ def _parts(outcome: Outcome, setting: Setting) -> Iterator[RenderableType]:
 
 
 def _answered(outcome: Outcome, answer: Answer, setting: Setting) -> Iterator[RenderableType]:
-    if lead := provenance(answer):
+    if lead := provenance(outcome, answer):
         yield Text(lead, style="dim italic")
         yield Text()
     yield AnswerMarkdown(answer.text)
-    if not answer.citations:
-        return
-    yield _RULE
-    # What was only quoted stands above already; a composed answer has its quotes beneath.
-    yield footnotes(answer.citations[:FOOTNOTES_SHOWN], setting, with_quotes=answer.composed)
+    if answer.citations:
+        yield _RULE
+        shown = answer.citations[:FOOTNOTES_SHOWN]
+        # What was only quoted stands above already; a composed answer has its quotes beneath.
+        yield footnotes(shown, outcome.language, setting, with_quotes=answer.composed)
     hidden = len(answer.citations) - FOOTNOTES_SHOWN
-    more = f" · {hidden} more: /more" if hidden > 0 else ""
+    more = say_in(outcome.language)("more_in_terminal", count=hidden) if hidden > 0 else ""
     if outcome.reason:  # an answer in spite of trouble: the model could not be reached, for one
         yield Text(line(outcome.reason), style="yellow")
-    yield Text(answered_in(outcome) + more, style="dim")
+    yield from (Text(line(remark)) for remark in remarks(outcome))
+    yield from (Text(f"  {line(sentence)}", style="dim") for sentence in omissions(outcome))
+    if answer.citations:
+        yield Text(" · ".join(filter(None, (answered_in(outcome), more))), style="dim")
+    if outcome.proposal is not None:
+        yield from request(outcome.proposal, setting)
 
 
 def footnotes(
     citations: Sequence[Citation],
+    language: str,
     setting: Setting,
     *,
     with_quotes: bool = True,
@@ -100,14 +107,14 @@ def footnotes(
     table.add_column(justify="right", style="bold cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for citation in citations:
-        table.add_row(str(citation.number), _place(citation, setting.files))
+        table.add_row(str(citation.number), _place(citation, language, setting.files))
         if with_quotes:
             quote = line(citation.quote)
             table.add_row("", Text(f"“{clipped(quote, limit) if limit else quote}”", style="dim"))
     return table
 
 
-def _place(citation: Citation, files: Mapping[str, str]) -> Text:
+def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
     """ "Title › location · source", linked to the page or the file where there is one."""
     address, title = link_of(citation, files), line(headings(citation))
     # Words that name another host than they would lead to lead nowhere; the origin beside them does.
@@ -116,7 +123,7 @@ def _place(citation: Citation, files: Mapping[str, str]) -> Text:
     place = Text().append(title, style="" if is_forged else shown)
     if is_forged:
         place.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
-    if (origin := line(whence(citation))) and origin != title:
+    if (origin := line(whence(citation, language))) and origin != title:
         place.append(f" · {origin}", style="dim")
     return place
 
@@ -134,12 +141,21 @@ def link_of(citation: Citation, files: Mapping[str, str]) -> str | None:
 
 def card(proposal: Proposal, setting: Setting) -> RenderableType:
     """ "May I search the web for this?", with the exact query."""
+    language = language_of(proposal.question)
     parts: list[RenderableType] = [Text(line(proposal.reason), style="bold")]
     if proposal.closest:
-        parts += [Text(CLOSEST, style="dim"), footnotes(proposal.closest, setting)]
-    query = Text(line(proposal.query), style="bold cyan")
-    parts += [Text(), Text(would_search(setting.engine)), Padding(query, (0, 0, 0, 2), expand=False)]
-    return Group(*parts, Text(NOTHING_SENT, style="dim"))
+        closest = footnotes(proposal.closest, language, setting)
+        parts += [Text(say_in(language)("closest"), style="dim"), closest]
+    return Group(*parts, *request(proposal, setting))
+
+
+def request(proposal: Proposal, setting: Setting) -> Iterator[RenderableType]:
+    """The exact query that would be sent."""
+    say = say_in(language_of(proposal.question))
+    yield Text()
+    yield Text(say("would_search", engine=setting.engine))
+    yield Padding(Text(line(proposal.query), style="bold cyan"), (0, 0, 0, 2), expand=False)
+    yield Text(say("nothing_sent_yet"), style="dim")
 
 
 def proposal_list(proposals: Sequence[Proposal]) -> RenderableType:

@@ -12,19 +12,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from core.errors import ModelTrouble
+from core.wording import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """What a person is told, and whether another try makes sense."""
 
-    sentence: str
+    key: str  #: of the sentence
     again: bool = False  #: one more try may help
     pause: float | None = None  #: seconds the provider asked to wait before it
     complaint: str = ""  #: what to tell the model before it
     reply: str = field(default="", repr=False)  #: the reply complained about, shown to the model again
     lasting: bool = False  #: the model is left alone for the rest of the turn
     outage: bool = False  #: nothing of this turn brought it about
+    seconds: float = 0.0  #: that it was waited for, where the sentence says so
+
+    @property
+    def sentence(self) -> Sentence:
+        return Sentence(self.key, **({"seconds": self.seconds} if self.seconds else {}))
 
 
 class CallFailed(ModelTrouble):
@@ -35,19 +41,16 @@ class CallFailed(ModelTrouble):
         self.fault = fault
 
 
-SILENT = Fault(sentence="The model did not answer in time.", lasting=True, outage=True)
-BUSY = Fault(sentence="The model is busy.", again=True, lasting=True, outage=True)
-UNREACHABLE = Fault(sentence="The model cannot be reached.", again=True, lasting=True, outage=True)
-KEY_REFUSED = Fault(sentence="The model key was refused.", lasting=True)
-UNKNOWN = Fault(sentence="The model is not known to its provider.", lasting=True)
-REFUSED = Fault(sentence="The model refused this question.")
-UNREADABLE = Fault(sentence="The model's reply could not be read.", again=True)
-SPENT = Fault(sentence="The model calls of this question are used up.", lasting=True)
-SPENT_TODAY = Fault(
-    sentence="The tokens that the models may take today are used up; the count begins anew at midnight UTC.",
-    lasting=True,
-)
-DOWN = Fault(sentence="The model has failed again and again and is left alone for a moment.", lasting=True)
+SILENT = Fault(key="model_silent", lasting=True, outage=True)
+BUSY = Fault(key="model_busy", again=True, lasting=True, outage=True)
+UNREACHABLE = Fault(key="model_unreachable", again=True, lasting=True, outage=True)
+KEY_REFUSED = Fault(key="model_key_refused", lasting=True)
+UNKNOWN = Fault(key="model_unknown", lasting=True)
+REFUSED = Fault(key="model_refused")
+UNREADABLE = Fault(key="model_unreadable", again=True)
+SPENT = Fault(key="model_calls_spent", lasting=True)
+SPENT_TODAY = Fault(key="model_tokens_spent", lasting=True)
+DOWN = Fault(key="model_down", lasting=True)
 
 OF_STATUS: Mapping[int, Fault] = {
     400: REFUSED,
@@ -69,7 +72,7 @@ _RETRY_DELAY = re.compile(r"""retryDelay['"]:\s*['"](\d{1,6}(?:\.\d{1,9})?)s""")
 
 def silent(seconds: float) -> Fault:
     """No answer within this many seconds."""
-    return replace(SILENT, sentence=f"The model did not answer within {seconds:g} s.")
+    return replace(SILENT, key="model_silent_for", seconds=seconds)
 
 
 def unreadable(complaint: str, reply: str = "") -> Fault:

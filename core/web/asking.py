@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from math import ceil
 
 from core.errors import SearchTrouble
+from core.wording import Sentence
 
 REPLY_LIMIT = 2_000_000  # bytes; twenty results with their snippets are under 200,000
 PAUSE_LIMIT = 3.0  # seconds; an engine that asks for a longer wait is not asked again
@@ -48,12 +49,12 @@ async def ask(engine: str, send: Send, *, within: float) -> Reply:
         async with asyncio.timeout_at(deadline):
             return await _send_twice(send, deadline)
     except TimeoutError:
-        raise SearchTrouble(f"{engine} did not answer within {within:g} s; try again.") from None
+        raise SearchTrouble(Sentence("search_slow", engine=engine, seconds=within)) from None
     except ConnectionError as trouble:
         logger.warning("%s could not be reached: %s", engine, trouble)
-        raise SearchTrouble(f"{engine} could not be reached; check the network and try again.") from None
+        raise SearchTrouble(Sentence("search_unreachable", engine=engine)) from None
     except UnicodeError:
-        raise SearchTrouble("This query holds a broken character; edit it and try again.") from None
+        raise SearchTrouble(Sentence("search_broken_query")) from None
 
 
 async def _send_twice(send: Send, deadline: float) -> Reply:
@@ -103,15 +104,14 @@ def require_ok(engine: str, reply: Reply, sentences: Mapping[int, str]) -> None:
     if reply.status == TOO_MANY_REQUESTS:
         raise rate_limited(engine, reply.retry_after)
     if reply.status >= SERVER_FAULT:
-        raise SearchTrouble(f"{engine} has a fault of its own (HTTP {reply.status}); try again in a minute.")
-    raise SearchTrouble(f"{engine} refused the search (HTTP {reply.status}).")
+        raise SearchTrouble(Sentence("search_failing", engine=engine, status=reply.status))
+    raise SearchTrouble(Sentence("search_refused", engine=engine, status=reply.status))
 
 
 def rate_limited(engine: str, retry_after: float | None = None) -> SearchTrouble:
-    minutes = ceil((retry_after or 0) / 60)
-    when = f"{minutes} minutes" if minutes > 1 else "a minute"
-    return SearchTrouble(f"{engine} is rate-limiting this machine; try again in {when}.")
+    wait = Sentence("minutes", count=max(1, ceil((retry_after or 0) / 60)))
+    return SearchTrouble(Sentence("search_rate_limited", engine=engine, wait=wait))
 
 
 def unreadable(engine: str) -> SearchTrouble:
-    return SearchTrouble(f"{engine} sent a reply that cannot be read; try again later.")
+    return SearchTrouble(Sentence("search_unreadable", engine=engine))

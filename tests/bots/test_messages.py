@@ -59,7 +59,7 @@ def test_a_title_is_not_said_twice():
     ],
 )
 def test_the_date_of_a_web_page(published, said):
-    assert messages.calendar_date(published) == said
+    assert messages.calendar_date(published, "en") == said
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,16 @@ def test_the_date_of_a_web_page(published, said):
 def test_where_an_answer_comes_from(grounding, composed, line):
     answer = Answer(text="x [1]", citations=(citation(),), grounding=grounding, composed=composed)
 
-    assert messages.provenance(answer) == line
+    assert messages.provenance(Outcome(kind="answered", turn_id="t"), answer) == line
 
 
 def test_an_answer_without_footnotes_is_marked():
     answer = Answer(text="Hello.", citations=(), grounding="none", composed=True)
 
-    assert messages.provenance(answer) == "No footnotes: nothing here is taken from your documents."
+    assert (
+        messages.provenance(Outcome(kind="answered", turn_id="t"), answer)
+        == "No footnotes: nothing here is taken from your documents."
+    )
 
 
 def test_times_are_local(monkeypatch):
@@ -166,7 +169,7 @@ def test_an_empty_folder_is_told_what_can_be_read():
     ],
 )
 def test_help_says_when_the_documents_were_looked_through(age, when):
-    first, *_ = messages.help_lines(collections=("docs",), documents=12, age=age)
+    first, *_ = messages.help_lines("en", collections=("docs",), documents=12, age=age)
 
     assert (
         first

@@ -21,6 +21,9 @@ KEYS = [
     "steps",
     "model",
     "timing_ms",
+    "left_out",
+    "missing",
+    "sure",
 ]
 CITATION = Citation(
     number=1,
@@ -72,6 +75,9 @@ def test_an_answer_has_every_key_in_the_order_of_the_contract():
         "steps": ["open", "generate", "verify"],
         "model": {"name": "m", "calls": 3, "round_trips": 2, "input_tokens": 10, "output_tokens": 5},
         "timing_ms": {"total": 12.1, "retrieve": 3.0},
+        "left_out": [],
+        "missing": "",
+        "sure": True,
     }
 
 

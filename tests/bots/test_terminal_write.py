@@ -85,8 +85,8 @@ def test_at_most_five_footnotes_are_shown_and_the_rest_is_named():
 def test_a_long_quote_is_cut_beneath_an_answer_and_whole_in_more():
     long = citation(quote="word " * 200)
 
-    cut = shown(footnotes([long], Setting()))
-    whole = shown(footnotes([long], Setting(), limit=None))
+    cut = shown(footnotes([long], "en", Setting()))
+    whole = shown(footnotes([long], "en", Setting(), limit=None))
 
     assert cut.count("word") < 50
     assert "…”" in cut

@@ -17,21 +17,23 @@ from fakes.hostile import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bots.delivery import deciding
 from bots.delivery.markdown.safe import names_another_host, web_link
-from bots.delivery.replies import Footnotes, Help, Note, Sources
+from bots.delivery.replies import Footnotes, Note, Sources
 from bots.delivery.setting import Setting
 from bots.discord import components
 from bots.discord.cards import proposal_card
 from bots.discord.components import packed
 from bots.discord.limits import CUSTOM_ID
-from bots.discord.write import decided_card, editor, messages, note, refused, reply, settled
-from bots.messages import NO_FOOTNOTES, NOT_FOUND, NOTHING_SENT, UNSAID, WHICH
+from bots.discord.write import editor, messages, note, reply
+from bots.messages import help_lines, say_in
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.catalogue import Entry
 
 GOOD = "https://good.example/page"
 BIGGEST = 2**64 - 1  # of an id
 TURN = f"discord/{BIGGEST}/{BIGGEST}/{BIGGEST}~99"
+ENGLISH = say_in("en")
 SETTING = Setting(engine="DuckDuckGo", names={"1": "Ann", "2": "Bob"})
 V2 = 1 << 15  # the flag of a message that consists of components
 APART = "\u200b"  # takes no room on the screen
@@ -251,7 +253,7 @@ def test_a_quote_is_shown_as_it_stands_in_its_source():
 def test_an_answer_without_footnotes_says_so():
     (message,) = messages(answered("Hello.", grounding="none"), SETTING)
 
-    assert seen(message).startswith(f"{NO_FOOTNOTES}\nHello.\nAnswered in")
+    assert seen(message).startswith(f"{ENGLISH('no_footnotes')}\nHello.\nAnswered in")
 
 
 def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
@@ -289,7 +291,7 @@ def test_all_footnotes_of_no_answer_are_its_closest_passages_and_of_none_a_sente
     closest = Outcome(kind="no_answer", turn_id=TURN, closest=(citation(),))
 
     assert "“Declare a parameter" in seen(reply(Footnotes(outcome=closest))[0])
-    assert seen(reply(Footnotes(outcome=answered("Hello.")))[0]) == NO_FOOTNOTES
+    assert seen(reply(Footnotes(outcome=answered("Hello.")))[0]) == ENGLISH("no_footnotes")
 
 
 def test_feedback_and_footnotes_share_a_row_and_carry_the_turn():
@@ -389,7 +391,9 @@ def test_what_is_blank_is_said_to_be_unfinished(blank):
 
     for outcome in outcomes:
         (message,) = messages(outcome, SETTING)
-        assert seen(message).startswith(UNSAID) or (blank == "" and outcome.kind in ("no_answer", "clarify"))
+        assert seen(message).startswith(ENGLISH("unfinished")) or (
+            blank == "" and outcome.kind in ("no_answer", "clarify")
+        )
         assert_sendable(message)
 
 
@@ -397,8 +401,8 @@ def test_what_gives_no_reason_says_what_it_is():
     (unanswered,) = messages(Outcome(kind="no_answer", turn_id=TURN), SETTING)
     (unclear,) = messages(Outcome(kind="clarify", turn_id=TURN), SETTING)
 
-    assert seen(unanswered).startswith(NOT_FOUND)
-    assert seen(unclear).startswith(WHICH)
+    assert seen(unanswered).startswith(ENGLISH("not_found"))
+    assert seen(unclear).startswith(ENGLISH("which"))
 
 
 @pytest.mark.parametrize("mark", ["***", "```\n```", ">", "#", "-", "\u200d"], ids=ascii)
@@ -444,7 +448,7 @@ def test_the_card_shows_what_was_tried_and_what_would_be_sent():
         "“Declare a parameter with a type of BackgroundTasks.”\n"
         "I would search DuckDuckGo for:\nbrowsers that send CORS preflight requests\n"
         "[Search the web] [Edit query] [No thanks]\n"
-        f"Waiting for Ann. {NOTHING_SENT}"
+        "Waiting for Ann. Nothing is sent until then."
     )
     assert [custom_id for _, custom_id in buttons(card)] == [
         "approve:p0123456789",
@@ -485,17 +489,17 @@ def test_the_card_says_who_is_waited_for(approval, says):
     ("verdict", "says"), [("approve", "Bob allowed this search at"), ("deny", "Bob said no at")]
 )
 def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
-    card = decided_card(decided(verdict), SETTING)
+    card = proposal_card(decided(verdict), SETTING)
 
     assert says in seen(card).split("\n")[-1]
     assert buttons(card) == []
-    assert NOTHING_SENT not in seen(card)
+    assert "Nothing is sent" not in seen(card)
     assert_sendable(card)
 
 
 def test_a_decided_card_shows_what_the_query_was_changed_to():
-    edited = decided_card(decided("approve", query="preflight"), SETTING)
-    as_proposed = decided_card(decided("approve"), SETTING)
+    edited = proposal_card(decided("approve", query="preflight"), SETTING)
+    as_proposed = proposal_card(decided("approve"), SETTING)
 
     assert f"{proposal().query}\nChanged before it was allowed:\npreflight\nBob allowed" in seen(edited)
     assert "Changed" not in seen(as_proposed)
@@ -509,15 +513,15 @@ def test_the_edge_of_the_card_tells_open_from_decided():
 
 
 def test_who_may_not_decide_is_told_who_may():
-    assert seen(refused(proposal(), SETTING)) == "Only Ann or an approver can decide this search."
+    assert deciding.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
-    assert seen(settled(decided("deny"), SETTING)).startswith("Bob already said no to this search at ")
+    assert deciding.settled(decided("deny"), SETTING).startswith("Bob already said no to this search at ")
 
 
 def test_somebody_without_a_name_is_never_mentioned():
-    card = decided_card(decided("approve"), Setting(names={"2": "<@2> @everyone"}))
+    card = proposal_card(decided("approve"), Setting(names={"2": "<@2> @everyone"}))
 
     assert "<@2> @everyone allowed this search" in seen(card)
     assert_harmless(card)
@@ -530,7 +534,7 @@ def test_the_modal_opens_with_the_query(query):
     (label,) = form["components"]
     field = label["component"]
     assert form["custom_id"] == "edit:p0123456789"
-    assert label["label"] == "This is what leaves the server"
+    assert label["label"] == "This is what is sent to the web"
     assert field["custom_id"] == "query"
     assert field["value"] == " ".join(query.split())[:QUERY_LIMIT]
     assert (field["required"], field["max_length"]) == (True, QUERY_LIMIT)
@@ -543,7 +547,7 @@ def test_the_modal_opens_with_the_query(query):
 
 
 def test_help_is_three_lines():
-    (message,) = reply(Help(collections=("docs",), documents=12))
+    (message,) = reply(Note(text="\n".join(help_lines("en", collections=("docs",), documents=12))))
 
     assert len(seen(message).split("\n")) == 3
     assert "12 documents in docs" in seen(message)
@@ -551,11 +555,11 @@ def test_help_is_three_lines():
 
 
 def test_sources_are_listed_by_collection():
-    shown = reply(Sources(entries=tuple(entry(n) for n in range(50))))
+    shown = reply(Sources(language="en", entries=tuple(entry(n) for n in range(50))))
 
-    assert seen(shown[0]).startswith("50 documents in docs, 150 passages\n• a/0.md · Title 0 · 3 passages\n")
+    assert seen(shown[0]).startswith("docs: 50 documents, 150 passages\n• a/0.md · Title 0 · 3 passages\n")
     assert seen(shown[-1]).endswith("and 10 more")
-    assert "no documents" in seen(reply(Sources(entries=()))[0])
+    assert "no documents" in seen(reply(Sources(language="en", entries=()))[0])
     for message in shown:
         assert_sendable(message)
 
@@ -563,7 +567,7 @@ def test_sources_are_listed_by_collection():
 def test_a_heading_is_not_left_alone_in_a_message():
     entries = tuple(entry(n, collection="c" * 300, source="s" * 300) for n in range(40))
 
-    first, *_ = reply(Sources(entries=entries))
+    first, *_ = reply(Sources(language="en", entries=entries))
 
     assert "•" in seen(first)
 
@@ -596,7 +600,7 @@ def everywhere(text):
     setting = Setting(engine=text, names={"9": text}, can_retry=True)
     closed = replace(sly, verdict="approve", allowed=f"{text}!", decided_by="9", decided_at=1.0)
     yield from messages(answered(text, *cited, reason=text), setting)
-    yield from (proposal_card(sly, setting), decided_card(closed, setting), note(text))
+    yield from (proposal_card(sly, setting), proposal_card(closed, setting), note(text))
     if len(text) > 1_000:  # what the other kinds would only cut or show alike
         return
     yield from messages(answered(text, *cited, composed=False, grounding="both"), setting)
@@ -604,9 +608,9 @@ def everywhere(text):
     yield from messages(Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), setting)
     yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), setting)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (refused(sly, setting), settled(closed, setting))
-    yield from reply(Sources(entries=(entry(1, collection=text, source=text, title=text),)))
-    yield from reply(Help(collections=(text,), documents=1))
+    yield from (note(deciding.refused(sly, setting)), note(deciding.settled(closed, setting)))
+    yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
+    yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 
 
 @pytest.mark.parametrize("text", ALL_HOSTILE, ids=lambda text: ascii(text)[:40])

@@ -8,9 +8,11 @@ from judges import discord_faults, slack_faults, slack_view_faults, strings, unc
 
 import bots.discord.write as discord
 import bots.slack.write as slack
-from bots.delivery.replies import Footnotes, Help, Note, Sources
+from bots.delivery import deciding
+from bots.delivery.replies import Footnotes, Note, Sources
 from bots.delivery.setting import Setting
-from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
+from bots.messages import help_lines
+from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
 from core.library.catalogue import Entry
 
 LINK_SHARE, MENTION_SHARE = (
@@ -41,6 +43,14 @@ def answered(text, *, composed=True):
     return outcome("answered", text, answer=answer)
 
 
+def answered_in_part(text, offered):
+    answer = Answer(
+        text=f"{text} [1]", citations=citations(text), grounding="documents", composed=True, missing=text,
+        left_out=(Omission(text=text, reason=text),),
+    )  # fmt: skip
+    return outcome("answered", text, answer=answer, proposal=offered)
+
+
 def proposal(text):
     return Proposal(
         id="p1", turn_id="t", question=text, asker="U9", query=text[:400], reason=text, tried=(text,),
@@ -67,6 +77,7 @@ def document(text):
 #: the words of somebody else can stand.
 CREATED = {
     "answer": lambda on, text, here: on.messages(answered(text), here),
+    "answer in part": lambda on, text, here: on.messages(answered_in_part(text, proposal(text)), here),
     "quotation": lambda on, text, here: on.messages(answered(text, composed=False), here),
     "no answer": lambda on, text, here: on.messages(
         outcome("no_answer", text, closest=citations(text)), here
@@ -76,15 +87,20 @@ CREATED = {
     "proposal": lambda on, text, here: on.messages(
         outcome("approval_needed", text, proposal=proposal(text)), here
     ),
-    "footnotes": lambda on, text, _here: on.reply(Footnotes(outcome=answered(text))),
-    "sources": lambda on, text, _here: on.reply(Sources(entries=(document(text),))),
-    "help": lambda on, text, _here: on.reply(Help(collections=(text,), documents=1)),
+    "footnotes": lambda on, text, _here: on.reply(Footnotes(outcome=answered_in_part(text, None))),
+    "sources": lambda on, text, _here: on.reply(Sources(language="en", entries=(document(text),))),
+    "help": lambda on, text, _here: on.reply(
+        Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
+    ),
     "reply": lambda on, text, _here: on.reply(Note(text=text)),
 }
 EDITED = {
-    "decided card": lambda on, text, here: (on.decided_card(settled(text), here),),
-    "late press": lambda on, text, here: (on.settled(settled(text), here),),
-    "refusal": lambda on, text, here: (on.refused(proposal(text), here),),
+    "decided card": lambda on, text, here: on.messages(
+        outcome("approval_needed", text, proposal=settled(text)), here
+    ),
+    "decided in part": lambda on, text, here: on.messages(answered_in_part(text, settled(text)), here),
+    "late press": lambda on, text, here: (on.note(deciding.settled(settled(text), here)),),
+    "refusal": lambda on, text, here: (on.note(deciding.refused(proposal(text), here)),),
     "note": lambda on, text, _here: (on.note(text),),
 }
 SHOWN = CREATED | EDITED

@@ -11,12 +11,13 @@ from fakes.slack.rendering import entities_of, visible_text
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bots.delivery import deciding
 from bots.delivery.markdown.pieces import pieces
 from bots.delivery.markdown.safe import names_another_host, web_link
-from bots.delivery.replies import Footnotes, Help, Sources
+from bots.delivery.replies import Footnotes, Note, Sources
 from bots.delivery.setting import Setting
-from bots.messages import NO_FOOTNOTES, NOTHING_SENT
-from bots.slack.cards import decided_card, editor, proposal_card, refused, settled
+from bots.messages import help_lines, say_in
+from bots.slack.cards import editor, proposal_card
 from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
 from bots.slack.write import messages, note, reply
@@ -24,6 +25,7 @@ from core.conversation import Answer, Citation, Conversation, Decision, Outcome,
 from core.library.catalogue import Entry
 
 GOOD = "https://good.example/page"
+ENGLISH = say_in("en")
 SETTING = Setting(engine="DuckDuckGo", names={"U1": "Ann", "U2": "Bob"})
 
 
@@ -149,7 +151,7 @@ def test_quotes_of_an_uncomposed_answer_are_not_repeated():
 def test_an_answer_without_footnotes_says_so():
     (message,) = messages(answered("Hello.", grounding="none"), SETTING)
 
-    assert seen(message).startswith(NO_FOOTNOTES)
+    assert seen(message).startswith(ENGLISH("no_footnotes"))
 
 
 def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
@@ -247,7 +249,7 @@ def test_the_card_shows_what_was_tried_and_exactly_what_would_be_sent():
     assert "Looked for: “preflight browsers”" in seen(card)
     assert "CORS › Using BackgroundTasks" in seen(card)
     assert f"I would search DuckDuckGo for:\n{query}\n" in seen(card)
-    assert seen(card).endswith(f"Waiting for Ann. {NOTHING_SENT}")
+    assert seen(card).endswith("Waiting for Ann. Nothing is sent until then.")
     assert [(one["action_id"], one["value"]) for one in elements(card, "button")] == [
         ("approve", "p1"),
         ("edit", "p1"),
@@ -265,22 +267,22 @@ def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
         id="d1", conversation=conversation, author="U2", proposal_id="p1", verdict=verdict, decided_at=1.7e9
     )
 
-    card = decided_card(proposal().settled(decision), SETTING)
+    card = proposal_card(proposal().settled(decision), SETTING)
 
     assert says in seen(card)
     assert elements(card, "button") == []
-    assert NOTHING_SENT not in seen(card)
+    assert "Nothing is sent" not in seen(card)
     assert_sendable(card)
 
 
 def test_who_may_not_decide_is_told_who_may():
-    assert seen(refused(proposal(), SETTING)) == "Only Ann or an approver can decide this search."
+    assert deciding.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
     late = proposal(verdict="deny", decided_by="U2", decided_at=1.7e9)
 
-    assert seen(settled(late, SETTING)).startswith("Bob already said no to this search at ")
+    assert deciding.settled(late, SETTING).startswith("Bob already said no to this search at ")
 
 
 def test_the_modal_opens_with_the_query():
@@ -296,7 +298,7 @@ def test_the_modal_opens_with_the_query():
 
 
 def test_help_is_three_lines():
-    (message,) = reply(Help(collections=("docs",), documents=12))
+    (message,) = reply(Note(text="\n".join(help_lines("en", collections=("docs",), documents=12))))
 
     assert len(seen(message).split("\n")) == 3
     assert "12 documents in docs" in seen(message)
@@ -312,12 +314,12 @@ def entry(number, **more):
 
 
 def test_sources_are_listed_by_collection():
-    shown = reply(Sources(entries=tuple(entry(n) for n in range(50))))
+    shown = reply(Sources(language="en", entries=tuple(entry(n) for n in range(50))))
 
     assert "docs: 50 documents, 150 passages" in seen(shown[0])
     assert "a/0.md · Title 0 · 3 passages" in seen(shown[0])
     assert "and 10 more" in seen(shown[-1])
-    assert "no documents" in seen(reply(Sources(entries=()))[0])
+    assert "no documents" in seen(reply(Sources(language="en", entries=()))[0])
 
 
 # What others wrote.
@@ -339,7 +341,7 @@ def everywhere(text):
     setting = Setting(engine=text, names={"U9": text})
     decided = proposal(asker="U9", query=text, verdict="deny", decided_by="U9", decided_at=1.0)
     yield from messages(answered(text, *cited, reason=text), setting)
-    yield from (proposal_card(sly, setting), decided_card(decided, setting), note(text))
+    yield from (proposal_card(sly, setting), proposal_card(decided, setting), note(text))
     if len(text) > 1_000:  # what the other kinds would only cut or show alike
         return
     yield from messages(answered(text, *cited, composed=False, grounding="both"), setting)
@@ -347,9 +349,9 @@ def everywhere(text):
     yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), setting)
     yield from messages(Outcome(kind="failed", turn_id="t", reason=text), setting)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (refused(sly, setting), settled(decided, setting))
-    yield from reply(Sources(entries=(entry(1, collection=text, source=text, title=text),)))
-    yield from reply(Help(collections=(text,), documents=1))
+    yield from (note(deciding.refused(sly, setting)), note(deciding.settled(decided, setting)))
+    yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
+    yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text)[:40])

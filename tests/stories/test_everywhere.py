@@ -34,7 +34,7 @@ async def test_a_question_a_follow_up_a_search_that_is_refused_and_one_that_is_c
     assert "no cars" in follow_up
     assert "I would search SearXNG for:" in card
     assert "Who won the 1998 football world cup" in card
-    assert "Nothing is sent until you allow it." in card
+    assert "Nothing is sent until" in card
     assert "ann said no at" in refused
     assert nothing_sent == []
     assert "ann allowed this search at" in found

@@ -1,0 +1,102 @@
+"""Words to the bot in six languages, and a search beside an answer on the other platforms."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+from test_beside import ANSWER, IN_PART, PROPOSAL, QUERY, SETTING, decided
+
+from bots.delivery.hearing import Heard, meaning
+from bots.discord import write as discord
+from bots.messages import page_of
+from bots.record import record_of
+from bots.terminal import write as terminal
+from core.conversation import Conversation, Question
+
+HERE = Conversation(platform="x", space="1", channel="2", thread="3")
+
+
+def heard(text, *, is_called=True):
+    return meaning(Heard(id="m", conversation=HERE, author="U1", text=text, said_at=1.0, is_called=is_called))
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "language"),
+    [
+        ("help", "help", "en"),
+        ("Hilfe!", "help", "de"),
+        ("aide", "help", "fr"),
+        ("ayuda", "help", "es"),
+        ("ajuda?", "help", "pt"),
+        ("ヘルプ。", "help", "ja"),
+        ("quellen", "sources", "de"),
+        ("oublie", "forget", "fr"),
+        ("ablehnen", "deny", "de"),
+        ("承認", "approve", "ja"),
+    ],
+)
+def test_a_word_of_another_language_is_obeyed_and_answered_in_it(said, name, language):
+    word = heard(said)
+
+    assert (word.name, word.language) == (name, language)
+
+
+@pytest.mark.parametrize(
+    "said", ["Hilfe bei der Installation?", "Erlauben wir Haustiere?", "Quellen für Rost"]
+)
+def test_a_sentence_that_begins_with_such_a_word_is_a_question(said):
+    assert isinstance(heard(said), Question)
+
+
+@pytest.mark.parametrize("words", [1, 60, 70, 75, 80, 90, 120, 400])
+@pytest.mark.parametrize("query", [None, "`" * 400])
+def test_in_discord_too_a_decision_stays_in_the_message_that_asked_for_it(words, query):
+    long = replace(IN_PART, answer=replace(ANSWER, text="Das Betriebsteam liest Protokolle. " * words))
+    after = replace(long, proposal=PROPOSAL.settled(decided(query=query)))
+
+    asked, told = discord.messages(long, SETTING), discord.messages(after, SETTING)
+
+    assert len(asked) == len(told)
+    assert [one.components for one in asked[:-1]] == [one.components for one in told[:-1]]
+    assert QUERY in asked[-1].text
+    assert "Im Web suchen" in str(asked[-1].components)
+    assert "Im Web suchen" not in str(told[-1].components)
+    assert "Ann hat diese Suche um" in told[-1].text
+
+
+def test_the_terminal_shows_what_was_left_out_beneath_and_the_query_last():
+    console = Console(file=io.StringIO(), width=100)
+
+    console.print(terminal.write(IN_PART, terminal.Setting(engine="DuckDuckGo")))
+    shown = [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+    assert shown[-8:] == [
+        "Nicht in deinen Dokumenten: wie lange Protokolle aufbewahrt werden",
+        "Weggelassen: ein Satz, den deine Dokumente nicht belegen.",
+        "  “Sie werden 90 Tage aufbewahrt.” (keine Frist in der Quelle)",
+        "Beantwortet in 2,1 s aus 1 Textstelle",
+        "",
+        "Ich würde mit DuckDuckGo suchen nach:",
+        f"  {QUERY}",
+        "Es wird nichts gesendet, bevor du es erlaubst.",
+    ]
+
+
+def test_a_record_and_a_page_say_it_all():
+    record = record_of(IN_PART, thread="t", engine="DuckDuckGo")
+
+    assert record["proposal"]["query"] == QUERY
+    assert record["left_out"] == [
+        {"text": "Sie werden 90 Tage aufbewahrt.", "reason": "keine Frist in der Quelle"}
+    ]
+    assert (record["missing"], record["sure"]) == ("wie lange Protokolle aufbewahrt werden", True)
+    assert record["reason"] == (
+        "Nicht in deinen Dokumenten: wie lange Protokolle aufbewahrt werden · "
+        "Weggelassen: ein Satz, den deine Dokumente nicht belegen. · "
+        "“Sie werden 90 Tage aufbewahrt.” (keine Frist in der Quelle)"
+    )
+    assert f"> {QUERY}" in page_of(IN_PART)
+    assert "Sie werden 90 Tage aufbewahrt." in page_of(IN_PART)

@@ -1,0 +1,155 @@
+"""A search that is proposed beside an answer, from the first question to the decision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fakes.slack.rendering import visible_text
+
+from bots.delivery.setting import Setting
+from bots.delivery.voice import Voice
+from bots.slack import write
+from bots.slack.calls import open_calls
+from bots.slack.footnotes import all_footnotes
+from bots.slack.posts import SlackPosts
+from bots.slack.settings import read_slack_settings
+from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal, Question
+
+ASKED = "Wie lange werden Protokolle aufbewahrt, und wer darf sie lesen?"
+QUOTE = Citation(
+    number=1, title="Handbuch", location="Handbuch > Protokolle", source="handbuch.md",
+    quote="Protokolle darf nur das Betriebsteam lesen.", start=0, end=43,
+)  # fmt: skip
+ANSWER = Answer(
+    text="Protokolle darf nur das Betriebsteam lesen. [1]",
+    citations=(QUOTE,),
+    grounding="documents",
+    composed=True,
+    left_out=(Omission(text="Sie werden 90 Tage aufbewahrt.", reason="keine Frist in der Quelle"),),
+    missing="wie lange Protokolle aufbewahrt werden",
+)
+QUERY = "Aufbewahrungsfrist Protokolle DSGVO"
+PROPOSAL = Proposal(
+    id="p1", turn_id="q1", question=ASKED, asker="U1", query=QUERY, reason="", tried=(), closest=(QUOTE,)
+)
+IN_PART = Outcome(
+    kind="answered",
+    turn_id="q1",
+    answer=ANSWER,
+    proposal=PROPOSAL,
+    language="de",
+    timing_ms={"total": 2_100.0},
+)
+SETTING = Setting(engine="DuckDuckGo", names={"U1": "Ann"})
+
+
+def seen(message):
+    return visible_text(message.text, list(message.blocks), lambda user: user)
+
+
+def decided(verdict="approve", query=None):
+    conversation = Conversation(platform="slack", space="T1", channel="C1", thread="1.0")
+    return Decision(
+        id="d1", conversation=conversation, author="U1", proposal_id="p1", verdict=verdict, query=query,
+        decided_at=1.7e9,
+    )  # fmt: skip
+
+
+def test_an_answer_in_part_says_what_is_missing_and_offers_to_search_for_it():
+    (message,) = write.messages(IN_PART, SETTING)
+
+    assert seen(message) == (
+        "Protokolle darf nur das Betriebsteam lesen. [1]\n───\n"
+        "1 Handbuch › Protokolle · handbuch.md\n"
+        "“Protokolle darf nur das Betriebsteam lesen.”\n"
+        "[ Alle Fußnoten zeigen ]\n"
+        "Nicht in deinen Dokumenten: wie lange Protokolle aufbewahrt werden\n"
+        "Weggelassen: ein Satz, den deine Dokumente nicht belegen.\n"
+        "Beantwortet in 2,1 s aus 1 Textstelle\nHilfreich Nicht hilfreich\n───\n"
+        f"Ich würde mit DuckDuckGo suchen nach:\n{QUERY}\n"
+        "[ Im Web suchen ] [ Anfrage ändern ] [ Nein danke ]\n"
+        "Wartet auf Ann. Bis dahin wird nichts gesendet."
+    )
+    assert QUERY in message.text
+
+
+def test_what_was_left_out_is_shown_with_the_footnotes_in_private():
+    (shown,) = all_footnotes(IN_PART)
+
+    assert seen(shown).endswith(
+        "Weggelassen: ein Satz, den deine Dokumente nicht belegen.\n"
+        "“Sie werden 90 Tage aufbewahrt.” (keine Frist in der Quelle)"
+    )
+
+
+def test_a_quote_that_may_be_it_is_shown_as_that():
+    unsure = replace(ANSWER, composed=False, is_sure=False, left_out=(), missing="")
+
+    (message,) = write.messages(replace(IN_PART, answer=unsure), SETTING)
+
+    assert seen(message).startswith("Vielleicht ist es das, was du suchst:\n")
+    assert "zitiert" not in seen(message)
+    assert QUERY in seen(message)
+
+
+@pytest.mark.parametrize("words", [1, 330, 380, 420, 460, 700, 2_000])
+@pytest.mark.parametrize("query", [None, "x" * 400])
+def test_a_decision_stays_in_the_message_that_asked_for_it(words, query):
+    """However long the answer is: else a decided search would stand twice, once with its buttons."""
+    long = replace(IN_PART, answer=replace(ANSWER, text="Das Betriebsteam liest Protokolle. " * words))
+    after = replace(long, proposal=PROPOSAL.settled(decided(query=query)))
+
+    open_ones, decided_ones = write.messages(long, SETTING), write.messages(after, SETTING)
+
+    assert len(open_ones) == len(decided_ones)
+    assert [seen(one) for one in open_ones[:-1]] == [seen(one) for one in decided_ones[:-1]]
+    assert QUERY in seen(open_ones[-1])
+    assert "Ann hat diese Suche" in seen(decided_ones[-1])
+    assert "[ Im Web suchen ]" not in "".join(map(seen, decided_ones))
+
+
+class Ann:
+    async def names(self, address, users):
+        return dict.fromkeys(filter(None, users), "Ann")
+
+
+def voice_of(calls, proposal):
+    async def proposals(_conversation):
+        return (proposal,)
+
+    async def outcomes(turn_id):
+        return {"q1": IN_PART}.get(turn_id)
+
+    return Voice(
+        posts=SlackPosts(calls=calls, my_user_id="UBOT"), writer=write, people=Ann(), words=None,
+        proposals=proposals, engine="DuckDuckGo", approval="asker", has_approvers=False, refresh=90.0,
+        outcomes=outcomes,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("verdict", ["approve", "deny"])
+async def test_the_buttons_give_way_to_who_decided_and_the_answer_stays(slack, ann, general, verdict):
+    asked = await slack.mention(ann, general, ASKED)
+    address = {"team": "T1", "channel": general, "thread": asked.ts, "message": asked.ts, "user": ann}
+    conversation = Conversation(platform="slack", space="T1", channel=general, thread=asked.ts)
+    question = Question(id="q1", conversation=conversation, author="U1", text=ASKED, asked_at=1.0)
+    decision = replace(decided(verdict), conversation=conversation)
+    ended = Outcome(
+        kind="no_answer", turn_id="d1", reason="Es wurde nichts ins Web geschickt.", language="de"
+    )
+    async with open_calls(read_slack_settings(slack.environment)) as calls:
+        before, after = voice_of(calls, PROPOSAL), voice_of(calls, PROPOSAL.settled(decision))
+
+        handle = await before.begin(question, address, is_again=False)
+        await before.deliver(question, address, handle, IN_PART, is_again=False)
+        first_sign = slack.replies(general, asked.ts)[0].revisions[0].visible
+        await after.deliver(decision, address, "", ended, is_again=False)
+
+    answer, told = slack.replies(general, asked.ts)
+    assert first_sign == "Ich lese deine Dokumente…"
+    assert ANSWER.text in answer.visible
+    assert ("hat diese Suche um" if verdict == "approve" else "hat um") in answer.visible
+    assert "Im Web suchen" not in answer.visible
+    assert told.visible.startswith("Es wurde nichts ins Web geschickt.")
+    assert slack.rejected == []
