@@ -43,8 +43,7 @@ from core.steps import ask_of, grade, graded, next_node, step, strips_of
 from core.text.smalltalk import small_talk
 from core.verdicts import Edited, edited, statements_of, verdicts_on
 from core.web_nodes import offer_beside
-
-COMPOSED_IN_VAIN = "What the model wrote did not stand up to its check, so these are quotes."
+from core.wording import Sentence
 
 
 async def enter(state: State, runtime: Runtime[Deps]) -> State:
@@ -78,13 +77,13 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
 def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str | None:
     """Why a decision cannot be carried out, as a sentence."""
     if proposal is None:
-        return f"There is no web search to decide with the id {turn.proposal_id} in this conversation."
+        return Sentence("no_such_proposal", id=turn.proposal_id)
     if not may_decide(proposal, turn, approval=deps.approval, approvers=deps.approvers):
         return refusal(proposal, approval=deps.approval)
     if not proposal.is_open:
         return already_decided(proposal)
     if turn.verdict == "approve" and deps.web is None:
-        return "Web search is switched off."
+        return Sentence("web_switched_off")
     return fault_of_query(turn.query)
 
 
@@ -244,7 +243,9 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     if follows == "propose" and is_empty and draft.answers and may_quote_instead:
         telling = strips_of(work, deps.policy)
         quotes = await deps.reasoner.quote(ask, telling)
-        return endings.answered(state, _stepped("verify", work), to_answer(quotes, telling), COMPOSED_IN_VAIN)
+        return endings.answered(
+            state, _stepped("verify", work), to_answer(quotes, telling), Sentence("composed_in_vain")
+        )
     return step("verify", work)
 
 
