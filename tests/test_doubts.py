@@ -6,11 +6,11 @@ import random
 import re
 
 import pytest
+from benchmarks.draft_labels import Item, plain, read_items
 from fakes.passages import documents, loose_strip, passages_of, thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.bench.drafts import Item, plain, read_items
 from core.claims import claims_of
 from core.doubts import doubts_of
 from core.verdicts import statements_of
@@ -158,7 +158,7 @@ def test_true_sentences_of_a_documentation_are_rarely_doubted(shared_data):
 
 
 def test_a_changed_number_is_nearly_always_doubted(shared_data):
-    from bots.bench.corpora import lines
+    from benchmarks.corpora import lines
 
     dice = random.Random(7)
     flags = []

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from benchmarks.draft_labels import plain, read_items
 
-from bots.bench.drafts import plain, read_items
 from tests.benchmarks.drafts import figures, play, play_all
 from tests.fakes.drafts import Block, DraftModel, blocks_of
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from benchmarks.draft_labels import read_items
 
-from bots.bench.drafts import read_items
 from core.settings import Settings, read_settings
 from tests.benchmarks import reader as place
 from tests.benchmarks.drafts import asked_of, documents_of

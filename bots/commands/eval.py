@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from bots import loop
-from bots.bench.answers import Judged, judge
-from bots.bench.asking import outcomes_of
-from bots.bench.costs import Prices, costs
-from bots.bench.history import Run, changes, keep, place_of, recall, run_of
-from bots.bench.outcomes import kind_of, outcomes, worst
-from bots.bench.questions import Expected, read_questions
-from bots.bench.reliability import reliability
-from bots.bench.report import now, tell, write_report
-from bots.bench.sections import Report, Section
-from bots.bench.shelf import Shelf, shelf_of
 from bots.commands.preparing import prepare
+from bots.eval.answers import Judged, judge
+from bots.eval.asking import outcomes_of
+from bots.eval.costs import Prices, costs
+from bots.eval.history import Run, changes, keep, place_of, recall, run_of
+from bots.eval.outcomes import kind_of, outcomes, worst
+from bots.eval.questions import Expected, read_questions
+from bots.eval.reliability import reliability
+from bots.eval.report import now, tell, write_report
+from bots.eval.sections import Report, Section
+from bots.eval.shelf import Shelf, shelf_of
 from bots.indexing import Targets, read_targets
 from bots.messages import ENGINE_NAMES, counted
 from bots.record import record_of

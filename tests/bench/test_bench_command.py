@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from benchmarks import BENCHES, benchmark
+from benchmarks.command import measured, names_meant
 from harbour import Machine
 
-from bots.bench import BENCHES, benchmark
-from bots.bench.sections import Options, Plot, Report, Section, Table
-from bots.commands.bench import measured, names_meant
+from bots.eval.sections import Options, Plot, Report, Section, Table
 from core.errors import SettingsError
 
 EMPTY = Report(title="Measured", made="2026-11-20 19:00:00+00:00")

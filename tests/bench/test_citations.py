@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks import citations
+from benchmarks.corpora import Asked
 from fakes.passages import loose_strip
 
-from bots.bench import citations
-from bots.bench.corpora import Asked
-from bots.bench.sections import Options
+from bots.eval.sections import Options
 from core.citations import to_answer
 from core.conversation import Outcome
 from core.reasoner import Draft

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from benchmarks import confidence, corpora
+from benchmarks.corpora import Asked, Corpus
 
-from bots.bench import confidence, corpora
-from bots.bench.corpora import Asked, Corpus
-from bots.bench.sections import Options
+from bots.eval.sections import Options
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ import pytest
 from fakes.gemini import FakeGemini
 from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, HARBOUR, PONTOON_QUESTION, Machine
 
-from bots.bench.answers import folded, judge, occurs
-from bots.bench.costs import Prices, costs
-from bots.bench.history import Run, arrow, changes, keep, place_of, recall
-from bots.bench.outcomes import outcomes, worst
-from bots.bench.questions import Expected, read_line, read_questions
-from bots.bench.reliability import bins, brier, reliability
-from bots.bench.shelf import shelf_of
+from bots.eval.answers import folded, judge, occurs
+from bots.eval.costs import Prices, costs
+from bots.eval.history import Run, arrow, changes, keep, place_of, recall
+from bots.eval.outcomes import outcomes, worst
+from bots.eval.questions import Expected, read_line, read_questions
+from bots.eval.reliability import bins, brier, reliability
+from bots.eval.shelf import shelf_of
 from core.conversation import Answer, Citation, Outcome, Usage
 from core.errors import SettingsError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from benchmarks import corpora, extraction
+from benchmarks.corpora import Asked
 
-from bots.bench import corpora, extraction
-from bots.bench.corpora import Asked
-from bots.bench.sections import Options
+from bots.eval.sections import Options
 
 TEXT = "The harbour is old. Ferries leave the harbour at seven in the morning. Tickets are sold on board."
 

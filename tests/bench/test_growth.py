@@ -7,11 +7,11 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from benchmarks import growth
+from benchmarks.apart import apart
+from benchmarks.queued import size_of
 
-from bots.bench import growth
-from bots.bench.apart import apart
-from bots.bench.queued import size_of
-from bots.bench.sections import Options
+from bots.eval.sections import Options
 
 
 def test_what_is_measured_apart_is_measured_in_another_process():

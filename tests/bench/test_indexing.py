@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks import indexing, pipeline
 from fakes.tiny_network import write_tiny_network
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.bench import indexing, pipeline
-from bots.bench.sections import Options
+from bots.eval.sections import Options
 
 
 @given(st.text(alphabet="ab \n", max_size=9_000))

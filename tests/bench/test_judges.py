@@ -7,16 +7,16 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+from benchmarks import judges, published
+from benchmarks.draft_labels import read_items, shown
+from benchmarks.fallible import Script
+from benchmarks.scripted_turns import Footnote
+from benchmarks.truth import MIX, Known, World, open_world
 from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.bench import judges, published
-from bots.bench.drafts import read_items, shown
-from bots.bench.fallible import Script
-from bots.bench.scripted_turns import Footnote
-from bots.bench.sections import Options
-from bots.bench.truth import MIX, Known, World, open_world
+from bots.eval.sections import Options
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.policy import PRESETS
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import cProfile
 import pstats
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import overhead
+from benchmarks.corpora import EVERYTHING
+from benchmarks.synthetic import DrawnVectors, documents, library_of, questions
 
-from bots.bench import overhead
-from bots.bench.corpora import EVERYTHING
-from bots.bench.sections import Options, require_whole
-from bots.bench.synthetic import DrawnVectors, documents, library_of, questions
+from bots.eval.sections import Options, require_whole
 from core.library.retriever import Query
 
 
@@ -73,7 +72,7 @@ def test_a_builtins_time_is_that_of_the_package_that_called_it():
     [
         ("/x/site-packages/pydantic/main.py", "__iter__", "pydantic"),
         ("/x/site-packages/six.py", "u", "six"),
-        (str(Path(overhead.__file__)), "measure", "bots"),
+        ("/x/footnote/bots/messages.py", "counted", "bots"),
         ("/usr/lib/python3.11/copy.py", "deepcopy", "Python"),
         ("~", "<method 'poll' of 'select.epoll' objects>", "waiting for replies"),
     ],

@@ -12,11 +12,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from bots.bench.intervals import bootstrap, percentile, sign_test, wilson, with_interval
-from bots.bench.page import page
-from bots.bench.plots import figure, ticks
-from bots.bench.report import OBJECT, PAGE, as_json, as_text, write_report
-from bots.bench.sections import Plot, Report, Section, Table, shown
+from bots.eval.intervals import bootstrap, percentile, sign_test, wilson, with_interval
+from bots.eval.page import page
+from bots.eval.plots import figure, ticks
+from bots.eval.report import OBJECT, PAGE, as_json, as_text, write_report
+from bots.eval.sections import Plot, Report, Section, Table, shown
 from core.errors import FootnoteError
 
 NAN = math.nan

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from benchmarks import corpora, retrieval
+from benchmarks.corpora import Asked
 
-from bots.bench import corpora, retrieval
-from bots.bench.corpora import Asked
-from bots.bench.sections import Options
+from bots.eval.sections import Options
 
 TEXTS = ("Cats purr at night.", "Dogs bark at the moon.", "The moon is far away.")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks import search
+from benchmarks.synthetic import questions
 from fakes.tiny_network import write_tiny_network
 
-from bots.bench import search
-from bots.bench.sections import Options
-from bots.bench.synthetic import questions
+from bots.eval.sections import Options
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import json
 import math
 
 import pytest
+from benchmarks import benchmark
 
-from bots.bench import benchmark
-from bots.bench.report import as_json
-from bots.bench.sections import Options, Report, require_whole
+from bots.eval.report import as_json
+from bots.eval.sections import Options, Report, require_whole
 
 TEXT = "The harbour is old. Ferries leave the harbour at seven in the morning. Tickets are sold on board."
 MARKED = "Ferries leave the harbour at seven in the morning."

@@ -6,14 +6,14 @@ import asyncio
 import json
 
 import pytest
+from benchmarks import trips
+from benchmarks.model_server import Request, Scenario, Seen, local_model, reply_to, round_trips
+from benchmarks.published import MODULES
+from benchmarks.trips import OURS, Run, ratio, run_all
+from benchmarks.ways import WAYS, Way
 from fakes.passages import statements
 from fakes.scripted import hit
 
-from bots.bench import trips
-from bots.bench.model_server import Request, Scenario, Seen, local_model, reply_to, round_trips
-from bots.bench.published import MODULES
-from bots.bench.trips import OURS, Run, ratio, run_all
-from bots.bench.ways import WAYS, Way
 from core import prompts
 from core.reasoner import Ask
 
@@ -118,7 +118,7 @@ OURS_AT_MOST = {
     "web": 5,
     "unanswerable": 3,
     "insistent": 5,
-    "ungrounded": 5,
+    "ungrounded": 4,
 }  # round trips
 
 
@@ -142,17 +142,17 @@ def test_those_that_never_give_up_stop_at_their_limit(runs):
 
 
 @pytest.mark.parametrize("way", [way.name for way in WAYS])
-def test_ours_takes_no_more_round_trips_than_any_of_them(runs, way):
+def test_ours_takes_fewer_round_trips_than_any_of_them(runs, way):
     (ours,) = runs[way, OURS]
 
     assert ours.ending == ("no answer" if way in ("unanswerable", "insistent") else "answered")
-    assert all(run.calls >= OURS_AT_MOST[way] for name in MODULES for run in runs[way, name])
+    assert all(run.calls > OURS_AT_MOST[way] for name in MODULES for run in runs[way, name])
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 async def test_ours_takes_the_round_trips_that_it_promises(way, tmp_path):
     """Counted by its own budget, which needs no calls to overlap in time."""
-    from bots.bench.served import serving
+    from benchmarks.served import serving
 
     class Counted:
         total = 0

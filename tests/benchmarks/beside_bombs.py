@@ -22,16 +22,16 @@ from itertools import count, cycle
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "security")]
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent), str(HERE.parent / "security")]
 
 from bombs import BOMBS
 
-from bots.bench.intervals import percentile
-from bots.bench.model_server import Scenario, local_model
-from bots.bench.queued import asked
-from bots.bench.sections import Options
-from bots.bench.served import serving
-from bots.bench.synthetic import library_of, questions
+from benchmarks.model_server import Scenario, local_model
+from benchmarks.queued import asked
+from benchmarks.served import serving
+from benchmarks.synthetic import library_of, questions
+from bots.eval.intervals import percentile
+from bots.eval.sections import Options
 from bots.lag import loop_first
 from core.assistant import Assistant
 from core.library.formats.apart import AT_ONCE

@@ -23,9 +23,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
 
-from bots.bench.drafts import Item, Shown, Which, plain, read_items, shown
+from benchmarks.draft_labels import Item, Shown, Which, plain, read_items, shown
 from bots.local import fresh_conversation, run_in_order, situation
 from bots.terminal.read import ask
 from core.bootstrap import open_footnote, reads_everything

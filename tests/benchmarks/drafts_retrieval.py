@@ -16,10 +16,10 @@ import tempfile
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
 
-from bots.bench.corpora import EVERYTHING, Line, Spot, lines, open_library, open_model, passages_of, spot
-from bots.bench.retrieval import NOT_FOUND, hits, sides
+from benchmarks.corpora import EVERYTHING, Line, Spot, lines, open_library, open_model, passages_of, spot
+from benchmarks.retrieval import NOT_FOUND, hits, sides
 from core.library.catalogue import NewDocument
 from core.library.documents import Passage, Piece
 from core.library.library import DEFAULT_COLLECTION, Library

@@ -29,8 +29,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).res
 
 import numpy as np
 
-from bots.bench.confidence import auc, false_at, placed
-from bots.bench.corpora import (
+from benchmarks.confidence import auc, false_at, placed
+from benchmarks.corpora import (
     EVERYTHING,
     Asked,
     Corpus,
@@ -44,7 +44,7 @@ from bots.bench.corpora import (
     spot,
     squad,
 )
-from bots.bench.retrieval import sides
+from benchmarks.retrieval import sides
 from core.library import confidence
 from core.library.documents import Passage, Scope
 from core.library.library import Library

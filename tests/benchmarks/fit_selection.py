@@ -18,9 +18,9 @@ from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
 
-from bots.bench.corpora import (
+from benchmarks.corpora import (
     EVERYTHING,
     Asked,
     clapnq,
@@ -31,7 +31,7 @@ from bots.bench.corpora import (
     spot,
     squad,
 )
-from bots.bench.extraction import holds_answer, sentence_f1
+from benchmarks.extraction import holds_answer, sentence_f1
 from core.extractive import MEANING_PASSAGES
 from core.library.documents import Retrieved
 from core.library.retriever import Query

@@ -14,7 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
 
 from core.text.followup import needs_history
 from core.text.terms import query_terms

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
 
-from bots.bench.corpora import EVERYTHING, lines, open_library, spot
+from benchmarks.corpora import EVERYTHING, lines, open_library, spot
 from core.library.catalogue import NewDocument
 from core.library.documents import Piece
 from core.library.library import DEFAULT_COLLECTION, Library

@@ -25,8 +25,8 @@ sys.path[:0] = [str(ROOT), str(HERE.parent), str(HERE.parent / "slack")]
 from fakes.slack import FakeSlack
 from office import FERRY, Office, make_data_dir
 
-from bots.bench.intervals import percentile
-from bots.bench.model_server import Scenario, local_model
+from benchmarks.model_server import Scenario, local_model
+from bots.eval.intervals import percentile
 
 CHANNELS = 40
 PATIENCE = 300.0  # seconds for what is still under way when the last question was asked

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
 
 from tests.fakes.gemini import Answer, Call, FakeGemini, Status, Step
 

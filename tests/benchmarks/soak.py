@@ -18,12 +18,12 @@ from datetime import timedelta
 from itertools import cycle, islice
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
 
-from bots.bench.growth import PASSAGES, resident
-from bots.bench.model_server import Scenario
-from bots.bench.queued import CONVERSATIONS, QUEUE, asked, running, size_of
-from bots.bench.synthetic import questions
+from benchmarks.growth import PASSAGES, resident
+from benchmarks.model_server import Scenario
+from benchmarks.queued import CONVERSATIONS, QUEUE, asked, running, size_of
+from benchmarks.synthetic import questions
 from bots.memory import keep_few_arenas
 from core.turn_queue import sweep
 from core.values import value

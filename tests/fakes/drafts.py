@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bots.bench.drafts import Excerpt, Item, Which
+from benchmarks.draft_labels import Excerpt, Item, Which
+
 from core.values import value
 from tests.fakes.gemini import Call
 

@@ -7,8 +7,8 @@ from hashlib import blake2b
 from random import Random
 
 import pytest
+from benchmarks.corpora import add_paragraphs
 
-from bots.bench.corpora import add_paragraphs
 from bots.delivery.rooms import open_rooms, own_collection
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Question

@@ -1,0 +1,1 @@
+"""`footnote eval`: a team's own questions, judged, with the report."""

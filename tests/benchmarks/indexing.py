@@ -1,0 +1,180 @@
+"""How fast documents come into the library, beside the published pipeline; and how fast it follows a change."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import pipeline
+from benchmarks.corpora import open_library, open_model
+from benchmarks.synthetic import documents
+from bots.eval.sections import Cell, Options, Section, Table
+from core.values import value
+
+if TYPE_CHECKING:
+    from core.library.embedding import Embedder
+
+NAME = "indexing"
+TITLE = "Indexing"
+
+LEXICAL_BAR, VECTORS_BAR = 5.0, 2.5  # times the published pipeline's passages per second, at least
+SYNC_BAR = 1.0  # seconds for one changed file among all
+DIMENSION = 384  # numbers of the constant vector, as of all-MiniLM-L6-v2
+RUNS, EMBEDDED, KEPT = 5, 40, 10_000  # of each side; files that are embedded too; files that are kept in step
+QUICK_RUNS, QUICK_EMBEDDED, QUICK_KEPT = 1, 2, 60
+
+#: Indexes files in an empty folder; the number of passages.
+Index = Callable[[Sequence[Path], Path], int]
+
+
+@value
+class Indexed:
+    """Passages per second, one number for each run."""
+
+    wall: tuple[float, ...]
+    cpu: tuple[float, ...]  #: per second of CPU, every thread
+
+
+def measure(options: Options) -> Section:
+    runs, embedded, kept = (
+        (QUICK_RUNS, QUICK_EMBEDDED, QUICK_KEPT) if options.quick else (RUNS, EMBEDDED, KEPT)
+    )
+    files = sorted((options.data / "fastapi_docs").rglob("*.md"))
+    network = open_model(options.model, options.say) if options.model != "none" else None
+    rows: list[tuple[Cell, ...]] = []
+    figures: dict[str, float] = {}
+    for name, of, ours, published, bar in (
+        ("words", files, _lexical, _constant, LEXICAL_BAR),
+        *([("vectors too", files[:embedded], _whole(network), _chromas_own(options.model), VECTORS_BAR)] if network else []),
+    ):  # fmt: skip
+        options.say(f"{TITLE}: {name}, {len(of)} files")
+        mine, theirs = side_by_side(of, ours, published, runs)
+        times, times_cpu = (
+            median(a) / median(b) for a, b in ((mine.wall, theirs.wall), (mine.cpu, theirs.cpu))
+        )
+        rows.append((name, len(of), median(mine.wall), median(theirs.wall), times, times_cpu, bar))
+        figures |= {f"times the published pipeline, {name}": times, f"times its CPU, {name}": times_cpu}
+    seconds, cpu = one_change(kept)
+    figures["seconds to follow one change"] = seconds
+    return Section(
+        name=NAME,
+        title=TITLE,
+        what=(
+            "The same Markdown files into an empty library and into an empty Chroma by the published pipeline's steps, "
+            f"in turn, {runs} runs each: by words against its loading, splitting and storing with a constant vector; "
+            "with vectors against Chroma's own embedding function over the same network."
+        ),
+        tables=(
+            Table(
+                title="Passages per second",
+                columns=("phase", "files", "ours", "published", "times", "times by CPU", "bar"),
+                rows=tuple(rows),
+            ),
+            Table(
+                title="One changed file",
+                columns=("among", "seconds", "of it CPU", "bar, seconds"),
+                rows=((kept, seconds, cpu, SYNC_BAR),),
+            ),
+        ),
+        figures=figures,
+        limits="Reading Markdown by its grammar takes most of the first phase, the network nearly all of the second.",
+    )
+
+
+# Side by side
+
+
+def side_by_side(files: Sequence[Path], ours: Index, published: Index, runs: int) -> tuple[Indexed, Indexed]:
+    """Ours and theirs in turn, so that both meet the same machine; a first run of each does not count."""
+    sides: tuple[tuple[Index, list[tuple[float, float]]], ...] = ((ours, []), (published, []))
+    for _ in range(1 + runs):
+        for index, rates in sides:
+            rates.append(_rates(files, index))
+    mine, theirs = (
+        Indexed(wall=tuple(wall for wall, _ in rates[1:]), cpu=tuple(cpu for _, cpu in rates[1:]))
+        for _, rates in sides
+    )
+    return mine, theirs
+
+
+def _rates(files: Sequence[Path], index: Index) -> tuple[float, float]:
+    with tempfile.TemporaryDirectory() as scratch:
+        began, began_cpu = perf_counter(), process_time()
+        passages = index(files, Path(scratch))
+        return passages / (perf_counter() - began), passages / (process_time() - began_cpu)
+
+
+def _lexical(files: Sequence[Path], folder: Path) -> int:
+    return _ours(files, folder, None)
+
+
+def _whole(network: Embedder) -> Index:
+    return lambda files, folder: _ours(files, folder, network)
+
+
+def _ours(files: Sequence[Path], folder: Path, network: Embedder | None) -> int:
+    library = open_library(folder, network)
+    try:
+        library.ingest(files)
+        library.embed_pending()
+        return sum(entry.passages for entry in library.entries())
+    finally:
+        library.close()
+
+
+def _constant(files: Sequence[Path], folder: Path) -> int:
+    vector = [DIMENSION**-0.5] * DIMENSION
+    return pipeline.index(files, folder, lambda texts: [vector for _ in texts])
+
+
+def _chromas_own(model: str) -> Index:
+    """Chroma's function for all-MiniLM-L6-v2, over the network in this folder."""
+    from chromadb.utils.embedding_functions.onnx_mini_lm_l6_v2 import ONNXMiniLM_L6_V2
+
+    place = Path(model).resolve()
+
+    class Placed(ONNXMiniLM_L6_V2):
+        DOWNLOAD_PATH = place.parent
+        EXTRACTED_FOLDER_NAME = place.name
+
+    embed: Any = Placed()._forward
+
+    def index(files: Sequence[Path], folder: Path) -> int:
+        return pipeline.index(files, folder, lambda texts: list(embed(list(texts))))
+
+    return index
+
+
+# One change
+
+
+def one_change(files: int) -> tuple[float, float]:
+    """Wall and CPU seconds from a change of one file among so many to a library in step."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "handbook")
+        changed = _write(folder, files)
+        library = open_library(Path(scratch, "library"), None)
+        try:
+            library.ingest([folder])
+            changed.write_text("# Changed\n\nThe ferry leaves at nine.\n", encoding="utf-8")
+            began, began_cpu = perf_counter(), process_time()
+            report = library.refresh()
+            taken = perf_counter() - began, process_time() - began_cpu
+            assert (report.changed, report.skipped) == (1, files - 1)
+            return taken
+        finally:
+            library.close()
+
+
+def _write(folder: Path, files: int) -> Path:
+    """So many short files; one of them."""
+    folder.mkdir()
+    texts = (text for _, _, texts in documents(files) for text in texts)
+    for number, text in enumerate(texts):
+        file = folder / f"{number}.md"
+        file.write_text(f"# Part {number}\n\n{text}\n", encoding="utf-8")
+    return file

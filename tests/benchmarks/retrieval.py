@@ -1,0 +1,197 @@
+"""How often a passage that answers a question is among the first that the library finds."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.corpora import (
+    EVERYTHING,
+    Asked,
+    Corpus,
+    clapnq,
+    fill,
+    headings,
+    mtrag,
+    open_library,
+    open_model,
+    part,
+    spot,
+    squad,
+)
+from bots.eval.intervals import Measured, share_of, told
+from bots.eval.sections import Cell, Options, Plot, Section, Table
+
+if TYPE_CHECKING:
+    from core.library.embedding import Embedder
+    from core.library.library import Library
+
+NAME = "retrieval"
+TITLE = "Passages found"
+
+RANKS = (1, 5, 10)
+NOT_FOUND = 1_000  # a rank deeper than any that is looked at
+QUICK = 40  # questions of each set in a quick run
+
+SETS: Mapping[str, str] = {
+    "squad": "SQuAD 2, answerable questions",
+    "mtrag": "MTRAG, follow-up questions",
+    "fastapi": "FastAPI documentation, headings as questions",
+    "clapnq": "CLAPNQ, answerable questions",
+}
+SIDES: Mapping[str, str] = {"words": "words alone", "vectors": "words and vectors"}
+
+#: The share of questions, by set, side and rank, that the first passages must answer.
+BARS: Mapping[tuple[str, str, int], float] = {
+    ("squad", "vectors", 1): 0.84,
+    ("squad", "vectors", 5): 0.97,
+    ("mtrag", "vectors", 5): 0.92,
+    ("fastapi", "vectors", 5): 0.86,
+    ("clapnq", "vectors", 1): 0.92,
+    ("squad", "words", 1): 0.82,
+    ("squad", "words", 5): 0.95,
+    ("mtrag", "words", 5): 0.85,
+    ("fastapi", "words", 5): 0.82,
+    ("clapnq", "words", 1): 0.90,
+}
+
+WHAT = (
+    "The questions of each set are asked of a library that holds its passages; a question counts at a rank when a "
+    "passage that answers it is among so many found first. A follow-up has the turns before it, a heading is looked "
+    "for among the passages of all files."
+)
+NOTE = (
+    "Share of the questions, with its 95% Wilson interval; where a bar is set, whether the share reaches it."
+)
+LIMITS = (
+    "Short SQuAD 2 questions often fit several paragraphs of one article equally well, and one of them counts. A "
+    "follow-up of MTRAG may turn to something new in words that do not say what. Many files of the FastAPI "
+    "documentation have the same headings. The sets are in English."
+)
+
+Ranks = Mapping[str, Mapping[str, Sequence[int]]]  # by set and side, one rank for each question
+
+
+def measure(options: Options) -> Section:
+    model = open_model(options.model, options.say)
+    with tempfile.TemporaryDirectory() as folder:
+        found = {name: _measured(name, Path(folder, name), model, options) for name in SETS}
+    return section(found)
+
+
+def _measured(
+    name: str, folder: Path, model: Embedder | None, options: Options
+) -> Mapping[str, Sequence[int]]:
+    options.say(f"{SETS[name]}: indexing")
+    with _open(name, folder, model, options) as (library, questions):
+        options.say(f"{SETS[name]}: {len(questions)} questions")
+        return {side: ranks(each, questions) for side, each in sides(library).items()}
+
+
+@contextmanager
+def _open(
+    name: str, folder: Path, model: Embedder | None, options: Options
+) -> Iterator[tuple[Library, Sequence[Asked]]]:
+    """The library of a set, and what is asked of it."""
+    library = open_library(folder, model)
+    try:
+        if name == "fastapi":
+            library.ingest([options.data / "fastapi_docs"])
+            library.embed_pending()
+            asked = headings(library)
+            yield library, asked[:: max(1, len(asked) // QUICK)] if options.quick else asked
+        else:
+            corpus = _CORPORA[name](options.data)
+            corpus = part(corpus, QUICK) if options.quick else corpus
+            fill(library, corpus.documents)
+            yield library, corpus.asked
+    finally:
+        library.close()
+
+
+def follow_ups(data: Path) -> Corpus:
+    """MTRAG without the first turns of its conversations."""
+    corpus = mtrag(data)
+    return Corpus(documents=corpus.documents, asked=tuple(q for q in corpus.asked if q.history))
+
+
+_CORPORA: Mapping[str, Callable[[Path], Corpus]] = {"squad": squad, "mtrag": follow_ups, "clapnq": clapnq}
+
+
+def sides(library: Library) -> dict[str, Library]:
+    """The library asked by words alone and, where it has an embedder, by words and vectors."""
+    from core.library.library import Library
+
+    words = Library(catalogue=library.catalogue, open_vectors=library.open_vectors)
+    return {"words": words, **({"vectors": library} if library.embedder else {})}
+
+
+def ranks(library: Library, questions: Sequence[Asked]) -> list[int]:
+    """The rank of the first gold passage of each question, counted from 1."""
+    from core.library.retriever import Query
+
+    found = []
+    for asked in questions:
+        query = Query(text=asked.question, scope=EVERYTHING, history=asked.history, limit=max(RANKS))
+        hits = library.retrieve(query).passages
+        places = (place for place, hit in enumerate(hits, start=1) if spot(hit.passage) in asked.gold)
+        found.append(next(places, NOT_FOUND))
+    return found
+
+
+def share(found: Sequence[int], at: int) -> Measured:
+    """Of ranks that are this one or better."""
+    return share_of(sum(rank <= at for rank in found), len(found))
+
+
+# What is told of the ranks
+
+
+def section(found: Ranks) -> Section:
+    shown = [side for side in SIDES if all(side in by_side for by_side in found.values())]
+    columns = ("set", "questions", *(f"{SIDES[side]}: first {at}" for side in shown for at in RANKS))
+    rows = tuple(
+        (
+            SETS[name],
+            len(by_side["words"]),
+            *(_cell(by_side[side], at, BARS.get((name, side, at))) for side in shown for at in RANKS),
+        )
+        for name, by_side in found.items()
+    )
+    return Section(
+        name=NAME,
+        title=TITLE,
+        what=WHAT,
+        tables=(
+            Table(title="Share of the questions that the first passages answer", columns=columns, rows=rows, note=NOTE),
+        ),
+        plots=(_plot(found, shown),),
+        figures={
+            f"{name}_{side}_r{at}": round(share(by_side[side], at)[0], 4)
+            for name, by_side in found.items()
+            for side in shown
+            for at in RANKS
+        },
+        limits=LIMITS,
+    )  # fmt: skip
+
+
+def _cell(found: Sequence[int], at: int, bar: float | None) -> Cell:
+    measured = share(found, at)
+    judged = f", bar {bar:.2f} {'reached' if measured[0] >= bar else 'missed'}" if bar and found else ""
+    return f"{told(measured)}{judged}"
+
+
+def _plot(found: Ranks, shown: Sequence[str]) -> Plot:
+    at = 5
+    measured = {SIDES[side]: [share(by_side[side], at) for by_side in found.values()] for side in shown}
+    return Plot(
+        title=f"Answered by the first {at} passages",
+        kind="bars",
+        x=tuple(SETS[name] for name in found),
+        series={side: tuple(figure for figure, _ in each) for side, each in measured.items()},
+        intervals={side: tuple(interval for _, interval in each) for side, each in measured.items()},
+    )

@@ -1,0 +1,168 @@
+"""What a retrieval takes in large libraries, and how many of the nearest passages it finds."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING
+
+from benchmarks.corpora import add_paragraphs, open_library, open_model
+from benchmarks.synthetic import DrawnVectors, documents, questions
+from bots.eval.intervals import percentile
+from bots.eval.sections import Cell, Options, Section, Table
+from core.library.documents import Scope
+from core.library.retriever import CANDIDATES, Query
+from core.values import value
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from core.library.library import Library
+
+NAME = "search"
+TITLE = "A search in a large library"
+
+BARS = {100_000: 15.0, 1_000_000: 60.0}  # passages, and the milliseconds of half the retrievals
+QUICK_BARS = {1_000: 15.0}
+RECALL = 0.95  # of the nearest passages, at least
+ASKED, QUICK_ASKED = 200, 10
+WARM = 20  # retrievals before those that count: files, graphs and stems
+BLOCK = 10_000  # passages compared at once
+
+#: Collections, and how many of ten documents each holds.
+SHARES: Mapping[str, int] = {"handbook": 5, "projects": 3, "archive": 2}
+SCOPES: Mapping[str, Scope] = {
+    "the whole library": Scope(collections=frozenset(SHARES)),
+    "one collection, 30%": Scope(collections=frozenset({"projects"})),
+}
+
+
+@value
+class Searched:
+    """Retrievals of one scope."""
+
+    wall: tuple[float, ...]  #: milliseconds of each
+    cpu: tuple[float, ...]  #: milliseconds of this process, every thread
+    recall: float  #: share of the nearest that the vector index finds; NaN without vectors
+
+
+def measure(options: Options) -> Section:
+    bars = QUICK_BARS if options.quick else BARS
+    count = QUICK_ASKED if options.quick else ASKED
+    rows: list[tuple[Cell, ...]] = []
+    figures: dict[str, float] = {}
+    for size, bar in bars.items():
+        with _library(size, options) as library:
+            for name, scope in SCOPES.items():
+                found = _searched(library, scope, list(islice(questions(size), WARM + count)))
+                middle, p95 = median(found.wall), percentile(found.wall, 0.95)
+                rows.append((size, name, middle, p95, median(found.cpu), found.recall, bar))
+                figures |= {
+                    f"p50 ms, {size} passages, {name}": middle,
+                    f"recall, {size} passages, {name}": found.recall,
+                }
+                options.say(f"{TITLE}: {middle:.1f} ms in {name}, {size:,} passages")
+    return Section(
+        name=NAME,
+        title=TITLE,
+        what=(
+            f"{count} retrievals one after the other over synthetic passages in {len(SHARES)} collections, after {WARM} "
+            "others; each embeds its question. The vectors are drawn in clusters; recall is the share of the "
+            f"{CANDIDATES} nearest, found by comparing with all, that the vector index finds too."
+        ),
+        tables=(
+            Table(
+                title="Retrieval",
+                columns=("passages", "in", "median, ms", "p95, ms", "median CPU, ms", "recall", "bar, ms"),
+                rows=tuple(rows),
+                note=f"The bar is for the median; recall is to be at least {RECALL}.",
+            ),
+        ),
+        figures=figures,
+        limits="The terms and vectors of the 120 candidates, and the network that embeds the question.",
+    )
+
+
+@contextmanager
+def _library(size: int, options: Options) -> Iterator[Library]:
+    """Filled through the doors that every document takes."""
+    network = open_model(options.model, options.say) if options.model != "none" else None
+    with tempfile.TemporaryDirectory() as scratch:
+        library = open_library(Path(scratch), DrawnVectors(network) if network else None)
+        try:
+            options.say(f"{TITLE}: a library of {size:,} passages")
+            for number, (source, title, texts) in enumerate(documents(size)):
+                add_paragraphs(library, source, title, texts, collection=_collection(number))
+            library.embed_pending(notify=lambda _phase, done, of: _tell(options, done, of))
+            yield library
+        finally:
+            library.close()
+
+
+def _collection(document: int) -> str:
+    by_tenth = [name for name, tenths in SHARES.items() for _ in range(tenths)]
+    return by_tenth[document % len(by_tenth)]
+
+
+def _tell(options: Options, done: int, of: int) -> None:
+    """A word for each tenth of the vectors of a library that takes long."""
+    if of >= 10_000 and 10 * done // of > 10 * (done - 128) // of:
+        options.say(f"{TITLE}: {done:,} of {of:,} vectors")
+
+
+def _searched(library: Library, scope: Scope, asked: Sequence[str]) -> Searched:
+    wall, cpu = [], []
+    for question in asked:
+        began, began_cpu = perf_counter(), process_time()
+        library.retrieve(Query(text=question, scope=scope))
+        wall.append(1000 * (perf_counter() - began))
+        cpu.append(1000 * (process_time() - began_cpu))
+    return Searched(
+        wall=tuple(wall[WARM:]), cpu=tuple(cpu[WARM:]), recall=_recall(library, scope, asked[WARM:])
+    )
+
+
+def _recall(library: Library, scope: Scope, asked: Sequence[str]) -> float:
+    import numpy as np
+
+    if library.embedder is None:
+        return float("nan")
+    queries = library.embedder.embed_documents(asked)
+    collections = sorted(scope.collections)
+    shares = []
+    for query, nearest in zip(queries, _nearest(library, scope, queries), strict=True):
+        found = library.vectors.search(query, collections=collections, limit=CANDIDATES)
+        shares.append(len(nearest & {passage for passage, _ in found}) / len(nearest))
+    return float(np.mean(shares))
+
+
+def _nearest(library: Library, scope: Scope, queries: NDArray[np.float32]) -> list[set[str]]:
+    """The passages whose vectors are nearest to each query, every one compared."""
+    import numpy as np
+
+    best: list[dict[str, float]] = [{} for _ in queries]
+    for ids, vectors in _vectors(library, scope):
+        cosines = queries @ vectors.T
+        leading = np.argsort(-cosines, axis=1)[:, :CANDIDATES]
+        for row, columns in enumerate(leading):
+            merged = best[row] | {ids[column]: float(cosines[row, column]) for column in columns}
+            best[row] = dict(sorted(merged.items(), key=lambda hit: -hit[1])[:CANDIDATES])
+    return [set(found) for found in best]
+
+
+def _vectors(library: Library, scope: Scope) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+    """Ids and vectors of all passages of a scope, made once more: they are the same for the same text."""
+    from core.library.library import embedded_text
+
+    assert library.embedder is not None
+    for ids in library.catalogue.ids(scope, limit=library.catalogue.count_passages(scope)).values():
+        for start in range(0, len(ids), BLOCK):
+            passages = library.catalogue.passages(ids[start : start + BLOCK], scope)
+            texts = [embedded_text(passage) for passage in passages.values()]
+            yield list(passages), library.embedder.embed_documents(texts)
