@@ -47,7 +47,8 @@ def probability(evidence: Evidence, weights: EvidenceWeights) -> float:
 
 def log_odds(evidence: Evidence, weights: EvidenceWeights) -> float:
     """Sum of the weighted verdicts; 0 says nothing either way."""
-    too_little = weights.partial / weights.sufficient if evidence.is_partial else 1.0
+    relevance = _relevance(evidence, weights)
+    too_little = weights.partial / weights.sufficient if evidence.is_partial and relevance > 0 else 1.0
     enough = [1.0 if vote else -too_little for vote in evidence.sufficient]
     grounded = [
         weights.grounded - share * (weights.grounded + weights.ungrounded) for share in evidence.unsupported
@@ -57,7 +58,7 @@ def log_odds(evidence: Evidence, weights: EvidenceWeights) -> float:
     return (
         _local(evidence, judged, weights)
         + judged
-        + _relevance(evidence, weights)
+        + relevance
         + _votes(grounded, weights.repeat)
         - weights.look * evidence.looks
     )

@@ -28,7 +28,7 @@ class EvidenceWeights:
     ungrounded: float = 1.8  #: against, by the share of unsupported claims
     useful: float = 0.7  #: for a draft that answers the question: an invented one does so too
     useless: float = 1.8  #: against one that does not
-    look: float = 0.4  #: against, for each look that brought no answer: there may be none
+    look: float = 0.9  #: against, for each look that brought no answer: there may be none
     repeat: float = 0.5  #: what each further verdict of the same judge adds to the first one's weight
     clamp: float = 2.5  #: the local log-odds count no further than this
     doubted_clamp: float = 1.0  #: nor, where a model's verdicts do not speak for it, further than this

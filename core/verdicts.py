@@ -12,6 +12,10 @@ from core.doubts import doubts_of
 from core.reasoner import Grounded, Statement, Strip
 from core.text.terms import query_terms, terms
 
+ENOUGH_TO_TELL = 3  # sentences from which a judge can be told erratic
+ERRATIC = (
+    2 / 3
+)  # share of them on which its votes disagree: a judge that errs on one in ten seldom reaches it
 NEAR = 0.5  # share of a claim's telling words that a strip must hold to be its footnote where it names none
 
 
@@ -54,20 +58,35 @@ def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Sta
 
 
 def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> dict[int, Verdict]:
-    """By number of the statement. Half of the votes that judged it suffice to reject it."""
-    return {statement.number: _verdict(statement, votes) for statement in statements}
+    """By number of the statement. Half of the votes that judged it suffice to reject it; where they disagree on
+    most of the draft, they say more of the judge than of the sentence, and all of them are needed, unless code
+    doubts it too."""
+    is_erratic = _disagree(statements, votes)
+    return {
+        statement.number: _verdict(statement, votes, needs_all=is_erratic and not statement.doubts)
+        for statement in statements
+    }
 
 
-def _verdict(statement: Statement, votes: Sequence[Grounded]) -> Verdict:
+def _disagree(statements: Sequence[Statement], votes: Sequence[Grounded]) -> bool:
+    split = 0
+    for statement in statements:
+        judged = [statement.number in vote.unsupported for vote in votes if statement.number in vote.judged]
+        split += any(judged) and not all(judged)
+    return len(statements) >= ENOUGH_TO_TELL and split > ERRATIC * len(statements)
+
+
+def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool) -> Verdict:
     number = statement.number
     judged = [vote for vote in votes if number in vote.judged]
     against = [vote for vote in judged if number in vote.unsupported]
+    is_rejected = len(against) == len(judged) if needs_all else 2 * len(against) >= len(judged)
     agreeing = [vote for vote in judged if number not in vote.unsupported]
     named = Counter(strip for vote in agreeing for strip in vote.elsewhere.get(number, ()))
     corrected = tuple(strip for strip, count in named.items() if 2 * count > len(agreeing))
     is_idle = _is_most(number in vote.idle for vote in judged)
     return Verdict(
-        is_supported=is_idle or not judged or 2 * len(against) < len(judged),
+        is_supported=is_idle or not (judged and is_rejected),
         cites=corrected or statement.cites,
         reason=next((vote.lacking[number] for vote in against if number in vote.lacking), ""),
         is_idle=is_idle,

@@ -13,8 +13,8 @@ from tests.fakes.drafts import Block, DraftModel, blocks_of
 
 ITEMS = read_items(Path(__file__).parent / "evaluation" / "drafts.json")
 #: At least, at most: on the eight items here and on the whole set.
-KEPT, WHOLE, COST = 0.6, 0.45, 2.6
-BESIDE_FALSEHOODS = 0.55
+KEPT, WHOLE, COST = 0.97, 0.95, 2.5
+BESIDE_FALSEHOODS = 0.9
 
 
 async def test_good_drafts_come_through():
@@ -78,10 +78,25 @@ async def test_what_a_question_costs_is_counted_in_calls_of_the_writer():
 
 
 @pytest.mark.long
-async def test_all_drafts(shared_data):
+async def test_all_drafts_under_judges_that_tell_the_truth(shared_data):
     items = read_items(shared_data / "drafts" / "drafts.jsonl")
 
-    good, bad = figures(await play_all(items)), figures(await play_all(items, "bad"))
+    rows, bad = await play_all(items), figures(await play_all(items, "bad"))
 
-    assert good["kept"] >= 0.78, good
-    assert bad["false shown"] == 0, bad
+    good = figures(rows)
+    assert min(good["kept"], good["answered"]) >= 0.97, good
+    assert good["drafted once"] >= 0.95, good
+    for language in {row.item.language for row in rows}:
+        assert figures([row for row in rows if row.item.language == language])["kept"] >= 0.95, language
+    assert bad["false shown"] <= 0.01, bad
+
+
+@pytest.mark.long
+async def test_all_drafts_under_judges_that_err_on_one_sentence_in_ten(shared_data):
+    items = read_items(shared_data / "drafts" / "drafts.jsonl")
+
+    good = figures(await play_all(items, error=0.1))
+    bad = figures(await play_all(items, "bad", error=0.1))
+
+    assert good["kept"] >= 0.93, good
+    assert bad["false shown"] <= 0.05, bad
