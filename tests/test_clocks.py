@@ -48,6 +48,7 @@ READ_ON_THE_WALL = {
     "bots/discord/application.py": "compares it with Discord's",
     "bots/discord/missed.py": "reads what it is given",
     "bots/doctor/threads.py": "tells how old a thread is",
+    "bots/eval/report.py": "stands in the report",
     "bots/indexing.py": "a note of a time to come says nothing",
     "bots/local.py": "tells when a question was asked",
     "bots/logs.py": "stands in the log",

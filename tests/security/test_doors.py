@@ -18,9 +18,10 @@ from bots.commands.ingest import run as ingest
 from bots.delivery.hearing import is_page
 from bots.delivery.rooms import open_rooms
 from bots.delivery.said import Attachment, Word
-from bots.delivery.words import NOTHING_TO_LEARN, Words
+from bots.delivery.words import Words
 from bots.discord.premises import DiscordPremises
 from bots.discord.settings import read_discord_settings
+from bots.messages import say_in
 from bots.slack.premises import SlackPremises
 from bots.slack.settings import read_slack_settings
 from core.bootstrap import Footnote, make_fetcher, make_web, open_library
@@ -141,7 +142,11 @@ async def test_nothing_is_learned_from_there(settings, connections, tmp_path):
 
             (told,) = await words.carry_out(word, {})
 
-            assert ("1 document failed" in told.text) if is_page(url) else (told.text == NOTHING_TO_LEARN)
+            assert (
+                ("1 document failed" in told.text)
+                if is_page(url)
+                else (told.text == say_in("en")("what_to_learn"))
+            )
         assert library.entries() == []
     assert private(connections) == []
 

@@ -47,7 +47,11 @@ def pages(text):
     yield write(Outcome(kind="no_answer", turn_id="t", reason=text, closest=cited), setting)
     yield write(Outcome(kind="clarify", turn_id="t", reason=text, options=(text,)), setting)
     yield write(Outcome(kind="failed", turn_id="t", reason=text), setting)
-    yield from (card(proposal, setting), proposal_list([proposal]), footnotes(cited, setting, limit=None))
+    yield from (
+        card(proposal, setting),
+        proposal_list([proposal]),
+        footnotes(cited, "en", setting, limit=None),
+    )
     yield from (
         source_list([document]),
         ranking([Ranked(source=text, location=text, score=1.0, start=0, end=1)]),
