@@ -111,6 +111,12 @@ def test_code_leans_on_what_introduces_it_or_on_what_follows():
     assert read(f"Use it so: [1]\n\n{code}\n\n{code}")[1:] == [(code, (1,)), (code, (1,))]
 
 
+def test_code_before_a_list_keeps_what_introduces_it():
+    draft = "A Dockerfile: [2][4]\n\n```\nFROM python\n```\n\n- One file: so. [8]\n- A proxy: so. [1]"
+
+    assert [claim.cited for claim in claims_of(draft)] == [(2, 4), (2, 4), (8,), (1,)]
+
+
 def test_an_introduction_leans_on_what_it_introduces():
     assert read("Steps:\n\n1. One [1]\n2. Two [2]") == [("Steps:", (1,)), ("One", (1,)), ("Two", (2,))]
     assert read("**Height**\n\nIt is tall. [2]\n\n**Cost**\n\nIt is dear. [1]") == [

@@ -591,3 +591,15 @@ def test_an_exchange_remembers_the_documents_that_its_answer_is_from():
 
     assert ended["history"][-1].sources == ("1.md", "2.md")
     assert unanswered["history"][-1].sources == ()
+
+
+async def test_a_further_look_that_brings_nothing_new_is_not_judged_again(tmp_path):
+    reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "ambiguous")
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.3), web=ScriptedWeb(hits=WEB)
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.steps[:2] == ("open", "regrade")
+    assert reasoner.calls.count("grade") == 1

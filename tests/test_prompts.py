@@ -220,3 +220,18 @@ def test_the_writer_hears_what_was_rejected_and_what_stood_only_after_a_first_dr
         ("rejected 1", "It is six.\n(no strip says six)"),
         ("standing 1", "It is. [1]"),
     ]
+
+
+def test_a_judge_of_passages_is_shown_no_blank_lines_tags_or_markup_and_each_title_once():
+    text = "# Setup\n\n/// tip\n\nIt is <b>quick</b>.\n\n<div></div>\n\nSo is this."
+    passage = found(text, title="Setup")
+
+    ((_, _), (_, shown)) = blocks_of(prompts.grade(Ask(question="How quick?"), (passage,)))
+
+    spans = split_sentences(text)
+    quick = 1 + next(n for n, (start, end) in enumerate(spans) if "quick" in text[start:end])
+    assert shown.startswith("from: Setup\n")
+    assert f"({quick}) It is quick." in shown
+    assert f"({len(spans)}) So is this." in shown
+    assert "///" not in shown
+    assert "div" not in shown
