@@ -13,9 +13,7 @@ from core.reasoner import Grounded, Statement, Strip
 from core.text.terms import query_terms, terms
 
 ENOUGH_TO_TELL = 3  # sentences from which a judge can be told erratic
-ERRATIC = (
-    2 / 3
-)  # share of them on which its votes disagree: a judge that errs on one in ten seldom reaches it
+ERRATIC = 0.67  # share of them on which its votes disagree; of a judge that errs on one in ten, .27
 NEAR = 0.5  # share of a claim's telling words that a strip must hold to be its footnote where it names none
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
 
 from benchmarks.corpora import EVERYTHING, Line, Spot, lines, open_library, open_model, passages_of, spot
-from benchmarks.retrieval import NOT_FOUND, hits, sides
+from benchmarks.retrieval import NOT_FOUND, sides
 from core.library.catalogue import NewDocument
 from core.library.documents import Passage, Piece
 from core.library.library import DEFAULT_COLLECTION, Library
@@ -105,7 +105,7 @@ def main() -> None:
             }
             for side, each in sides(library).items():
                 found = {question: rank(each, question, spots) for question, spots in gold.items()}
-                shares = (f"{hits(tuple(found.values()), at) / len(found):.2f}" for at in RANKS)
+                shares = (f"{sum(rank <= at for rank in found.values()) / len(found):.2f}" for at in RANKS)
                 print(f"{name}, {side}: {' / '.join(shares)} among the first {RANKS} of {len(found)}")
                 if "--missed" in sys.argv:
                     print(*(f"  {place:4} {asked}" for asked, place in found.items() if place > 1), sep="\n")
