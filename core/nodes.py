@@ -202,51 +202,57 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     strips, draft = _read(work, deps.policy), work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
-        certainty = certainty_of(work, deps.policy) if draft.answers else "none"
-        if certainty == "none":
-            return step("verify", replace(work, next="propose"))
-        work = _stepped("verify", work)
-        if certainty == "sure":
-            return endings.answered(state, work, to_answer(draft, strips))
-        closest = endings.closest_of(work, deps.policy)
-        reason = endings.why_not_enough(work, closest)
-        beside = offer_beside(state, work, deps, reason, closest)
-        quote = to_answer(replace(draft, quotes=draft.quotes[:1]), strips)
-        return endings.answered(
-            state, work, replace(quote, is_sure=False), reason if beside else None, beside
-        )
+        return _quoted(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
     ask = ask_of(state, work)
     statements = statements_of(claims_of(draft.text), strips) if draft.answers else ()
-    votes, useful = await _checked(
-        deps, ask=ask, work=work, draft=draft, statements=statements, strips=strips
-    )
+    votes, useful = await _checked(deps, ask, work, draft, statements, strips)
     kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
         useful = _said([await deps.reasoner.check_usefulness(ask, kept.text)])
     rejected = Rejected(failing=kept.left_out, standing=kept.text) if kept.left_out else None
     work = replace(work, rejected=rejected)
     shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in votes]
-    is_empty = not kept.text
-    follows = after_checking(work, deps.policy, unsupported=shares, useful=useful, is_empty=is_empty)
+    follows = after_checking(work, deps.policy, unsupported=shares, useful=useful, is_empty=not kept.text)
     work = replace(work, next=follows)
     if follows == "answer":
-        answer = replace(
-            to_answer(replace(draft, text=kept.text), strips),
-            left_out=kept.left_out,
-            missing=work.missing if falls_short(work) else "",
-        )
-        reason = endings.what_is_missing(answer.missing)
-        beside = offer_beside(state, work, deps, reason) if answer.missing else None
-        return endings.answered(state, _stepped("verify", work), answer, beside=beside)
-    may_quote_instead = deps.policy.weights is not None and may_quote(work, deps.policy)
-    if follows == "propose" and is_empty and draft.answers and may_quote_instead:
+        return _composed(state, deps, _stepped("verify", work), kept, strips)
+    if follows == "propose" and not kept.text and draft.answers and _may_quote_instead(work, deps.policy):
         telling = strips_of(work, deps.policy)
-        quotes = await deps.reasoner.quote(ask, telling)
-        return endings.answered(
-            state, _stepped("verify", work), to_answer(quotes, telling), Sentence("composed_in_vain")
-        )
+        quotes = to_answer(await deps.reasoner.quote(ask, telling), telling)
+        return endings.answered(state, _stepped("verify", work), quotes, Sentence("composed_in_vain"))
     return step("verify", work)
+
+
+def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[Strip, ...]) -> State:
+    """Quotes as the answer; or the first of them as what may be looked for, with the search beside it."""
+    certainty = certainty_of(work, deps.policy) if draft.answers else "none"
+    if certainty == "none":
+        return step("verify", replace(work, next="propose"))
+    work = _stepped("verify", work)
+    if certainty == "sure":
+        return endings.answered(state, work, to_answer(draft, strips))
+    closest = endings.closest_of(work, deps.policy)
+    reason = endings.why_not_enough(work, closest)
+    beside = offer_beside(state, work, deps, reason, closest)
+    quote = replace(to_answer(replace(draft, quotes=draft.quotes[:1]), strips), is_sure=False)
+    return endings.answered(state, work, quote, reason if beside else None, beside)
+
+
+def _composed(state: State, deps: Deps, work: Work, kept: Edited, strips: tuple[Strip, ...]) -> State:
+    """What stood of a draft as the answer, with what was left out, and a search for what is missing."""
+    answer = replace(
+        to_answer(Draft(text=kept.text, composed=True), strips),
+        left_out=kept.left_out,
+        missing=work.missing if falls_short(work) else "",
+    )
+    reason = endings.what_is_missing(answer.missing)
+    beside = offer_beside(state, work, deps, reason) if answer.missing else None
+    return endings.answered(state, work, answer, beside=beside)
+
+
+def _may_quote_instead(work: Work, policy: Policy) -> bool:
+    return policy.weights is not None and may_quote(work, policy)
 
 
 def after_verify(state: State) -> Literal["generate", "regrade", "propose", "give_up", "__end__"]:
@@ -265,7 +271,6 @@ async def clarify(state: State) -> State:
 
 async def _checked(
     deps: Deps,
-    *,
     ask: Ask,
     work: Work,
     draft: Draft,

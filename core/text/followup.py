@@ -30,7 +30,10 @@ _BARE = re.compile(
 )
 # A question with a verb, and one that asks what, who, where or how a thing is.
 _WHOLE = re.compile(
-    r"^\s*(?:what|who|whose|where|when|why|how|which|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
+    r"^\W*(?:what|who|whose|where|when|why|how|which|is|are|was|were|do|does|did|can|could|will|would|should|has|have|"
+    r"wer|was|wo|wann|wie|warum|wieso|welche[rsnm]?|kann|darf|muss|ist|sind|gibt|"
+    r"qui|que|où|quand|comment|pourquoi|combien|quel(?:le)?s?|"
+    r"qué|quién|dónde|cuándo|cómo|cuántos?|cuál|quem|onde|quando|como|quantos?|qual)\b",
     re.IGNORECASE,
 )
 _OF_ONE = re.compile(
