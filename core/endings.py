@@ -5,8 +5,10 @@ A reason that is a Sentence is told in the language of the question.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.citations import footnotes_for, grounding_of
-from core.conversation import Answer, Citation, Exchange, Outcome, Proposal, Question
+from core.conversation import Answer, Citation, Decision, Exchange, Outcome, Proposal, Question
 from core.library.documents import Retrieved
 from core.policy import Policy
 from core.reasoner import Strip
@@ -156,7 +158,26 @@ def _ended(state: State, work: Work, outcome: Outcome, remembered: str) -> State
         author=work.asker,
         sources=_sources_of(work, outcome.answer),
     )
-    return {"work": Work(), "outcome": outcome, "history": with_exchange(state.get("history", ()), exchange)}
+    history = state.get("history", ())
+    if isinstance(state["turn"], Decision):
+        exchange = _with_first_half(exchange, history, is_answered=outcome.answer is not None)
+    return {"work": Work(), "outcome": outcome, "history": with_exchange(history, exchange)}
+
+
+def _with_first_half(exchange: Exchange, history: tuple[Exchange, ...], *, is_answered: bool) -> Exchange:
+    """What a decision came to, behind the answer that its search was proposed beside: that one still stands."""
+    same = (e for e in history if (e.question, e.author) == (exchange.question, exchange.author))
+    first = next(same, None)
+    if first is None or not first.sources:  # the search was proposed instead of an answer
+        return exchange
+    if not is_answered:
+        return first
+    answer = f"{first.answer}\n\n{exchange.answer}"
+    return replace(
+        exchange,
+        answer=answer[:ANSWER_REMEMBERED],
+        sources=tuple(dict.fromkeys((*first.sources, *exchange.sources))),
+    )
 
 
 def _sources_of(work: Work, answer: Answer | None) -> tuple[str, ...]:

@@ -393,6 +393,30 @@ async def test_half_of_a_question_is_answered_and_a_search_offered_for_the_rest(
     assert searched.kind == "answered"
 
 
+@pytest.mark.parametrize("verdict", ["deny", "approve"])
+async def test_a_follow_up_still_knows_the_half_that_was_answered_whatever_became_of_the_search(
+    tmp_path, verdict
+):
+    seen = []
+    reasoner = ScriptedReasoner(
+        sufficient=False,
+        missing="weight of the tower",
+        plans=lambda ask: seen.append(ask.history) or Plan(route="documents", standalone=ask.question),
+    )
+    documents = ScriptedDocuments(default=(TOWER,), confidence=0.9)
+
+    async with assistant_over(tmp_path, reasoner, documents, web=ScriptedWeb(hits=WEB)) as assistant:
+        outcome = await assistant.run(question("How tall and how heavy is the tower?"))
+        reasoner.sufficient = True
+        searched = await assistant.run(decision(outcome.proposal.id, verdict))
+        await assistant.run(question("And who built it?", id="q2"))
+
+    (known,) = seen[-1]
+    assert outcome.answer.text in known.answer
+    assert (searched.answer.text if searched.answer else "") in known.answer
+    assert set(known.sources) >= {TOWER.passage.source}
+
+
 async def test_nothing_is_offered_beside_an_answer_where_nobody_would_be_asked(tmp_path):
     reasoner = ScriptedReasoner(sufficient=False, missing="weight of the tower")
     documents = ScriptedDocuments(default=(TOWER,), confidence=0.9)

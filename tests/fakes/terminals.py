@@ -10,7 +10,7 @@ import struct
 import sys
 import termios
 
-_PROMPT = re.compile(r"(?:\n|later )› [\s\x08]*\Z")  # and the room kept below it
+_PROMPT = re.compile(r"(?:\n|later |entscheiden )› [\s\x08]*\Z")  # and the room kept below it
 ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fakes.discord import FakeDiscord
+from fakes.discord.components import buttons
 from fakes.served import PATIENCE, Served, environment
 from fakes.slack import FakeSlack
+from fakes.slack.blocks import interactive
 from fakes.terminals import ENTER, Terminal
 
 
@@ -33,7 +35,30 @@ class Stage(Protocol):
         ...
 
 
+class ChatStage(Stage, Protocol):
+    """Where other people are about, and cards stay that can be pressed at any time."""
+
+    ann: Any
+    bob: Any
+    card: Any  #: what the bot answered last; its ``visible`` is what stands there now
+
+    def buttons(self) -> set[str]:
+        """The actions that the card offers now."""
+        ...
+
+    async def press(self, action: str) -> str:
+        """Ann presses a button of the card; what the reply to it shows."""
+        ...
+
+    async def press_in_private(self, action: str, user: Any, *, as_asked: bool = False) -> str:
+        """Press a button, ``as_asked``: of the card as it was before the decision; what only this person is shown."""
+        ...
+
+    async def kill_and_open(self) -> None: ...
+
+
 Setting = Callable[[Path, dict[str, str]], AbstractAsyncContextManager[Stage]]
+ChatSetting = Callable[[Path, dict[str, str]], AbstractAsyncContextManager[ChatStage]]
 
 
 @dataclass
@@ -65,9 +90,26 @@ async def at_terminal(folder: Path, settings: dict[str, str]) -> AsyncIterator[S
 
 
 @dataclass
+class ServedOn(Served):
+    """The command, beside whatever platform a stage has."""
+
+    reached_by: dict[str, str] = field(default_factory=dict)
+    connected: Any = None
+
+    @property
+    def platforms(self) -> dict[str, str]:
+        return self.reached_by
+
+    async def until_connected(self) -> None:
+        await self.connected()
+
+
+@dataclass
 class InSlack:
     slack: FakeSlack
+    served: ServedOn
     ann: str
+    bob: str
     channel: str
     thread: str = ""
     card: Any = None
@@ -81,10 +123,28 @@ class InSlack:
         self.card = await self._next()
         return self.card.visible
 
+    def buttons(self) -> set[str]:
+        return {str(element["action_id"]) for _, element in interactive(self.card.blocks)}
+
+    async def press(self, action: str) -> str:
+        await self.slack.press(self.card, action, self.ann)
+        return str((await self._next()).visible)
+
+    async def press_in_private(self, action: str, user: str, *, as_asked: bool = False) -> str:
+        before = len(self.slack.whispers(user))
+        as_seen = self.card.revisions[-2] if as_asked else None
+        await self.slack.press(self.card, action, user, as_seen=as_seen)
+        told = await self.slack.until(lambda: self.slack.whispers(user)[before:], within=PATIENCE)
+        return str(told[-1].visible)
+
+    async def kill_and_open(self) -> None:
+        await self.served.kill()
+        await self.slack.until(lambda: not self.slack.sockets.live)
+        await self.served.open()
+
     async def say_no(self) -> str:
-        await self.slack.press(self.card, "deny", self.ann)
-        reply = await self._next()
-        return f"{self.card.visible}\n{reply.visible}"
+        reply = await self.press("deny")
+        return f"{self.card.visible}\n{reply}"
 
     async def allow(self, query: str) -> str:
         await self.slack.press(self.card, "edit", self.ann)
@@ -104,39 +164,26 @@ class InSlack:
         return found[-1]
 
 
-@dataclass
-class ServedOn(Served):
-    """The command, beside whatever platform a stage has."""
-
-    reached_by: dict[str, str] = field(default_factory=dict)
-    connected: Any = None
-
-    @property
-    def platforms(self) -> dict[str, str]:
-        return self.reached_by
-
-    async def until_connected(self) -> None:
-        await self.connected()
-
-
 @asynccontextmanager
-async def in_slack(folder: Path, settings: dict[str, str]) -> AsyncIterator[Stage]:
+async def in_slack(folder: Path, settings: dict[str, str]) -> AsyncIterator[ChatStage]:
     async with FakeSlack() as slack:
-        ann = slack.add_user("ann")
-        general = slack.add_channel("general", ann)
+        ann, bob = slack.add_user("ann"), slack.add_user("bob")
+        general = slack.add_channel("general", ann, bob)
         served = ServedOn(
             folder=folder, settings=settings, arguments=("run", "slack"), reached_by=slack.environment,
             connected=lambda: slack.until_connected(2, within=PATIENCE),
         )  # fmt: skip
         async with _open(served):
-            yield InSlack(slack, ann, general)
+            yield InSlack(slack, served, ann, bob, general)
         assert slack.rejected == []
 
 
 @dataclass
 class InDiscord:
     discord: FakeDiscord
+    served: ServedOn
     ann: Any
+    bob: Any
     channel: Any
     begun: Any = None
     card: Any = None
@@ -150,10 +197,28 @@ class InDiscord:
         self.card = await self._next()
         return self.card.visible
 
+    def buttons(self) -> set[str]:
+        return set(_custom_ids(self.card))
+
+    async def press(self, action: str) -> str:
+        await self.discord.press(self.card, _custom_ids(self.card)[action], self.ann)
+        return str((await self._next()).visible)
+
+    async def press_in_private(self, action: str, user: Any, *, as_asked: bool = False) -> str:
+        seen = self.card.revisions[-2] if as_asked else self.card.revisions[-1]
+        pressed = await self.discord.press(self.card, _custom_ids(seen)[action], user, as_seen=seen)
+        await self.discord.until(lambda: pressed.text, within=PATIENCE)
+        assert pressed.is_ephemeral
+        return str(pressed.text)
+
+    async def kill_and_open(self) -> None:
+        await self.served.kill()
+        await self.discord.until(lambda: not self.discord.gateway.live)
+        await self.served.open()
+
     async def say_no(self) -> str:
-        await self.discord.press(self.card, "No thanks", self.ann)
-        reply = await self._next()
-        return f"{self.card.visible}\n{reply.visible}"
+        reply = await self.press("deny")
+        return f"{self.card.visible}\n{reply}"
 
     async def allow(self, query: str) -> str:
         pressed = await self.discord.press(self.card, "Edit query", self.ann)
@@ -172,17 +237,23 @@ class InDiscord:
         return found[-1]
 
 
+def _custom_ids(seen: Any) -> dict[str, str]:
+    """By action, whatever language the labels are in."""
+    ids = (str(each["custom_id"]) for each in buttons(seen.components) if not each.get("disabled"))
+    return {custom_id.partition(":")[0]: custom_id for custom_id in ids}
+
+
 @asynccontextmanager
-async def in_discord(folder: Path, settings: dict[str, str]) -> AsyncIterator[Stage]:
+async def in_discord(folder: Path, settings: dict[str, str]) -> AsyncIterator[ChatStage]:
     async with FakeDiscord() as discord:
-        ann = discord.add_user("ann")
+        ann, bob = discord.add_user("ann"), discord.add_user("bob")
         general = discord.add_channel("general")
         served = ServedOn(
             folder=folder, settings=settings, arguments=("run", "discord"), reached_by=discord.environment,
             connected=lambda: discord.until(lambda: discord.gateway.live, within=PATIENCE),
         )  # fmt: skip
         async with _open(served):
-            yield InDiscord(discord, ann, general)
+            yield InDiscord(discord, served, ann, bob, general)
         assert (discord.violations, discord.rejected) == ([], [])
 
 
