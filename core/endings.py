@@ -23,6 +23,7 @@ from core.state import (
 )
 from core.strips import refine, shortened
 from core.text.language import language_of
+from core.text.smalltalk import small_talk_language
 from core.wording import Sentence, in_language
 
 CLOSEST = 3  # passages shown when there is no answer
@@ -128,7 +129,8 @@ def nothing_left(work: Work, *, has_web: bool) -> str:
 
 
 def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: object) -> Outcome:
-    language = language_of(work.question or _asked(state))
+    said = work.question or _asked(state)
+    language = small_talk_language(said) or language_of(said)
     return Outcome(
         turn_id=state["turn"].id,
         reason=reason and in_language(reason, language),

@@ -17,6 +17,7 @@ from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, R
 from core.text.followup import (
     REMEMBERED_QUESTIONS,
     cited_before,
+    is_whole,
     names_its_subject,
     needs_history,
     points_back,
@@ -145,7 +146,7 @@ def standalone_question(ask: Ask) -> str:
     overheard = [remark.text for remark in subjects(ask.overheard)]
     earlier = [*overheard, *(exchange.question for exchange in ask.history)][-REMEMBERED_QUESTIONS:]
     subject = next((asked for asked in reversed(earlier) if names_its_subject(asked)), None)
-    if subject is None or not _leans(ask):
+    if subject is None or is_whole(ask.question) or not _leans(ask):
         return ask.question
     return f"{subject.rstrip(' ?.!')} – {ask.question}"
 

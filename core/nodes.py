@@ -206,7 +206,7 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     deps.report(Progress(stage="verifying"))
     ask = ask_of(state, work)
     statements = statements_of(claims_of(draft.text), strips) if draft.answers else ()
-    votes, useful = await _checked(deps, ask, work, draft, statements, strips)
+    votes, useful = await _checked(deps, ask, work=work, draft=draft, statements=statements, strips=strips)
     kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
         useful = _said([await deps.reasoner.check_usefulness(ask, kept.text)])
@@ -272,6 +272,7 @@ async def clarify(state: State) -> State:
 async def _checked(
     deps: Deps,
     ask: Ask,
+    *,
     work: Work,
     draft: Draft,
     statements: tuple[Statement, ...],

@@ -30,7 +30,14 @@ COMMANDS: Mapping[str, tuple[CommandName, str]] = {
     "/quit": ("quit", "leave; Ctrl-D does the same"),
 }
 _ALIASES: Mapping[str, str] = {"/exit": "/quit", "/q": "/quit", "/?": "/help"}
-_VERDICTS: Mapping[str, Verdict] = {"y": "approve", "yes": "approve", "n": "deny", "no": "deny"}
+#: "y" and "n" as the prompt has them, and the words of its languages.
+_VERDICT_WORDS: Mapping[Verdict, str] = {
+    "approve": "y yes j ja o oui s sí si sim はい",
+    "deny": "n no nein non não nao いいえ",
+}
+_VERDICTS: Mapping[str, Verdict] = {
+    word: verdict for verdict, words in _VERDICT_WORDS.items() for word in words.split()
+}
 _COMMAND = re.compile(r"(/[a-z?]+)(?:\s+(.*))?", re.DOTALL | re.IGNORECASE)
 
 

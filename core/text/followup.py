@@ -84,11 +84,16 @@ def needs_history(question: str, known: Collection[str] = ()) -> bool:
     return points_back(question) or (_words(question) <= SHORT and not _stands_alone(question, known))
 
 
+def is_whole(question: str) -> bool:
+    """Whether it has a verb or asks what, who or how, and points at nothing said before."""
+    return bool(_WHOLE.match(question)) and names_its_subject(question)
+
+
 def _stands_alone(question: str, known: Collection[str]) -> bool:
     """Whether a short question is whole and its own words find something: “How fast is ingestion?”"""
     own = query_terms(question, language_of(question))
-    is_whole = _WHOLE.match(question) and names_its_subject(question)
-    return bool(is_whole and all(term in known for term in own) and (len(own) > 1 or _OF_ONE.match(question)))
+    is_found = all(term in known for term in own)
+    return bool(is_whole(question) and is_found and (len(own) > 1 or _OF_ONE.match(question)))
 
 
 def points_back(question: str) -> bool:

@@ -28,7 +28,7 @@ _SCRIPTS = {
 LANGUAGES = (*_SPOKEN, *_SCRIPTS)
 #: English words that lists of other languages have as well, and the English one has not.
 _ENGLISH_TOO = (
-    "alias bare bat bravo cam car care cat cent comment comparable conform contra design die dig diverse dock "
+    "alias bare bat bravo cam car care cat cent comparable conform contra design die dig diverse dock "
     "dog door email embargo era exact fan favor final fine fins font force god gross hat hit hon hop hum kin "
     "kit lite local logo male mayor met mind mint mire mod mode multiple multiples nice pan parole pen pod "
     "premier press prima probable pure quest rare relative sale sam sap sea sense sex sin sit son spate start "

@@ -41,18 +41,18 @@ _MANNERS: dict[str, _Manners] = {
     ),
     "de": _Manners(
         greeting="hi|hallo|hey|moin|servus|grüß dich|grüß euch|grüß gott|guten morgen|guten tag|guten abend",
-        thanks="danke|dank|dankeschön|merci|super|perfekt|prima|klasse|toll|passt|cool|ok|okay|alles klar|klappt|"
-        "klappt's|geklappt|funktioniert|geht|geht's|läuft|geholfen|gelöst|erledigt",
+        thanks="danke|dank|dankeschön|super|perfekt|prima|klasse|toll|passt|cool|ok|okay|alles klar|klappt|"
+        "klappt's|geklappt|funktioniert|geht|geht's|läuft|geholfen|hilft|gelöst|erledigt",
         help="wer bist du|was kannst du|was machst du|hilfe",
         goodbye="tschüss|tschüß|tschüssi|auf wiedersehen|ciao|bis dann|bis bald|bis später|bis morgen",
         fillers="vielen|lieben|besten|herzlichen|zusammen|allerseits|alle|team|leute|nochmal|nochmals|schön|sehr|gut|dir|"
-        "euch|ihnen|bot|footnote|für die hilfe|für deine hilfe|für ihre hilfe|für die antwort|es|das|hat|jetzt|nun|wieder|und",
+        "euch|ihnen|bot|footnote|für die hilfe|für deine hilfe|für ihre hilfe|für die antwort|es|das|hat|jetzt|nun|wieder|mir|und",
         replies={
-            "greeting": "Hallo. Fragen Sie mich etwas zu Ihren Dokumenten.",
+            "greeting": "Hallo. Frag mich etwas zu deinen Dokumenten.",
             "thanks": "Gern geschehen.",
-            "help": "Ich beantworte Fragen aus Ihren Dokumenten, mit einer Fußnote für jede Aussage. Wenn sie nicht "
+            "help": "Ich beantworte Fragen aus deinen Dokumenten, mit einer Fußnote für jede Aussage. Wenn sie nicht "
             "ausreichen, frage ich, bevor ich im Web suche.",
-            "goodbye": "Auf Wiedersehen.",
+            "goodbye": "Bis bald.",
         },
     ),
     "fr": _Manners(
@@ -64,9 +64,9 @@ _MANNERS: dict[str, _Manners] = {
         fillers="un grand|tout le monde|tous|à tous|à toi|à vous|l'équipe|beaucoup|bien|encore|mille fois|bot|footnote|"
         "pour l'aide|pour votre aide|pour ton aide|pour la réponse|maintenant|et",
         replies={
-            "greeting": "Bonjour. Posez-moi une question sur vos documents.",
-            "thanks": "Je vous en prie.",
-            "help": "Je réponds aux questions à partir de vos documents, avec une note pour chaque affirmation. Quand ils "
+            "greeting": "Bonjour. Pose-moi une question sur tes documents.",
+            "thanks": "Avec plaisir.",
+            "help": "Je réponds aux questions à partir de tes documents, avec une note pour chaque affirmation. Quand ils "
             "ne suffisent pas, je demande avant de chercher sur le web.",
             "goodbye": "Au revoir.",
         },
@@ -79,9 +79,9 @@ _MANNERS: dict[str, _Manners] = {
         fillers="muchas|mil|a todos|a todas|todos|todas|equipo|otra vez|de nuevo|bot|footnote|por la ayuda|por tu ayuda|"
         "por su ayuda|por la respuesta|ya|ahora|y",
         replies={
-            "greeting": "Hola. Pregúnteme algo sobre sus documentos.",
+            "greeting": "Hola. Pregúntame algo sobre tus documentos.",
             "thanks": "De nada.",
-            "help": "Respondo preguntas a partir de sus documentos, con una nota al pie para cada afirmación. Cuando no "
+            "help": "Respondo preguntas a partir de tus documentos, con una nota al pie para cada afirmación. Cuando no "
             "bastan, pregunto antes de buscar en la web.",
             "goodbye": "Hasta luego.",
         },
@@ -120,11 +120,22 @@ _MANNERS: dict[str, _Manners] = {
 
 def small_talk(text: str) -> str | None:
     """The reply to a greeting, thanks or goodbye, in its language; None when the text asks for more."""
+    found = _found(text)
+    return _MANNERS[found[0]].replies[found[1]] if found else None
+
+
+def small_talk_language(text: str) -> str | None:
+    """The language of words too few to tell it otherwise: “Danke!”"""
+    found = _found(text)
+    return found[0] if found else None
+
+
+def _found(text: str) -> tuple[str, Kind] | None:
     said = _plain(text) if len(text) <= LONGEST else ""
-    for language, manners in _MANNERS.items():
+    for language in _MANNERS:
         if kinds := _kinds(said, language):
             asks = kinds[-1] == "thanks" and "?" in said  # "Works now?"
-            return None if asks else manners.replies[kinds[-1]]
+            return None if asks else (language, kinds[-1])
     return None
 
 
