@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bots.delivery.markdown.safe import line
+from bots.chat.markdown.safe import line
+from bots.chat.texts import clipped
 from bots.discord import limits, safe
-from bots.messages import clipped
 
 Component = dict[str, Any]
 Part = str | Component  #: Markdown that may share a text display with its neighbours, or a component

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from bots.delivery.markdown.safe import line, web_link
+from bots.chat.markdown.safe import line, web_link
+from bots.chat.texts import clipped, headings, omissions, remarks, say_in, whence
 from bots.discord.components import Component, Part, is_blank, text
 from bots.discord.dialect import DISCORD
 from bots.discord.message import Message, note, packed
 from bots.discord.safe import link, small, words
-from bots.messages import clipped, headings, omissions, remarks, say_in, whence
 from core.conversation import Citation, Outcome
 
 TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from

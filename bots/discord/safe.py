@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from bots.delivery.markdown.dialect import Terms
-from bots.delivery.markdown.inline import prose
-from bots.delivery.markdown.safe import line, names_another_host
+from bots.chat.markdown.dialect import Terms
+from bots.chat.markdown.inline import prose
+from bots.chat.markdown.safe import line, names_another_host
 from bots.discord.dialect import DISCORD
 
 
