@@ -65,7 +65,7 @@ def feedback(turn_id: str) -> tuple[Component, Component]:
 
 def small(words: str) -> Iterator[Component]:
     """A line of small print, if there are words."""
-    if markdown := safe.small(clipped(line(words), LINE)):
+    if markdown := safe.small_print(clipped(line(words), LINE)):
         yield text(markdown)
 
 

@@ -15,7 +15,7 @@ def words(text: str) -> str:
     return DISCORD.guarded(prose(line(text), Terms(dialect=DISCORD)))
 
 
-def small(text: str) -> str:
+def small_print(text: str) -> str:
     """The same in small print; nothing where there are no words. Stands on a line of its own."""
     said = words(text)
     return f"-# {said}" if said else ""

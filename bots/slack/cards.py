@@ -50,11 +50,11 @@ def request(proposal: Proposal, setting: Setting) -> Iterator[Block]:
     """The exact query and, while it is open, the buttons; then who decided and when."""
     say = say_in(language_of(proposal.question))
     yield blocks.section(escaped(say("would_search", engine=clipped(line(setting.engine)))))
-    yield blocks.preformatted(_whole(line(proposal.query)))
+    yield blocks.preformatted(_whole_query(line(proposal.query)))
     if not proposal.is_open:
         if proposal.allowed not in (None, proposal.query):
             yield blocks.context(escaped(say("edited")))
-            yield blocks.preformatted(_whole(line(proposal.allowed or "")))
+            yield blocks.preformatted(_whole_query(line(proposal.allowed or "")))
         yield blocks.context(escaped(proposals.decision(proposal, setting)))
         return
     yield blocks.actions(
@@ -65,7 +65,7 @@ def request(proposal: Proposal, setting: Setting) -> Iterator[Block]:
     yield blocks.context(escaped(proposals.waiting(proposal, setting)))
 
 
-def _whole(query: str) -> str:
+def _whole_query(query: str) -> str:
     """The query, which is never longer than a block; one that were would be seen to go on."""
     return query if 0 < len(query) <= SECTION_TEXT else f"{query[:SECTION_TEXT]}…"
 
