@@ -7,9 +7,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from bots.doctor.findings import Finding, failed, ok, warning
+from bots.doctor.findings import Finding, failed, ok, told, warning
 from bots.doctor.installation import Installation
+from core.errors import VersionMismatch
 from core.library.owner import FOR_THE_OWNER_ALONE
+from core.schema import check, version_in
 
 NAME = "data folder"
 LITTLE_ROOM = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
@@ -28,7 +30,7 @@ def examine(installation: Installation) -> list[Finding]:
         return [
             failed(NAME, f"You may not write in DATA_DIR {folder}.", f"`sudo chown -R $(id -un) {folder}`")
         ]
-    return [*_of_folder(folder), *_room(folder)]
+    return [*_of_folder(folder), *_room(folder), *_versions(folder)]
 
 
 def owner_of(data_dir: Path) -> str:
@@ -73,8 +75,26 @@ def _of_folder(folder: Path) -> Iterator[Finding]:
 
 def _room(folder: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(folder).free
-    told = f"{free / 1e6:,.0f} MB are free on the disk of {folder}."
+    room = f"{free / 1e6:,.0f} MB are free on the disk of {folder}."
     if free < NO_ROOM:
-        yield failed(NAME, told, "Free some room, or set DATA_DIR to a folder on another disk.")
+        yield failed(NAME, room, "Free some room, or set DATA_DIR to a folder on another disk.")
     elif free < LITTLE_ROOM:
-        yield warning(NAME, told, "Free some room, or set DATA_DIR to a folder on another disk.")
+        yield warning(NAME, room, "Free some room, or set DATA_DIR to a folder on another disk.")
+
+
+def _versions(folder: Path) -> Iterator[Finding]:
+    """Files of other versions; the index has a check of its own."""
+    from bots.delivery import rooms
+    from core import checkpoints, turn_queue
+    from core.model import budget
+
+    for name, schema in {
+        "conversations.sqlite": checkpoints.SCHEMA,
+        "rooms.sqlite": rooms.SCHEMA,
+        "spending.sqlite": budget.SCHEMA,
+        "turns.sqlite": turn_queue.SCHEMA,
+    }.items():
+        try:
+            check(folder / name, version_in(folder / name), schema)
+        except VersionMismatch as mismatch:
+            yield told(NAME, mismatch)

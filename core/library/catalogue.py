@@ -15,11 +15,9 @@ from sqlite3 import Connection
 from typing import Any
 
 from core.library.addresses import span_below
-from core.library.chunk import CHUNKER_VERSION
-from core.library.database import SCHEMA_VERSION, Database
+from core.library.database import Database
 from core.library.documents import Passage, Piece, Scope
 from core.library.lexical import (
-    LEXICAL_VERSION,
     LexicalIndex,
     enter,
     enter_all,
@@ -30,9 +28,6 @@ from core.library.lexical import (
 )
 from core.library.pace import paced
 from core.library.roots import Roots
-from core.text.terms import TERMS_VERSION
-
-INDEX_VERSION = f"{SCHEMA_VERSION}.{CHUNKER_VERSION}.{TERMS_VERSION}.{LEXICAL_VERSION}"
 
 MAY_LACK = 0.1  # share of the passages without a vector, up to which dense search takes part
 

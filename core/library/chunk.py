@@ -18,8 +18,6 @@ from core.library.formats.lines import line_starts
 from core.library.formats.markdown import heading_text
 from core.library.packing import TARGET, TINY, Span, pack
 
-CHUNKER_VERSION = "1"  # part of the index's version: raise it when the same document gives other pieces
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
