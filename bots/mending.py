@@ -20,7 +20,7 @@ from core.bootstrap import LIBRARY, make_fetcher, open_library
 from core.errors import IndexDamaged, SettingsError, VersionMismatch
 from core.library.library import Library, SyncReport
 from core.library.salvage import BESIDE, Salvaged, is_damaged, remove, salvage, set_aside, take_place
-from core.schema import UNRELEASED, version_in
+from core.schema import UNRELEASED, Schema, version_in
 from core.settings import Settings
 
 NAMED = 3  # pages in one sentence
@@ -60,9 +60,25 @@ def mend(settings: Settings, targets: Targets, collection: str, screen: Screen) 
     return report
 
 
-def begin_anew(data_dir: Path, screen: Screen) -> None:
+def stores(settings: Settings) -> dict[Path, Schema]:
+    """The files beside the index, which need not be there, and what each of them holds."""
+    from bots.delivery import rooms
+    from core import checkpoints, turn_queue
+    from core.model import budget
+
+    data = settings.data_dir
+    return {
+        data / "conversations.sqlite": checkpoints.SCHEMA,
+        data / "rooms.sqlite": rooms.SCHEMA,
+        data / "spending.sqlite": budget.SCHEMA,
+        # The URL of a server is the name of no file.
+        Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): turn_queue.SCHEMA,
+    }
+
+
+def begin_anew(settings: Settings, screen: Screen) -> None:
     """Set aside what else is from before the first release. The caller owns the data folder."""
-    for file in sorted(data_dir.glob("*.sqlite")):
+    for file in stores(settings):
         if version_in(file) == UNRELEASED:
             aside = set_aside(file)
             file.unlink(missing_ok=True)

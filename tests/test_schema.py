@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from fakes.version_1 import lay_down
 
+from bots.doctor import index
+from bots.doctor.installation import Installation
 from core.bootstrap import open_library
 from core.errors import IndexInUse, VersionMismatch
 from core.library import database
@@ -189,4 +191,13 @@ def test_while_another_process_holds_the_folder_its_library_is_not_migrated(chan
     with owned(changed.data_dir, "footnote run"), pytest.raises(IndexInUse, match="footnote run"):
         open_library(changed)
 
+    assert version_in(changed.data_dir / "library.sqlite") == 1
+
+
+def test_the_doctor_reads_an_older_library_without_migrating_it(changed, monkeypatch):
+    monkeypatch.setattr(index, "SCHEMA", database.SCHEMA)
+
+    (finding,) = index.examine(Installation(settings=changed))
+
+    assert (finding.state, finding.fix) == ("warning", "`footnote sources` brings it up to this one.")
     assert version_in(changed.data_dir / "library.sqlite") == 1

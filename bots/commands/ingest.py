@@ -24,7 +24,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     with owned(settings.data_dir, "footnote ingest"):
         report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
         if arguments.rebuild:
-            mending.begin_anew(settings.data_dir, screen)
+            mending.begin_anew(settings, screen)
         library = open_library(settings, is_owner=True)
         try:
             report = report or _take_in(library, targets, arguments.collection, settings, screen)

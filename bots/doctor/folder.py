@@ -9,9 +9,11 @@ from pathlib import Path
 
 from bots.doctor.findings import Finding, failed, ok, told, warning
 from bots.doctor.installation import Installation
+from bots.mending import stores
 from core.errors import VersionMismatch
 from core.library.owner import FOR_THE_OWNER_ALONE
 from core.schema import check, version_in
+from core.settings import Settings
 
 NAME = "data folder"
 LITTLE_ROOM = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
@@ -30,7 +32,7 @@ def examine(installation: Installation) -> list[Finding]:
         return [
             failed(NAME, f"You may not write in DATA_DIR {folder}.", f"`sudo chown -R $(id -un) {folder}`")
         ]
-    return [*_of_folder(folder), *_room(folder), *_versions(folder)]
+    return [*_of_folder(folder), *_room(folder), *_versions(installation.settings)]
 
 
 def owner_of(data_dir: Path) -> str:
@@ -82,19 +84,10 @@ def _room(folder: Path) -> Iterator[Finding]:
         yield warning(NAME, room, "Free some room, or set DATA_DIR to a folder on another disk.")
 
 
-def _versions(folder: Path) -> Iterator[Finding]:
+def _versions(settings: Settings) -> Iterator[Finding]:
     """Files of other versions; the index has a check of its own."""
-    from bots.delivery import rooms
-    from core import checkpoints, turn_queue
-    from core.model import budget
-
-    for name, schema in {
-        "conversations.sqlite": checkpoints.SCHEMA,
-        "rooms.sqlite": rooms.SCHEMA,
-        "spending.sqlite": budget.SCHEMA,
-        "turns.sqlite": turn_queue.SCHEMA,
-    }.items():
+    for file, schema in stores(settings).items():
         try:
-            check(folder / name, version_in(folder / name), schema)
+            check(file, version_in(file), schema)
         except VersionMismatch as mismatch:
             yield told(NAME, mismatch)

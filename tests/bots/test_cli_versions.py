@@ -138,6 +138,31 @@ async def test_a_single_file_from_before_the_first_release_is_told_and_begun_ane
     assert await sources(first) == EVERYTHING
 
 
+async def test_a_file_that_is_none_of_ours_stays_where_it_is(unreleased):
+    theirs = unreleased.folder / ".footnote" / "theirs.sqlite"
+    with closing(sqlite3.connect(theirs)) as database:
+        database.execute("CREATE TABLE notes (text TEXT)")
+
+    rebuilt = await unreleased.run("ingest", "--rebuild")
+
+    assert rebuilt.code == 0
+    assert theirs.exists()
+
+
+async def test_turns_kept_elsewhere_are_begun_anew_too(first, tmp_path):
+    first.settings |= {"DATABASE_URL": f"sqlite:///{tmp_path}/queue.sqlite"}
+    change(first, "turns", "PRAGMA application_id = 0")
+    (first.folder / ".footnote" / "turns.sqlite").rename(tmp_path / "queue.sqlite")
+
+    rebuilt = await first.run("ingest", "--rebuild")
+
+    assert (
+        f"queue.sqlite is from before the first release: it lies in {tmp_path}/queue.sqlite.old"
+        in rebuilt.err
+    )
+    assert not (tmp_path / "queue.sqlite").exists()
+
+
 async def test_a_folder_of_a_newer_version_is_refused_and_left_alone(first):
     for store in STORES:
         change(first, store, "PRAGMA user_version = 2")
