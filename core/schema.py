@@ -14,8 +14,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from core.conversation import value
 from core.errors import VersionMismatch
-from core.values import value
 
 APPLICATION_ID = 0x466F6F74  # "Foot"
 UNRELEASED = 0  # the version of a file from before the first release

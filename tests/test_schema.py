@@ -15,11 +15,11 @@ import pytest
 from fakes.version_1 import lay_down
 
 from bots.doctor import index
-from bots.doctor.installation import Installation
+from bots.doctor.settings import Installation
 from core.bootstrap import open_library
 from core.errors import IndexInUse, VersionMismatch
 from core.library import database
-from core.library.owner import owned
+from core.library.data_lock import owned
 from core.schema import Schema, prepare, version_in
 from core.settings import Settings
 

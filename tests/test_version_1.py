@@ -16,13 +16,13 @@ from harbour import CUP_QUESTION, FERRY_QUESTION
 from shelf import files_read, found, open_library, quotable
 from test_graph import TOWER, assistant_over
 
-from bots.delivery.rooms import open_rooms, own_collection
+from bots.chat.channels import open_rooms, own_collection
 from core.conversation import Conversation, Question
 from core.errors import StoreTrouble
 from core.library.sync import SyncReport
-from core.model.budget import open_budget
+from core.reasoning.limits import open_budget
 from core.schema import version_in
-from core.turns import open_turns
+from core.turns.turns import open_turns
 from core.wording import Sentence
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
-from core.library.addresses import span_below
 from core.library.database import Database
 from core.library.documents import Passage, Piece, Scope
 from core.library.lexical import (
@@ -26,8 +25,8 @@ from core.library.lexical import (
     strike,
     words_of,
 )
-from core.library.pace import paced
-from core.library.roots import Roots
+from core.library.roots import Roots, span_below
+from core.library.throttle import paced
 
 MAY_LACK = 0.1  # share of the passages without a vector, up to which dense search takes part
 

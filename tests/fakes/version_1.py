@@ -16,14 +16,14 @@ from pathlib import Path
 
 from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR
 
-from bots.delivery.rooms import open_rooms, own_collection
-from bots.delivery.said import Feedback
+from bots.chat.channels import open_rooms, own_collection
+from bots.chat.incoming import Feedback
 from core.bootstrap import Footnote, open_footnote, open_library, reads_everything
 from core.conversation import Conversation, Decision, Question
-from core.library.load import parse_html
-from core.model.budget import open_budget
+from core.library.formats.read import parse_html
+from core.reasoning.limits import open_budget
 from core.settings import Settings
-from core.turns import open_turns
+from core.turns.turns import open_turns
 
 WRITTEN = Path(__file__).resolve().parents[1] / "version_1"
 STORES = ("library", "conversations", "turns", "rooms", "spending")
