@@ -5,20 +5,26 @@ A test that fails here after a change of what is stored asks for a migration: se
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import asynccontextmanager, closing
+from dataclasses import fields
+from importlib import import_module
 
+import ormsgpack
 import pytest
 from fakes.messengers import RecordingMessenger
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner
 from fakes.version_1 import CLUB, EDITED, PAGE, QUAY, SPENT_ON, STORES, lay_down, of_the_terminal
 from harbour import CUP_QUESTION, FERRY_QUESTION
+from langgraph.checkpoint.serde import jsonplus
 from shelf import files_read, found, open_library, quotable
 from test_graph import TOWER, assistant_over
 
 from bots.chat.channels import open_rooms, own_collection
-from core.conversation import Conversation, Question
+from core.conversation import Conversation, Decision, Exchange, Outcome, Proposal, Question
 from core.errors import StoreTrouble
+from core.graph.state import Work
 from core.library.sync import SyncReport
 from core.reasoning.limits import open_budget
 from core.schema import version_in
@@ -129,6 +135,26 @@ async def test_what_was_said_and_proposed_is_remembered(data):
     assert cut.query == EDITED
 
 
+async def test_what_is_stored_has_the_fields_that_its_types_have_today(data):
+    """Else an older version would read less than a newer one stored, and not know it."""
+    stored: dict[type, set[str]] = {}
+
+    def read(code, packed):
+        content = ormsgpack.unpackb(packed, ext_hook=read, option=ormsgpack.OPT_NON_STR_KEYS)
+        if code == jsonplus.EXT_CONSTRUCTOR_KW_ARGS:
+            module, name, given = content[:3]
+            stored.setdefault(getattr(import_module(module), name), set()).update(given)
+        return code
+
+    async with assistant_of(data):  # which migrates what is older
+        pass
+    for (checkpoint,) in rows(data / "conversations.sqlite", "SELECT checkpoint FROM checkpoints"):
+        ormsgpack.unpackb(checkpoint, ext_hook=read, option=ormsgpack.OPT_NON_STR_KEYS)
+
+    assert stored == {kind: {each.name for each in fields(kind)} for kind in stored}
+    assert {Conversation, Decision, Exchange, Outcome, Proposal, Question, Work} <= set(stored)
+
+
 async def test_a_conversation_goes_on(data):
     async with assistant_of(data) as assistant:
         outcome = await assistant.run(asked("How tall is the tower?", "ferry"))
@@ -178,6 +204,14 @@ async def test_turns_that_waited_are_run_in_their_order(data):
     assert kinds == dict.fromkeys(("w1", "w2", "w3"), "answered")
     assert messenger.delivered.index("w1") < messenger.delivered.index("w2")
     assert len(messenger.delivered) == 3
+
+
+def test_a_turn_that_waits_has_the_fields_of_a_question_today(data):
+    ((given,),) = rows(data / "turns.sqlite", "SELECT inputs FROM workflow_input WHERE workflow_uuid = 'w1'")
+
+    asked, _address = json.loads(given)["positionalArgs"]
+
+    assert set(asked) == {"kind", *(each.name for each in fields(Question))}
 
 
 async def test_a_turn_that_cannot_be_read_keeps_no_other_from_running(data):

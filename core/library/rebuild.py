@@ -2,7 +2,7 @@
 
 Files are read again from the disk; here is what the disk does not know: which places are
 kept in step, what was forgotten below them, and pages from the web. The new file takes the
-place of the damaged one in one step, when it is complete: whatever is killed before leaves
+place of the old one in one step, when it is complete: whatever is killed before leaves
 both as they were, and the next attempt goes on.
 """
 

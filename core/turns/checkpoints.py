@@ -25,9 +25,8 @@ from core.wording import Sentence
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = (
-    Schema()
-)  # LangGraph makes the tables; a value in them that gets other names or fields needs a migration
+#: LangGraph makes the tables. A type of :class:`State` that gets another name, module or field needs a migration.
+SCHEMA = Schema()
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
 #: Within a turn a checkpoint does not wait for the disk. Under WAL a killed process loses nothing by that;

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = Schema()  # DBOS makes the tables; a turn in them that gets other names or fields needs a migration
+SCHEMA = Schema()  # DBOS makes the tables; a turn in them that gets other fields needs a migration
 APPLICATION_VERSION = "1"  # pinned: a deploy with changed code must find the turns of the one before
 EXECUTOR = "footnote"  # stable: DBOS resumes what the executor of this name left
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
