@@ -201,6 +201,15 @@ def test_every_dependency_stands_in_the_documents(name):
     assert f"`{DIRECT[name].name}`" in "".join(page.read_text(encoding="utf-8") for page in pages)
 
 
+def test_chroma_is_opened_in_this_process_and_never_served():
+    """The exceptions in .ci/audit.py rest on this."""
+    files = [file for folder in ("core", "bots") for file in (ROOT / folder).rglob("*.py")]
+    code = "".join(file.read_text(encoding="utf-8") for file in files)
+
+    assert set(re.findall(r"chromadb\.(\w*Client)\(", code)) == {"PersistentClient"}
+    assert not re.search(r"chromadb\.(app|cli|server)\b|HttpClient", code)
+
+
 def test_the_audit_names_what_it_found_and_leaves_out_what_is_excepted(monkeypatch):
     spec = importlib.util.spec_from_file_location("audit", ROOT / ".ci" / "audit.py")
     audit = importlib.util.module_from_spec(spec)
