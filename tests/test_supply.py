@@ -23,7 +23,7 @@ PERMISSIVE = re.compile(
     r"\b(MIT|BSD|0BSD|Apache|PSF|Python Software Foundation|ISC|MPL|Mozilla Public|Zlib)\b"
 )
 #: Used as they are, through their own interfaces and without change, which their licences allow.
-OTHERS = {"psycopg": "LGPL-3.0-only"}  # of dbos, for PostgreSQL
+OTHERS = dict.fromkeys(("psycopg", "psycopg-binary"), "LGPL-3.0-only")  # of dbos, for PostgreSQL
 
 #: Declared, but imported by no file of ours: what for.
 INDIRECT = {
@@ -34,6 +34,9 @@ INDIRECT = {
 }  # fmt: skip
 #: Imported, but not declared: why.
 OPTIONAL = {"zstandard": "the fake of Discord's gateway needs it only for clients that have it"}
+
+#: Pinned, though not on every machine: fuzzing, Python 3.13, Windows, Python in a browser.
+ELSEWHERE = {"atheris", "audioop-lts", "colorama", "httpx2-jsfetch"}
 
 #: Packages whose private parts are used. They may change with any minor release.
 PRIVATE_PARTS_USED = {"chromadb", "dbos", "ddgs", "discord-py", "langgraph-checkpoint-sqlite"}
@@ -55,6 +58,7 @@ DIRECT = requirements(
 )
 FOR_TESTS = requirements([each for group in GROUPS.values() for each in group])
 PINNED = requirements(UV["constraint-dependencies"])
+INSTALLED = {normal(each.name) for each in metadata.distributions()}
 
 
 def imported_by(*folders: str) -> dict[str, str]:
@@ -113,25 +117,19 @@ def files_of(package: str) -> set[str]:
     return set(map(str, metadata.files(package) or []))
 
 
-def installed_with(names: list[str]) -> set[str]:
-    """These packages and all that they need here."""
-    found, waiting = set(), list(names)
+def installed_with(direct: dict[str, Requirement]) -> set[str]:
+    """These packages and all that they need here, with the extras that are asked for."""
+    found: set[tuple[str, str]] = set()
+    waiting = [(name, extra) for name, each in direct.items() for extra in ("", *each.extras)]
     while waiting:
-        name = normal(waiting.pop())
-        if name in found:
-            continue
-        try:
-            needed = metadata.requires(name) or []
-        except metadata.PackageNotFoundError:
-            continue  # for another system or Python
-        found.add(name)
-        waiting += [each.name for each in map(Requirement, needed) if is_wanted(each)]
-    return found
-
-
-def is_wanted(requirement: Requirement) -> bool:
-    """On this system, without extras."""
-    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        name, extra = waiting.pop()
+        if (name, extra) in found or name not in INSTALLED:
+            continue  # seen, or for another system or Python
+        found.add((name, extra))
+        for each in map(Requirement, metadata.requires(name) or []):
+            if each.marker is None or each.marker.evaluate({"extra": extra}):
+                waiting += [(normal(each.name), more) for more in ("", *each.extras)]
+    return {name for name, _ in found}
 
 
 def licence_of(name: str) -> str:
@@ -190,8 +188,11 @@ def test_private_modules_are_imported_only_of_packages_that_stay_within_a_minor_
     assert private <= PRIVATE_PARTS_USED
 
 
-def test_every_package_that_is_installed_is_pinned():
-    assert installed_with([*DIRECT, *FOR_TESTS]) - PINNED.keys() == set()
+def test_what_is_installed_is_pinned_and_nothing_else():
+    installed = installed_with(DIRECT | FOR_TESTS)
+
+    assert installed - PINNED.keys() == set()
+    assert PINNED.keys() - installed - ELSEWHERE == set()
 
 
 @pytest.mark.parametrize("name", sorted(DIRECT))
