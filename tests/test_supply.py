@@ -1,4 +1,4 @@
-"""What is installed beside Footnote: declared, used, pinned, under licences that allow its use, and told."""
+"""What is installed beside Footnote: declared, used, pinned, under licences that allow its use, and told so."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_what_is_installed_is_pinned_and_nothing_else():
 
 
 @pytest.mark.parametrize("name", sorted(DIRECT))
-def test_every_dependency_stands_in_the_documents(name):
+def test_every_dependency_is_told_with_its_licence(name):
     pages = [ROOT / "README.md", *(ROOT / ".github").glob("*.md"), *(ROOT / "core").glob("*.md")]
 
     assert f"`{DIRECT[name].name}`" in "".join(page.read_text(encoding="utf-8") for page in pages)
