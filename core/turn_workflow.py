@@ -1,18 +1,17 @@
-"""The DBOS workflows of a turn and of an errand. Importing this registers them.
-
-DBOS finds a workflow by its name alone, so what the workflow then works on is kept here.
-"""
+"""The DBOS workflows of a turn and of an errand."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
-from dbos import DBOS, WorkflowSerializationFormat
+from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
 
 from core.conversation import Errand, Outcome, Turn
 from core.messenger import Address
 from core.records import errand_from, outcome_from, plain, turn_from
+from core.turn_queue import APPLICATION_VERSION
 
 Record = dict[str, Any]
 
@@ -34,9 +33,7 @@ class Steps(Protocol):
     async def carry_out(self, errand: Errand, address: Address, attempt: int) -> None: ...
 
 
-TURN = "turn"  #: under which DBOS keeps questions and decisions
-
-opened: list[Steps] = []  #: of this process; the newest is at work
+TURN, ERRAND = "turn", "errand"  #: the names under which DBOS keeps them
 
 
 @dataclass(slots=True)
@@ -61,48 +58,54 @@ class Run:
         return self._attempt == 1
 
 
-@DBOS.step(name="begin")
-async def begin(run: Run, turn: Turn, address: Record) -> str:
-    return await _steps().begin(turn, address, await run.attempt())
+async def enqueue(
+    turn: Turn | Errand, address: Address, *, queue: str, partition: str, priority: int
+) -> None:
+    """Store what is to be done. What is stored already stays as it is."""
+    options: EnqueueOptions = {
+        "workflow_name": ERRAND if isinstance(turn, Errand) else TURN,
+        "workflow_id": turn.id,
+        "queue_name": queue,
+        "queue_partition_key": partition,
+        "priority": priority,
+        "app_version": APPLICATION_VERSION,
+        "serialization_type": WorkflowSerializationFormat.PORTABLE,
+    }
+    await DBOS.enqueue_workflow_with_options_async(options, plain(turn), dict(address))
 
 
-@DBOS.step(name="think")
-async def think(run: Run, turn: Turn, address: Record, handle: str) -> Record:
-    return plain(await _steps().think(turn, address, handle, await run.attempt()))
+def register(steps: Steps) -> None:
+    """Tell DBOS what a turn and an errand are, by their names: new ones, and those that a process left."""
+    workflow = partial(
+        DBOS.workflow,
+        max_recovery_attempts=RECOVERIES,
+        serialization_type=WorkflowSerializationFormat.PORTABLE,
+    )
 
+    @DBOS.step(name="begin")
+    async def begin(run: Run, turn: Turn, address: Record) -> str:
+        return await steps.begin(turn, address, await run.attempt())
 
-@DBOS.step(name="carry_out")
-async def carry_out(run: Run, errand: Errand, address: Record) -> None:
-    await _steps().carry_out(errand, address, await run.attempt())
+    @DBOS.step(name="think")
+    async def think(run: Run, turn: Turn, address: Record, handle: str) -> Record:
+        return plain(await steps.think(turn, address, handle, await run.attempt()))
 
+    @DBOS.step(name="carry_out")
+    async def carry_out(run: Run, errand: Errand, address: Record) -> None:
+        await steps.carry_out(errand, address, await run.attempt())
 
-def _steps() -> Steps:
-    if not opened:
-        raise RuntimeError("no turns are open")
-    return opened[-1]
+    @workflow(name=TURN)
+    async def run_turn(turn: Record, address: Record) -> Record:
+        """First sign, outcome, delivery: the first two recorded, so that a restart goes on after the last of them.
 
+        Delivery is recorded by the end of the workflow itself: cut off before that, it is done once more.
+        """
+        run, asked = Run(turn["id"]), turn_from(turn)
+        handle = await begin(run, asked, address)
+        outcome = await think(run, asked, address, handle)
+        await steps.deliver(asked, address, handle, outcome_from(outcome), is_again=not run.is_first)
+        return outcome
 
-@DBOS.workflow(
-    name=TURN,
-    max_recovery_attempts=RECOVERIES,
-    serialization_type=WorkflowSerializationFormat.PORTABLE,
-)
-async def run_turn(turn: Record, address: Record) -> Record:
-    """First sign, outcome, delivery: the first two recorded, so that a restart goes on behind the last of them.
-
-    Delivery is recorded by the end of the workflow itself: cut off before that, it is done once more.
-    """
-    run, asked = Run(turn["id"]), turn_from(turn)
-    handle = await begin(run, asked, address)
-    outcome = await think(run, asked, address, handle)
-    await _steps().deliver(asked, address, handle, outcome_from(outcome), is_again=not run.is_first)
-    return outcome
-
-
-@DBOS.workflow(
-    name="errand",
-    max_recovery_attempts=RECOVERIES,
-    serialization_type=WorkflowSerializationFormat.PORTABLE,
-)
-async def run_errand(errand: Record, address: Record) -> None:
-    await carry_out(Run(errand["id"]), errand_from(errand), address)
+    @workflow(name=ERRAND)
+    async def run_errand(errand: Record, address: Record) -> None:
+        await carry_out(Run(errand["id"]), errand_from(errand), address)

@@ -22,7 +22,6 @@ from core.conversation import Conversation, Decision, Errand, Outcome, Progress,
 from core.disk_watch import DiskWatch
 from core.errors import FootnoteError, for_people
 from core.messenger import Address, Messenger, Unreachable
-from core.records import plain
 from core.text.language import language_of
 from core.turn_archive import questions_since
 from core.wording import LANGUAGES, Sentence, in_language
@@ -79,21 +78,16 @@ class Turns:
         await asyncio.shield(storing)
 
     async def _store(self, turn: Turn | Errand, address: Address, settle: float) -> None:
-        from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
-
-        from core.turn_workflow import run_errand, run_turn
+        from core.turn_workflow import enqueue
 
         is_apart = isinstance(turn, Errand) and turn.is_apart
         partition = turn.id if is_apart else turn.conversation.id
-        options = SetEnqueueOptions(queue_partition_key=partition, priority=order_of(turn))
-        workflow: Any = run_errand if isinstance(turn, Errand) else run_turn
         line, place = self._line(partition), (said_at(turn), turn.id)
         with line.hold(place):
             await settled(settle)
             # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
             await line.until_first(place)
-            with SetWorkflowID(turn.id), options:
-                await DBOS.enqueue_workflow_async(QUEUE, workflow, plain(turn), dict(address))
+            await enqueue(turn, address, queue=QUEUE, partition=partition, priority=order_of(turn))
         self._remember(turn.id)
 
     def in_line(self, conversation: Conversation, place: Place) -> AbstractContextManager[None]:
@@ -289,13 +283,10 @@ async def open_turns(
     drain: float = DRAIN,
 ) -> AsyncIterator[Turns]:
     """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
-    from core import turn_workflow
     from core.turn_queue import launched
+    from core.turn_workflow import register
 
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain)
-    turn_workflow.opened.append(turns)
-    try:
-        async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
-            yield turns
-    finally:
-        turn_workflow.opened.remove(turns)
+    register(turns)
+    async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
+        yield turns
