@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from core.conversation import Conversation, Decision, Errand, Outcome, Progress, Question, Turn
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
-from core.turns.archive import questions_since
+from core.turns.archive import plain, questions_since
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import Address, Messenger, Unreachable
