@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from core.conversation import Conversation, Decision, Errand, Outcome, Progress, Question, Turn
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
-from core.turns.archive import plain, questions_since
+from core.turns.archive import questions_since
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import Address, Messenger, Unreachable
@@ -119,7 +119,7 @@ class Turns:
         return task is not None and task.cancel()
 
     async def begin(self, turn: Turn, address: Address, attempt: int) -> str:
-        """The handle; empty when the platform never took the first sign."""
+        """The handle; empty when the platform never took the first sign. ``attempt`` counts the runs of the turn, from 1."""
         with self._step(turn, "begin"):
             messenger = self.messengers[turn.conversation.platform]
             begun = await _insist(

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
 
-from core.conversation import Errand, Outcome, Turn
+from core.conversation import Errand, Turn
 from core.turns.archive import errand_from, outcome_from, plain, turn_from
 from core.turns.messenger import Address
 from core.turns.queue import APPLICATION_VERSION
+
+if TYPE_CHECKING:
+    from core.turns.turns import Turns
 
 Record = dict[str, Any]
 
 # DBOS gives up silently on a workflow that was recovered too often; ours ends in an apology long before.
 RECOVERIES = 1_000
-
-
-class Steps(Protocol):
-    """What the workflows call; ``attempt`` counts the runs of the whole, from 1."""
-
-    async def begin(self, turn: Turn, address: Address, attempt: int) -> str: ...
-
-    async def think(self, turn: Turn, address: Address, handle: str, attempt: int) -> Outcome: ...
-
-    async def deliver(
-        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
-    ) -> None: ...
-
-    async def carry_out(self, errand: Errand, address: Address, attempt: int) -> None: ...
 
 
 TURN, ERRAND = "turn", "errand"  #: the names under which DBOS keeps them
@@ -74,7 +63,7 @@ async def enqueue(
     await DBOS.enqueue_workflow_with_options_async(options, plain(turn), dict(address))
 
 
-def register(steps: Steps) -> None:
+def register(turns: Turns) -> None:
     """Tell DBOS what a turn and an errand are, by their names: new ones, and those that a process left."""
     workflow = partial(
         DBOS.workflow,
@@ -84,15 +73,15 @@ def register(steps: Steps) -> None:
 
     @DBOS.step(name="begin")
     async def begin(run: Run, turn: Turn, address: Record) -> str:
-        return await steps.begin(turn, address, await run.attempt())
+        return await turns.begin(turn, address, await run.attempt())
 
     @DBOS.step(name="think")
     async def think(run: Run, turn: Turn, address: Record, handle: str) -> Record:
-        return plain(await steps.think(turn, address, handle, await run.attempt()))
+        return plain(await turns.think(turn, address, handle, await run.attempt()))
 
     @DBOS.step(name="carry_out")
     async def carry_out(run: Run, errand: Errand, address: Record) -> None:
-        await steps.carry_out(errand, address, await run.attempt())
+        await turns.carry_out(errand, address, await run.attempt())
 
     @workflow(name=TURN)
     async def run_turn(turn: Record, address: Record) -> Record:
@@ -103,7 +92,7 @@ def register(steps: Steps) -> None:
         run, asked = Run(turn["id"]), turn_from(turn)
         handle = await begin(run, asked, address)
         outcome = await think(run, asked, address, handle)
-        await steps.deliver(asked, address, handle, outcome_from(outcome), is_again=not run.is_first)
+        await turns.deliver(asked, address, handle, outcome_from(outcome), is_again=not run.is_first)
         return outcome
 
     @workflow(name=ERRAND)
