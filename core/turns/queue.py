@@ -55,9 +55,6 @@ async def launched(
     What cannot be written once it runs is tried until it can, and ``disk`` says why it cannot.
     SettingsError for a database that cannot be opened or written in the beginning.
     """
-
-    import core.turns.workflow  # noqa: F401 - registers the workflow
-
     refuse_pickles()
     _launch(database_url)
     _log_as_all_others_do()
@@ -82,6 +79,7 @@ def _launch(database_url: str) -> None:
         DBOS(config=_config(database_url))
         DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
+        DBOS.destroy(destroy_registry=True)  # what is opened next begins anew
         logger.info("the database of the turns could not be opened", exc_info=True)
         raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
 
@@ -157,7 +155,9 @@ async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch) -> None:
     # DBOS makes its own threads the loop's and ends them with itself; what closes after it needs others.
     threads = ThreadPoolExecutor(thread_name_prefix="footnote")
     loop = asyncio.get_running_loop()
-    destroyed = loop.run_in_executor(threads, lambda: DBOS.destroy(workflow_completion_timeout_sec=LET_GO))
+    destroyed = loop.run_in_executor(
+        threads, lambda: DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=LET_GO)
+    )
     await close()
     await asyncio.wait([destroyed], timeout=LET_GO_UNWRITTEN if disk.trouble else None)
     if destroyed.done():

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from core.conversation import Command, Conversation, Decision, Outcome, Progress, Question, Turn
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
-from core.turns.archive import plain, questions_since
+from core.turns.archive import questions_since
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import Messenger, ReplyRoute, Unreachable
@@ -78,21 +78,16 @@ class Turns:
         await asyncio.shield(storing)
 
     async def _store(self, turn: Turn | Command, route: ReplyRoute, settle: float) -> None:
-        from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
-
-        from core.turns.workflow import run_command, run_turn
+        from core.turns.workflow import enqueue
 
         is_apart = isinstance(turn, Command) and turn.is_apart
         partition = turn.id if is_apart else turn.conversation.id
-        options = SetEnqueueOptions(queue_partition_key=partition, priority=order_of(turn))
-        workflow: Any = run_command if isinstance(turn, Command) else run_turn
         line, place = self._line(partition), (said_at(turn), turn.id)
         with line.hold(place):
             await settled(settle)
             # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
             await line.until_first(place)
-            with SetWorkflowID(turn.id), options:
-                await DBOS.enqueue_workflow_async(QUEUE, workflow, plain(turn), dict(route))
+            await enqueue(turn, route, queue=QUEUE, partition=partition, priority=order_of(turn))
         self._remember(turn.id)
 
     def in_line(self, conversation: Conversation, place: Place) -> AbstractContextManager[None]:
@@ -124,7 +119,7 @@ class Turns:
         return task is not None and task.cancel()
 
     async def begin(self, turn: Turn, route: ReplyRoute, attempt: int) -> str:
-        """The handle; empty when the platform never took the first sign."""
+        """The handle; empty when the platform never took the first sign. ``attempt`` counts the runs of the turn, from 1."""
         with self._step(turn, "begin"):
             messenger = self.messengers[turn.conversation.platform]
             begun = await _insist(
@@ -288,13 +283,10 @@ async def open_turns(
     drain: float = DRAIN,
 ) -> AsyncIterator[Turns]:
     """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
-    from core.turns import workflow
     from core.turns.queue import launched
+    from core.turns.workflow import register
 
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain)
-    workflow.opened.append(turns)
-    try:
-        async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
-            yield turns
-    finally:
-        workflow.opened.remove(turns)
+    register(turns)
+    async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
+        yield turns
