@@ -11,12 +11,11 @@ from benchmarks import judges, published
 from benchmarks.draft_labels import read_items, shown
 from benchmarks.fallible import Script
 from benchmarks.scripted_turns import Footnote
-from benchmarks.truth import MIX, Known, World, open_world
+from benchmarks.world import MIX, Known, World, open_world
 from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.eval.sections import Options
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.policy import PRESETS
 
@@ -373,7 +372,7 @@ def test_the_world_keeps_the_mix_and_leaves_the_answers_of_some_out(data, tmp_pa
 
 
 def test_the_section_tells_every_graph_at_every_error_with_an_interval(data, tmp_path):
-    section = judges.measure(Options(data=data, model="none", quick=True, say=lambda _text: None))
+    section = judges.run(print, data=data, quick=True)
 
     told, leads = section.tables
     assert [row[0] for row in told.rows] == ["footnote", *published.MODULES]
@@ -384,7 +383,7 @@ def test_the_section_tells_every_graph_at_every_error_with_an_interval(data, tmp
 
 def test_the_lead_is_over_the_best_of_the_others():
     def run(right, trips):
-        return {HELD: [judges.Ended(right=right, wrong=1 - right, calls=trips, trips=trips)]}
+        return {HELD: [judges.Result(right=right, wrong=1 - right, calls=trips, trips=trips)]}
 
     runs = {("footnote", 0.1): run(1, 3), ("one", 0.1): run(0, 4), ("two", 0.1): run(1, 6)}
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from benchmarks.draft_labels import Which, plain
-from benchmarks.truth import Known, World, draw
+from benchmarks.world import Known, World, draw
 from core.library.documents import Retrieval
 from core.model.calls import Calls, Limits
 from core.model.circuit import Circuit

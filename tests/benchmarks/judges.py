@@ -9,22 +9,20 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from benchmarks import DATA, Say
 from benchmarks.draft_labels import shown
+from benchmarks.estimates import Estimate, mean
 from benchmarks.fallible import Script, Written
-from benchmarks.truth import Known, open_world
-from bots.eval.intervals import mean, mean_of, told
-from bots.eval.sections import Cell, Options, Plot, Section, Table
+from benchmarks.world import Known, open_world
+from bots.eval.report import Cell, Section, Table
 from core.values import value
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from benchmarks.scripted_turns import Footnote
-    from benchmarks.truth import World
+    from benchmarks.world import World
     from core.conversation import Outcome
-
-NAME = "judges"
-TITLE = "The graph under a fallible judge"
 
 OURS = "footnote"
 ERRORS = (0.05, 0.1, 0.2, 0.3)  # probability that a verdict is wrong
@@ -34,8 +32,8 @@ QUICK_COUNT, QUICK_ERRORS = 20, (0.2,)
 
 
 @value
-class Ended:
-    """How one run on one question ended."""
+class Result:
+    """Of one run on one question."""
 
     right: int = 0
     wrong: int = 0
@@ -52,8 +50,8 @@ class Ended:
         return self.right - self.wrong
 
 
-Runs = Mapping[tuple[str, float], Mapping[Known, Sequence[Ended]]]  # by policy and error, one for each seed
-Measure = Callable[[Ended], float]
+Runs = Mapping[tuple[str, float], Mapping[Known, Sequence[Result]]]  # by policy and error, one for each seed
+Measure = Callable[[Result], float]
 
 MEASURES: Mapping[str, Measure] = {
     "right": lambda ended: ended.right,
@@ -85,21 +83,16 @@ LIMITS = (
 )
 
 
-def measure(options: Options) -> Section:
-    return asyncio.run(_measure(options))
-
-
-async def _measure(options: Options) -> Section:
-    errors = QUICK_ERRORS if options.quick else ERRORS
+def run(say: Say, *, data: Path = DATA, quick: bool = False) -> Section:
+    errors, seeds, count = (QUICK_ERRORS, 1, QUICK_COUNT) if quick else (ERRORS, SEEDS, COUNT)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_world(options.data, Path(folder), count=QUICK_COUNT if options.quick else COUNT) as world,
+        open_world(data, Path(folder), count=count) as world,
     ):
-        runs = await run_all(world, errors=errors, seeds=1 if options.quick else SEEDS, say=options.say)
-    return section(runs)
+        return section(asyncio.run(run_all(world, errors=errors, seeds=seeds, say=say)))
 
 
-async def run_all(world: World, *, errors: Sequence[float], seeds: int, say: Callable[[str], None]) -> Runs:
+async def run_all(world: World, *, errors: Sequence[float], seeds: int, say: Say) -> Runs:
     """Every graph on every question, with the same lots for all of them."""
     from benchmarks import published
     from benchmarks.scripted_turns import Footnote
@@ -107,25 +100,25 @@ async def run_all(world: World, *, errors: Sequence[float], seeds: int, say: Cal
 
     footnote = Footnote.build(PRESETS[OURS])
     graphs = {name: published.build(name) for name in published.MODULES}
-    runs: dict[tuple[str, float], dict[Known, list[Ended]]] = {}
+    runs: dict[tuple[str, float], dict[Known, list[Result]]] = {}
     for error in errors:
         for name in (OURS, *graphs):
             say(f"{name}, verdicts wrong with probability {error:g}")
-            ended: dict[Known, list[Ended]] = {known: [] for known in world.questions}
+            ended: dict[Known, list[Result]] = {known: [] for known in world.questions}
             for known, seed in ((known, seed) for known in world.questions for seed in range(seeds)):
                 script = Script(world=world, known=known, error=error, seed=seed)
-                run = run_ours(footnote, script) if name == OURS else run_published(graphs[name], script)
-                ended[known].append(await run)
+                one = run_ours(footnote, script) if name == OURS else run_published(graphs[name], script)
+                ended[known].append(await one)
             runs[name, error] = ended
     return runs
 
 
-async def run_ours(footnote: Footnote, script: Script) -> Ended:
+async def run_ours(footnote: Footnote, script: Script) -> Result:
     outcome, usage = await footnote.run(script)
     text = outcome.answer.text if outcome.answer and outcome.kind == "answered" else ""
     is_quoted = bool(text) and is_right(script.known, outcome)
     right, wrong = judged(script, text) or (is_quoted, bool(text) and not is_quoted)
-    return Ended(
+    return Result(
         right=int(right),
         wrong=int(wrong),
         needless=_needless(script),
@@ -149,7 +142,7 @@ def is_right(known: Known, outcome: Outcome) -> bool:
     return any(sentence in quote or quote in sentence for quote in quotes for sentence in said)
 
 
-async def run_published(graph: CompiledStateGraph[Any, Any, Any, Any], script: Script) -> Ended:
+async def run_published(graph: CompiledStateGraph[Any, Any, Any, Any], script: Script) -> Result:
     from langgraph.errors import GraphRecursionError
 
     from benchmarks.published import RECURSION_LIMIT
@@ -163,7 +156,7 @@ async def run_published(graph: CompiledStateGraph[Any, Any, Any, Any], script: S
     text = item.draft(draft.which) if item and draft.what != "nothing" else ""
     right, wrong = judged(script, text) or (draft.what == "right", draft.what in ("invented", "beside"))
     usage = script.calls.usage
-    return Ended(
+    return Result(
         right=int(right),
         wrong=int(wrong),
         needless=_needless(script),
@@ -176,26 +169,20 @@ def _needless(script: Script) -> int:
     return int(script.searches > 0 and script.known.kind == "held")
 
 
-# What is told of the runs
-
-
 def section(runs: Runs) -> Section:
     errors = tuple(dict.fromkeys(error for _, error in runs))
     policies = tuple(dict.fromkeys(name for name, _ in runs))
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="judges",
+        title="The graph under a fallible judge",
         what=WHAT,
         tables=(*(_table(runs, policies, error) for error in errors), _leads(runs, policies, errors)),
-        plots=tuple(
-            _plot(runs, policies, errors, name) for name in ("right - wrong", "wrong", "round trips")
-        ),
         figures=dict(_figures(runs)),
-        limits=LIMITS,
+        note=LIMITS,
     )
 
 
-def per_question(ended: Mapping[Known, Sequence[Ended]], measure: Measure, kind: str = "") -> list[float]:
+def per_question(ended: Mapping[Known, Sequence[Result]], measure: Measure, kind: str = "") -> list[float]:
     """The mean over the lots of each question, of one kind or of all."""
     return [fmean(map(measure, each)) for known, each in ended.items() if kind in ("", known.kind)]
 
@@ -203,7 +190,10 @@ def per_question(ended: Mapping[Known, Sequence[Ended]], measure: Measure, kind:
 def _table(runs: Runs, policies: Sequence[str], error: float) -> Table:
     questions = len(runs[policies[0], error])
     rows = (
-        (name, *(told(mean_of(per_question(runs[name, error], measure))) for measure in MEASURES.values()))
+        (
+            name,
+            *(str(Estimate.mean(per_question(runs[name, error], measure))) for measure in MEASURES.values()),
+        )
         for name in policies
     )
     return Table(
@@ -246,20 +236,7 @@ def _lead(runs: Runs, policies: Sequence[str], error: float, kind: str) -> Itera
     for name, sign in DEMANDS.items():
         ours, *others = (per_question(runs[policy, error], MEASURES[name], kind) for policy in policies)
         best = max(others, key=lambda values: sign * sum(values))
-        yield told(mean_of([sign * (our - other) for our, other in zip(ours, best, strict=True)]))
-
-
-def _plot(runs: Runs, policies: Sequence[str], errors: Sequence[float], name: str) -> Plot:
-    return Plot(
-        title=name.capitalize(),
-        kind="lines",
-        x=tuple(f"{error:g}" for error in errors),
-        series={
-            policy: tuple(mean(per_question(runs[policy, error], MEASURES[name])) for error in errors)
-            for policy in policies
-        },
-        x_title="probability that a verdict is wrong",
-    )
+        yield str(Estimate.mean([sign * (our - other) for our, other in zip(ours, best, strict=True)]))
 
 
 def _figures(runs: Runs) -> Iterator[tuple[str, float]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.fallible import Script, Written, called, counted
-from benchmarks.truth import WEB_HITS, Known, draw
+from benchmarks.world import WEB_HITS, Known, draw
 from core.conversation import Conversation, Decision, Exchange, Outcome, Progress, Question, Turn, Usage
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.model.calls import Calls, Limits

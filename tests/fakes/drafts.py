@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.draft_labels import Excerpt, Item, Which
+from fakes.gemini import Call
 
 from core.values import value
-from tests.fakes.gemini import Call
 
 QUOTED = ("strip", "passage", "source")  # kinds of blocks that hold pieces of documents
 JUDGED = ("sentence", "claim", "statement")  # kinds of blocks that hold pieces of the draft
@@ -84,7 +84,7 @@ class DraftModel:
         if step == "grounding":
             judged = blocks_of(call.prompt, JUDGED)
             said = {"unsupported": [block.number for block in judged if self.rejects(block.text)]}
-        return _filled(call.config) | said
+        return _filled(call.schema) | said
 
     def _grades(self, passages: Iterable[Block]) -> dict[str, Any]:
         used, verdicts = self.item.cited(), []
@@ -105,9 +105,8 @@ class DraftModel:
         return bool(is_false) != (random.Random(lot).random() < self.error)
 
 
-def _filled(config: dict[str, Any]) -> dict[str, Any]:
-    """A value for every field of the schema asked for, whatever it is called."""
-    schema = config.get("responseJsonSchema", config.get("responseSchema")) or {}
+def _filled(schema: dict[str, Any]) -> dict[str, Any]:
+    """A value for every field of the reply's schema, whatever it is called."""
     fields: dict[str, dict[str, Any]] = schema.get("properties", {})
     return {
         name: (given.get("enum") or [_EMPTY.get(str(given.get("type")).lower())])[0]

@@ -17,8 +17,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from benchmarks.corpora import EVERYTHING, Line, add_paragraphs, lines, open_library
 from benchmarks.draft_labels import Item, read_items
+from benchmarks.evaluation_sets import EVERYTHING, JsonObject, add_paragraphs, lines, open_library
 from core.library.documents import Retrieval
 from core.text.sentences import split_sentences
 from core.text.vocabulary import STOP_WORDS
@@ -225,9 +225,9 @@ def _clapnq_questions(data: Path) -> Iterator[tuple[Known, str]]:
         )
 
 
-def _clapnq_lines(data: Path) -> list[Line]:
+def _clapnq_lines(data: Path) -> list[JsonObject]:
     return [*lines(data / "clapnq/answerable.jsonl"), *lines(data / "clapnq/unanswerable.jsonl")]
 
 
-def _title(line: Line) -> str:
+def _title(line: JsonObject) -> str:
     return f"CLAPNQ {line['passages'][0]['title']}"
