@@ -142,15 +142,10 @@ def print_report(report: Report, files: list[Path], screen: Screen, *, as_object
     if as_object:
         sys.stdout.write(as_json(report))
     else:
-        for section in report.sections:
-            print_section(section, screen)
+        for part in (part for section in report.sections for part in as_text(section)):
+            screen.show(part)
     named = " and ".join(map(str, files))
     screen.note(f"Written to {named}" + ("" if len(files) > 1 else f"; {WITHOUT_PAGE}."))
-
-
-def print_section(section: Section, screen: Screen) -> None:
-    for part in as_text(section):
-        screen.show(part)
 
 
 def as_text(section: Section) -> Iterator[RenderableType]:

@@ -13,11 +13,15 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from time import perf_counter
 
+from rich.console import Console
+
 from benchmarks import BENCHMARKS
-from bots.eval.report import Section, as_json, print_section
+from bots.eval.report import Section, as_json, as_text
 from bots.messages import duration
 from bots.terminal.screen import Screen
 from core.errors import FootnoteError
+
+WIDTH = 160  # columns of a file or a pipe
 
 #: What the options mean that several benchmarks have.
 HELP = {
@@ -47,7 +51,9 @@ def main(given: Sequence[str]) -> int:
     if is_json:
         sys.stdout.write(as_json(section))
     else:
-        print_section(section, screen)
+        console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+        for part in as_text(section):
+            console.print(part)
     screen.note(f"{chosen.name} took {duration(1000 * (perf_counter() - began))}")
     return 1 if section.figures.get("failed") else 0
 

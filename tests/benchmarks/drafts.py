@@ -22,7 +22,7 @@ from fakes.drafts import DraftModel, files_of
 from fakes.gemini import Call, FakeGemini
 
 from benchmarks import DATA, Say
-from benchmarks.draft_labels import Item, Shown, Which, plain, read_items, shown
+from benchmarks.draft_labels import Item, ShownSentences, Which, plain, read_items, shown
 from bots.eval.report import Cell, Section, Table
 from bots.local import fresh_conversation, run_in_order, situation
 from bots.terminal.read import ask
@@ -45,7 +45,7 @@ class DraftRun:
     which: Which
     draft: str  #: with the numbers of strips
     outcome: Outcome
-    shown: Shown
+    shown: ShownSentences
     calls: int
     trips: int  #: calls one after another, those side by side counted once
     cost: float  #: of all calls, in those of a single one with the writer's first prompt and reply; 0: never wrote

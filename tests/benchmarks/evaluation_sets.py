@@ -30,7 +30,7 @@ PASSAGE_LIMIT = 30_000  # passages of one look-up: SQLite binds at most 32,766 v
 GAP = 2  # characters between two paragraphs of a document
 
 JsonObject = dict[str, Any]
-Item = TypeVar("Item")
+T = TypeVar("T")
 Spot = tuple[str, int]  # source and start of a passage
 
 
@@ -148,7 +148,7 @@ def part(corpus: EvaluationSet, count: int) -> EvaluationSet:
     )
 
 
-def _spread(items: Sequence[Item], count: int) -> tuple[Item, ...]:
+def _spread(items: Sequence[T], count: int) -> tuple[T, ...]:
     return tuple(items[:: max(1, len(items) // count)])
 
 

@@ -92,14 +92,14 @@ class FitQuestion:
 
 
 @dataclass(frozen=True)
-class Row:
+class FitRow:
     features: dict[str, float]
     is_found: bool
     is_answerable: bool
     fold: int
 
 
-Sets = dict[str, list[Row]]
+Sets = dict[str, list[FitRow]]
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def within(asked_where: tuple[LabelledQuestion, list[str]]) -> tuple[LabelledQue
     return LabelledQuestion(id=asked.id, question=asked.question, gold=gold, group=asked.group), scope
 
 
-def rows_of(library: Library, questions: list[FitQuestion]) -> list[Row]:
+def rows_of(library: Library, questions: list[FitQuestion]) -> list[FitRow]:
     rows = []
     with features_recorded() as features:
         for each in questions[:: max(1, len(questions) // TAKEN)]:
@@ -204,7 +204,7 @@ def rows_of(library: Library, questions: list[FitQuestion]) -> list[Row]:
             found = library.retrieve(query).passages[:TOP]
             if features:  # where nothing is found the confidence is 0 whatever the coefficients
                 hit = each.is_answerable and any(each.answers(hit.passage) for hit in found)
-                rows.append(Row(dict(features), hit, each.is_answerable, each.fold))
+                rows.append(FitRow(dict(features), hit, each.is_answerable, each.fold))
     return rows
 
 
@@ -216,7 +216,7 @@ def fit(sets: Sets) -> Coefficients:
     names = list(next(iter(sets.values()))[0].features)
     bias, weights = regression(sets, names, PENALTY)
     plain = {
-        name: [Row({"score": score(row, (bias, weights))}, row.is_found, row.is_answerable, row.fold) for row in rows]
+        name: [FitRow({"score": score(row, (bias, weights))}, row.is_found, row.is_answerable, row.fold) for row in rows]
         for name, rows in sets.items()
         if name in PLAIN
     }  # fmt: skip
@@ -243,7 +243,7 @@ def regression(sets: Sets, names: list[str], penalty: float) -> Coefficients:
     return float(beta[0] - raw @ mean), dict(zip(names, raw.tolist(), strict=True))
 
 
-def score(row: Row, coefficients: Coefficients) -> float:
+def score(row: FitRow, coefficients: Coefficients) -> float:
     bias, weights = coefficients
     return bias + sum(weight * row.features[name] for name, weight in weights.items())
 
@@ -332,6 +332,6 @@ def run(say: Say, *, model: str, data: Path = DATA, write: bool = False) -> Sect
     )  # fmt: skip
 
 
-def without_dense(row: Row) -> Row:
+def without_dense(row: FitRow) -> FitRow:
     kept = {name: value for name, value in row.features.items() if not name.startswith(DENSE)}
-    return Row(kept, row.is_found, row.is_answerable, row.fold)
+    return FitRow(kept, row.is_found, row.is_answerable, row.fold)

@@ -22,7 +22,7 @@ from bots.eval.report import Section, Table
 from core.values import value
 
 P = ParamSpec("P")
-Result = TypeVar("Result")
+R = TypeVar("R")
 
 PER_QUESTION, LONG_THREAD, IN_FLIGHT, START = 25.0, 3.0, 300.0, 3.0  # bars: KB, MB, MB, seconds of CPU
 PASSAGES = 1_000  # that the questions are asked over
@@ -135,7 +135,7 @@ def section(found: Measurements) -> Section:
     )
 
 
-def apart(measure: Callable[P, Result], *given: P.args, **named: P.kwargs) -> Result:
+def apart(measure: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
     """What the function returns in a fresh process; function, arguments and result are pickled."""
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
         return process.submit(measure, *given, **named).result()

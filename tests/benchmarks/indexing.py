@@ -35,7 +35,7 @@ Index = Callable[[Sequence[Path], Path], int]
 
 
 @value
-class Rates:
+class IndexRates:
     """Passages per second, one number for each run."""
 
     wall: tuple[float, ...]
@@ -89,14 +89,16 @@ def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False
 # Side by side
 
 
-def side_by_side(files: Sequence[Path], ours: Index, published: Index, runs: int) -> tuple[Rates, Rates]:
+def side_by_side(
+    files: Sequence[Path], ours: Index, published: Index, runs: int
+) -> tuple[IndexRates, IndexRates]:
     """Ours and theirs in turn, so that both meet the same machine; a first run of each does not count."""
     sides: tuple[tuple[Index, list[tuple[float, float]]], ...] = ((ours, []), (published, []))
     for _ in range(1 + runs):
         for index, rates in sides:
             rates.append(_rates(files, index))
     mine, theirs = (
-        Rates(wall=tuple(wall for wall, _ in rates[1:]), cpu=tuple(cpu for _, cpu in rates[1:]))
+        IndexRates(wall=tuple(wall for wall, _ in rates[1:]), cpu=tuple(cpu for _, cpu in rates[1:]))
         for _, rates in sides
     )
     return mine, theirs

@@ -11,10 +11,10 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks import DATA, Say
-from benchmarks.evaluation_sets import EVERYTHING, Spot, lines, open_library, spot
+from benchmarks.evaluation_sets import EVERYTHING, JsonObject, Spot, lines, open_library, spot
 from bots.eval.report import Cell, Section, Table
 from core.library import retriever
 from core.library.catalogue import NewDocument
@@ -23,10 +23,9 @@ from core.library.library import DEFAULT_COLLECTION, Library
 from core.text.language import language_of
 
 AMONG = 8
-Item = Mapping[str, Any]
 
 
-class Query(NamedTuple):
+class Lookup(NamedTuple):
     """A text to look for, and the passages that hold it."""
 
     text: str
@@ -57,7 +56,7 @@ def run(say: Say, *, data: Path = DATA) -> Section:
     )
 
 
-def recognition(items: Sequence[Item]) -> Iterator[tuple[Cell, ...]]:
+def recognition(items: Sequence[JsonObject]) -> Iterator[tuple[Cell, ...]]:
     """Questions and passages, and those whose language is taken for another."""
     questions = {item["question"]: item["language"] for item in items}
     passages = {passage["text"]: item["document_language"] for item in items for passage in item["passages"]}
@@ -70,7 +69,7 @@ def recognition(items: Sequence[Item]) -> Iterator[tuple[Cell, ...]]:
 COLUMNS = ("questions, alone", "questions, among all", "sentences, alone", "sentences, among all")
 
 
-def retrieval(items: Sequence[Item], say: Say) -> Iterator[tuple[Cell, ...]]:
+def retrieval(items: Sequence[JsonObject], say: Say) -> Iterator[tuple[Cell, ...]]:
     """A row for each pair of languages, of question and documents."""
     pairs = defaultdict(list)
     for item in items:
@@ -94,10 +93,10 @@ def retrieval(items: Sequence[Item], say: Say) -> Iterator[tuple[Cell, ...]]:
         everything.close()
 
 
-def _filled(folder: Path, items: Sequence[Item]) -> tuple[Library, dict[str, Spot]]:
+def _filled(folder: Path, items: Sequence[JsonObject]) -> tuple[Library, dict[str, Spot]]:
     """A library of the items' passages, and where each text stands in it."""
     library, spots = open_library(folder, None), {}
-    sources: dict[str, list[Item]] = defaultdict(list)
+    sources: dict[str, list[JsonObject]] = defaultdict(list)
     for passage in (passage for item in items for passage in item["passages"]):
         if passage["text"] not in spots:
             spots[passage["text"]] = (passage["source"], len(sources[passage["source"]]))
@@ -116,23 +115,23 @@ def _filled(folder: Path, items: Sequence[Item]) -> tuple[Library, dict[str, Spo
     return library, spots
 
 
-def _queries(item: Item, spots: Mapping[str, Spot], *, by_sentence: bool) -> list[Query]:
+def _queries(item: JsonObject, spots: Mapping[str, Spot], *, by_sentence: bool) -> list[Lookup]:
     texts = {passage["n"]: passage["text"] for passage in item["passages"]}
     supported = [sentence for sentence in item["sentences"] if sentence["supported"] and sentence["cites"]]
     golds = [frozenset(spots[texts[number]] for number in sentence["cites"]) for sentence in supported]
     if by_sentence:
-        return [Query(sentence["text"], gold) for sentence, gold in zip(supported, golds, strict=True)]
-    return [Query(item["question"], frozenset().union(*golds))] if golds else []
+        return [Lookup(sentence["text"], gold) for sentence, gold in zip(supported, golds, strict=True)]
+    return [Lookup(item["question"], frozenset().union(*golds))] if golds else []
 
 
-def _share(library: Library, asked: Sequence[Sequence[Query]]) -> str:
+def _share(library: Library, asked: Sequence[Sequence[Lookup]]) -> str:
     ranks = [_look(library, one) for each in asked for one in each]
     first, among = (sum(rank <= limit for rank, _ in ranks) for limit in (1, AMONG))
     sure = sum(confidence for _, confidence in ranks) / len(ranks)
     return f"{first}, {among} of {len(ranks)}; {sure:.2f}"
 
 
-def _look(library: Library, asked: Query) -> tuple[int, float]:
+def _look(library: Library, asked: Lookup) -> tuple[int, float]:
     """The rank of the first passage that is right, and the confidence."""
     found = library.retrieve(retriever.Query(text=asked.text, scope=EVERYTHING, limit=AMONG))
     places = (place for place, hit in enumerate(found.passages, start=1) if spot(hit.passage) in asked.gold)

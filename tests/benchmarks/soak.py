@@ -25,12 +25,12 @@ from core.values import value
 
 SIDE_BY_SIDE = 32
 THREADS = 500
-LOOKS = 10
+SNAPSHOTS = 10
 MEMORY_BOUND, DISK_BOUND = 20e6, 10e6  # bytes that the second half may add
 
 
 @value
-class Look:
+class Snapshot:
     """Bytes, after so many questions."""
 
     questions: int
@@ -39,16 +39,16 @@ class Look:
     queue: int  #: on the disk
 
     @classmethod
-    def at(cls, questions: int, folder: Path) -> Look:
+    def at(cls, questions: int, folder: Path) -> Snapshot:
         conversations, queue = (size_of(folder / name) for name in (CONVERSATIONS, QUEUE))
         return cls(questions=questions, memory=resident(), conversations=conversations, queue=queue)
 
 
-async def soak(count: int, say: Say) -> tuple[Counter[str], list[Look]]:
+async def soak(count: int, say: Say) -> tuple[Counter[str], list[Snapshot]]:
     """How the questions ended, and what was seen on the way."""
     keep_few_arenas()
     ended: Counter[str] = Counter()
-    looks: list[Look] = []
+    snapshots: list[Snapshot] = []
     async with running(PASSAGES) as queue:
         await queue.model.begin(Scenario())
         texts = cycle(synthetic.questions(PASSAGES))
@@ -61,16 +61,16 @@ async def soak(count: int, say: Say) -> tuple[Counter[str], list[Look]]:
             ended.update(queue.messenger.outcomes[each.id].kind for each in batch)
             queue.messenger.outcomes.clear()
             queue.messenger.begun.clear()
-            if first // SIDE_BY_SIDE % max(1, count // SIDE_BY_SIDE // LOOKS) == 0:
+            if first // SIDE_BY_SIDE % max(1, count // SIDE_BY_SIDE // SNAPSHOTS) == 0:
                 await sweep(timedelta(0))
-                looks.append(Look.at(first + SIDE_BY_SIDE, queue.folder))
-                say(f"{looks[-1].questions:,} questions")
-    return ended, looks
+                snapshots.append(Snapshot.at(first + SIDE_BY_SIDE, queue.folder))
+                say(f"{snapshots[-1].questions:,} questions")
+    return ended, snapshots
 
 
 def run(say: Say, *, questions: int = 100_000) -> Section:
-    ended, looks = asyncio.run(soak(questions, say))
-    middle, end = looks[len(looks) // 2], looks[-1]
+    ended, snapshots = asyncio.run(soak(questions, say))
+    middle, end = snapshots[len(snapshots) // 2], snapshots[-1]
     memory = end.memory - middle.memory
     disk = end.conversations + end.queue - middle.conversations - middle.queue
     return Section(
@@ -82,8 +82,13 @@ def run(say: Say, *, questions: int = 100_000) -> Section:
                 title="On the way",
                 columns=("questions", "memory, MB", "conversations, MB", "queue, MB"),
                 rows=tuple(
-                    (look.questions, look.memory / 1e6, look.conversations / 1e6, look.queue / 1e6)
-                    for look in looks
+                    (
+                        snapshot.questions,
+                        snapshot.memory / 1e6,
+                        snapshot.conversations / 1e6,
+                        snapshot.queue / 1e6,
+                    )
+                    for snapshot in snapshots
                 ),
             ),
             Table(

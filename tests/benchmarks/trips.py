@@ -18,7 +18,7 @@ from benchmarks import Say
 from benchmarks.evaluation_sets import EVERYTHING, fill, open_library
 from benchmarks.model_server import DOES_NOT_KNOW, LocalModel, Scenario, local_model
 from benchmarks.published import MODULES, RECURSION_LIMIT, build
-from benchmarks.published.client import ClientScript, Sources, Wordings
+from benchmarks.published.client import ClientScript, ClientWorld, Wordings
 from benchmarks.serving import CHAT_MODEL, access_to, serving
 from benchmarks.variants import DOCUMENTS, VARIANTS, Variant
 from bots.eval.intervals import percentile
@@ -117,7 +117,7 @@ async def run_published(graph: CompiledGraph, script: ClientScript) -> str:
 
 # Many questions
 
-Ask = Callable[[Variant, int], Awaitable[str]]  # one question; the number is new each time
+AskGraph = Callable[[Variant, int], Awaitable[str]]  # one question; the number is new each time
 Runs = Mapping[tuple[str, str], Sequence[TimedRun]]  # by variant and graph
 
 
@@ -130,7 +130,7 @@ def _library(folder: Path) -> Iterator[Library]:
         library.close()
 
 
-def _published(library: Library, base_url: str) -> dict[str, Ask]:
+def _published(library: Library, base_url: str) -> dict[str, AskGraph]:
     """The five graphs, each asked of the same library and the same model as ours."""
     from core.model.providers import connect
 
@@ -139,11 +139,11 @@ def _published(library: Library, base_url: str) -> dict[str, Ask]:
     def retrieve(wording: str) -> Retrieval:
         return library.retrieve(Query(text=wording, scope=EVERYTHING, limit=PASSAGES))
 
-    def asking(graph: CompiledGraph) -> Ask:
+    def asking(graph: CompiledGraph) -> AskGraph:
         async def ask(variant: Variant, _number: int) -> str:
-            known = Wordings(text=variant.question, wordings=(variant.question, variant.reworded))
-            world = Sources(retrieve=retrieve, web=variant.web)
-            return await run_published(graph, ClientScript(known=known, world=world, model=model))
+            question = Wordings(text=variant.question, wordings=(variant.question, variant.reworded))
+            world = ClientWorld(retrieve=retrieve, web=variant.web)
+            return await run_published(graph, ClientScript(question=question, world=world, model=model))
 
         return ask
 
@@ -164,7 +164,7 @@ async def run_all(*, latency: float, spread: float, runs: int, say: Say) -> Runs
             async def ask_ours(variant: Variant, number: int) -> str:
                 return await run_ours(ours, variant, number)
 
-            graphs: dict[str, Ask] = {OURS: ask_ours, **_published(library, model.base_url)}
+            graphs: dict[str, AskGraph] = {OURS: ask_ours, **_published(library, model.base_url)}
             await _warm(graphs, model)
             for number in range(runs):
                 say(f"run {number + 1} of {runs}")
@@ -177,13 +177,15 @@ async def run_all(*, latency: float, spread: float, runs: int, say: Say) -> Runs
     return found
 
 
-async def _warm(graphs: Mapping[str, Ask], model: LocalModel) -> None:
+async def _warm(graphs: Mapping[str, AskGraph], model: LocalModel) -> None:
     """What is loaded and opened once is not part of any question."""
     for ask in graphs.values():
         await _timed(ask, VARIANTS[0], -1, model, VARIANTS[0].scenario(latency=0, spread=0, seed=0))
 
 
-async def _timed(ask: Ask, variant: Variant, number: int, model: LocalModel, scenario: Scenario) -> TimedRun:
+async def _timed(
+    ask: AskGraph, variant: Variant, number: int, model: LocalModel, scenario: Scenario
+) -> TimedRun:
     await model.begin(scenario)
     began = perf_counter()
     ending = await ask(variant, number)

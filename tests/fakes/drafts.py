@@ -42,7 +42,7 @@ def _below_headings(excerpt: Excerpt) -> str:
 
 
 @value
-class Block:
+class PromptBlock:
     """A quoted part of a prompt."""
 
     kind: str
@@ -54,9 +54,10 @@ class Block:
         return int(re.findall(r"\d+", self.name)[-1])
 
 
-def blocks_of(prompt: str, kinds: Sequence[str]) -> list[Block]:
+def blocks_of(prompt: str, kinds: Sequence[str]) -> list[PromptBlock]:
     found = (
-        Block(kind=k, name=name, text=_FROM.sub("", text)) for _, k, name, text in _BLOCK.findall(prompt)
+        PromptBlock(kind=k, name=name, text=_FROM.sub("", text))
+        for _, k, name, text in _BLOCK.findall(prompt)
     )
     return [block for block in found if block.kind in kinds]
 
@@ -86,7 +87,7 @@ class DraftModel:
             said = {"unsupported": [block.number for block in judged if self.rejects(block.text)]}
         return _filled(call.schema) | said
 
-    def _grades(self, passages: Iterable[Block]) -> dict[str, Any]:
+    def _grades(self, passages: Iterable[PromptBlock]) -> dict[str, Any]:
         used, verdicts = self.item.cited(), []
         for block in passages:
             is_used = self.item.passage_of(block.text) in used

@@ -56,7 +56,7 @@ class Wordings:
 
 
 @value
-class Sources:
+class ClientWorld:
     """What a wording finds in the documents, and a query on the web."""
 
     retrieve: Callable[[str], Retrieval]
@@ -67,15 +67,15 @@ class Sources:
 class ClientScript:
     """The models, the documents and the web of one run on one question."""
 
-    known: Wordings
-    world: Sources
+    question: Wordings
+    world: ClientWorld
     model: BaseChatModel
     searches: int = field(default=0)
 
     def routes_to_documents(self) -> ModelRequest:
         return ModelRequest(
             instructions="Route the question: to the team's documents, or to a web search.",
-            content=self.known.text,
+            content=self.question.text,
             shape=RouterReply,
             read=lambda reply: reply.datasource == "documents",
         )
@@ -83,7 +83,7 @@ class ClientScript:
     def finds_relevant(self, text: str) -> ModelRequest:
         return ModelRequest(
             instructions="Grade whether the passage is relevant to the question.",
-            content=f"Question:\n{self.known.text}\n\nPassage:\n{text}",
+            content=f"Question:\n{self.question.text}\n\nPassage:\n{text}",
             shape=RelevanceReply,
             read=lambda reply: reply.is_relevant,
         )
@@ -95,7 +95,7 @@ class ClientScript:
                 "Answer the question from the context in three sentences at most. "
                 "If you don't know, say that you don't know."
             ),
-            content=f"{self.known.text}\n{context}",
+            content=f"{self.question.text}\n{context}",
             shape=None,
             read=lambda reply: reply,
         )
@@ -111,7 +111,7 @@ class ClientScript:
     def finds_useful(self, draft: str) -> ModelRequest:
         return ModelRequest(
             instructions="Grade whether the answer resolves the question.",
-            content=f"{self.known.text}\n\n{draft}",
+            content=f"{self.question.text}\n\n{draft}",
             shape=ResolutionReply,
             read=lambda reply: reply.is_resolved,
         )
@@ -129,7 +129,7 @@ class ClientScript:
             await self._send(
                 ModelRequest(
                     instructions=f"{REWORD} the question so that a search finds more.",
-                    content=self.known.text,
+                    content=self.question.text,
                     shape=None,
                     read=str,
                 )
