@@ -1,9 +1,9 @@
 """Labelled drafts of language models through the whole graph: what becomes of good sentences and of planted ones?
 
-Each question is asked of a library of its own through the real client of a local server, in which
-:class:`~fakes.drafts.DraftModel` writes the draft (``--which good`` or ``bad``) and judges by its labels;
-``--error`` is the share of its verdicts on single sentences that are wrong. ``--item`` shows one draft and
-its answer side by side.
+Each question is asked of a library of its own through the real client of a local server, whose model
+writes the draft (--which good or bad) and judges by its labels; --error is the share of its verdicts on
+single sentences that are wrong. --limit asks only so many questions; --item asks one, and shows its draft
+beside the answer.
 """
 
 from __future__ import annotations
@@ -173,7 +173,6 @@ def run(
     limit: int = 1_000,
     item: str = "",
 ) -> Section:
-    """At most ``limit`` drafts, or the one item of this id."""
     items = read_items(data / "drafts/drafts.jsonl")
     chosen = [each for each in items if item in ("", each.id)][:limit]
     if not chosen or which not in ("good", "bad"):

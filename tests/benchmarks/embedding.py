@@ -1,7 +1,7 @@
 """Embedding and the vector index: speed, recall, and what a cold process pays.
 
 The model is all-MiniLM-L6-v2, so that Chroma's own function can run it too; the texts are paragraphs of
-SQuAD 2. ``--vectors N`` builds and searches an index of N clustered vectors as well.
+SQuAD 2. --vectors N builds and searches an index of N clustered vectors as well.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A place for any language model, or a person, behind the real client: prompts become files, and so do replies.
 
 It serves Gemini's protocol on this machine and prints the settings with which Footnote asks it. Each request is written to
-``FOLDER/NNN.prompt.md``: the system text, the quoted blocks, and the JSON schema of the reply if one is asked
-for. Its reply is what is then found in ``FOLDER/NNN.reply.md``; write it under another name and rename it, so that
+FOLDER/NNN.prompt.md: the system text, the quoted blocks, and the JSON schema of the reply if one is asked
+for. Its reply is what is then found in FOLDER/NNN.reply.md; write it under another name and rename it, so that
 no half of it is read. A request that nobody replies to within the limit fails as one of a busy service does.
 Ctrl-C ends it.
 """
