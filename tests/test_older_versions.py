@@ -12,10 +12,10 @@ from fakes.queues import make_empty_queue
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner
 from test_graph import TOWER, assistant_over
 
-from bots.delivery.rooms import open_rooms
+from bots.chat.channels import open_channel_store
 from core.conversation import Conversation, Question
 from core.errors import StoreTrouble
-from core.turns import open_turns
+from core.turns.turns import open_turns
 from core.wording import Sentence
 
 OPEN_PROPOSAL, ALLOWED_PROPOSAL = "p9b12da347c", "p19ff8612d6"  # in the conversations "ferry" and "cut"
@@ -152,7 +152,7 @@ def test_rooms_know_what_they_knew(tmp_path):
     there = Conversation(platform="slack", space="T1", channel="C1", thread="1700000000.000100")
     another = Conversation(platform="slack", space="T1", channel="C2", thread="1700000000.000200")
 
-    with open_rooms(tmp_path) as rooms:
+    with open_channel_store(tmp_path) as rooms:
         room = rooms.room_of(there)
         rooms.remember_thread(another, "U2", 5.0)
         rooms.set_follow(another, "thread")

@@ -9,18 +9,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bots import loop
+from bots import process
+from bots.chat.texts import ENGINE_NAMES, counted
 from bots.commands.preparing import prepare
 from bots.eval import history, outcomes
 from bots.eval.judging import Corpus, Judgement, judge
 from bots.eval.questions import EvalQuestion, ask_all, read_questions
 from bots.eval.report import Report, now, print_report, write_report
 from bots.indexing import Targets, read_targets
-from bots.messages import ENGINE_NAMES, counted
 from bots.record import record_of
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, open_footnote, reads_everything
-from core.library.addresses import is_within
+from core.library.roots import is_within
 from core.settings import Settings
 
 #: Questions at a time: a model is waited for, while answers without one share the processor and slow each other.
@@ -28,7 +28,7 @@ WITH_MODEL, WITHOUT_MODEL = 8, 1
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    return loop.run(_evaluate(arguments, settings))
+    return process.run(_evaluate(arguments, settings))
 
 
 async def _evaluate(arguments: Namespace, settings: Settings) -> int:

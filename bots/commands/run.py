@@ -11,30 +11,26 @@ from argparse import Namespace
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from bots import loop
-from bots.delivery.rooms import Rooms, open_rooms
-from bots.discord.address import PLATFORM as DISCORD
+from bots import process
+from bots.chat.channels import ChannelStore, open_channel_store
+from bots.chat.texts import NOTHING_INDEXED, counted
+from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import KNOWN
-from bots.doctor.installation import look
-from bots.doctor.settings import misspelt
-from bots.keeping import Keeper
-from bots.lag import lag_watched, loop_first
-from bots.logs import log_to_stderr
-from bots.memory import keep_few_arenas
-from bots.messages import NOTHING_INDEXED, counted
-from bots.slack.address import PLATFORM as SLACK
+from bots.doctor.settings import look, misspelt
+from bots.process import keep_few_arenas, lag_watched, log_to_stderr, loop_first
+from bots.refresh import IndexRefresher
+from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
 from core.bootstrap import Footnote, Reads, open_footnote
-from core.conversation import Conversation
+from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
+from core.library.data_lock import prepare
 from core.library.library import Library
-from core.library.owner import prepare
 from core.settings import Settings
-from core.turns import open_turns
-from core.values import value
+from core.turns.turns import open_turns
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +53,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     keep_few_arenas()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
-    return loop.run(_run(_served(arguments), settings))
+    return process.run(_run(_served(arguments), settings))
 
 
 async def _run(served: Served, settings: Settings) -> int:
@@ -65,14 +61,14 @@ async def _run(served: Served, settings: Settings) -> int:
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     prepare(settings.data_dir)
-    with open_rooms(settings.data_dir) as rooms:
-        reads, keeper = _reads(rooms, served.platforms), Keeper(settings=settings)
+    with open_channel_store(settings.data_dir) as channel_store:
+        reads, keeper = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
             open_footnote(
-                settings, purpose="footnote run", reads=reads, freshen=keeper.freshen, sentence=for_people
+                settings, purpose="footnote run", reads=reads, refresh=keeper.refresh, sentence=for_people
             ) as footnote,
             _kept(keeper, footnote),
-            _serving(served, footnote, rooms, stop),
+            _serving(served, footnote, channel_store, stop),
             lag_watched(),
         ):
             with loop_first():
@@ -85,16 +81,18 @@ async def _run(served: Served, settings: Settings) -> int:
 
 @asynccontextmanager
 async def _serving(
-    served: Served, footnote: Footnote, rooms: Rooms, stop: asyncio.Event
+    served: Served, footnote: Footnote, channel_store: ChannelStore, stop: asyncio.Event
 ) -> AsyncIterator[None]:
     """Left in reverse: nothing more is taken in, what runs ends and is told, then the platforms are left."""
     async with AsyncExitStack() as open_now:
         slack = discord = None
         if served.slack is not None:
-            slack = await open_now.enter_async_context(open_slack(served.slack, footnote, rooms))
+            slack = await open_now.enter_async_context(open_slack(served.slack, footnote, channel_store))
         if served.discord is not None:
-            discord = await open_now.enter_async_context(open_discord(served.discord, footnote, rooms))
-        voices = {name: server.voice for name, server in ((SLACK, slack), (DISCORD, discord)) if server}
+            discord = await open_now.enter_async_context(
+                open_discord(served.discord, footnote, channel_store)
+            )
+        voices = {name: server.messenger for name, server in ((SLACK, slack), (DISCORD, discord)) if server}
         turns = await open_now.enter_async_context(
             open_turns(footnote.assistant, voices, database_url=_database_url(footnote.settings))
         )
@@ -138,10 +136,10 @@ def _check(slack: SlackSettings, port: int | None) -> None:
         raise SettingsError("SLACK_SIGNING_SECRET is needed to serve over HTTP.")
 
 
-def _reads(rooms: Rooms, served: Collection[str]) -> Reads:
+def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
     def reads(conversation: Conversation, library: Library) -> frozenset[str]:
         """Nothing, for a conversation of a platform that is not served."""
-        return rooms.reads(conversation, library) if conversation.platform in served else frozenset()
+        return channel_store.reads(conversation, library) if conversation.platform in served else frozenset()
 
     return reads
 
@@ -151,9 +149,9 @@ def _database_url(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def _kept(keeper: Keeper, footnote: Footnote) -> AsyncIterator[None]:
+async def _kept(keeper: IndexRefresher, footnote: Footnote) -> AsyncIterator[None]:
     """Beside the turns: the first look at the disk, which nobody waits for."""
-    first = asyncio.create_task(keeper.freshen(footnote.library))
+    first = asyncio.create_task(keeper.refresh(footnote.library))
     try:
         yield
     finally:

@@ -1,4 +1,7 @@
-"""Who people are in a server: what they are called, and which roles they have."""
+"""Who people are in a server: what they are called, and which roles they have.
+
+Discord's files.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,16 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
-from bots.discord.address import DIRECT
+from bots.chat.incoming import Attachment
+from bots.chat.proxies import proxy_for
+from bots.chat.uploads import content_of
 from bots.discord.calls import DiscordCalls, DiscordRefused
-from core.messenger import Address, Unreachable
+from bots.discord.route import DIRECT
+from bots.discord.settings import DiscordSettings
+from core.errors import DocumentError
+from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -20,31 +29,66 @@ class DiscordPeople:
 
     calls: DiscordCalls
 
-    async def names(self, address: Address, users: Iterable[str | None]) -> dict[str, str]:
-        return {user: await self._name(address, user) for user in users if user}
+    async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
+        return {user: await self._name(route, user) for user in users if user}
 
-    async def groups_of(self, address: Address, user: str, among: Iterable[str]) -> tuple[str, ...]:
+    async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Asked anew each time: who lost a role may do no more from then on."""
         wanted = tuple(among)
         if not wanted:
             return ()
-        roles = (await self._member(address, user)).get("roles") or ()
+        roles = (await self._member(route, user)).get("roles") or ()
         return tuple(role for role in wanted if role in roles)
 
-    async def _name(self, address: Address, user: str) -> str:
-        member = await self._member(address, user)
+    async def _name(self, route: ReplyRoute, user: str) -> str:
+        member = await self._member(route, user)
         person = member.get("user") or {}
         return str(member.get("nick") or person.get("global_name") or person.get("username") or user)
 
-    async def _member(self, address: Address, user: str) -> Mapping[str, Any]:
+    async def _member(self, route: ReplyRoute, user: str) -> Mapping[str, Any]:
         try:
-            if address["server"] == DIRECT:
+            if route["server"] == DIRECT:
                 return {"user": await self.calls.call("GET", "/users/{user_id}", user_id=user)}
             path = "/guilds/{guild_id}/members/{user_id}"
             member: Mapping[str, Any] = await self.calls.call(
-                "GET", path, guild_id=address["server"], user_id=user
+                "GET", path, guild_id=route["server"], user_id=user
             )
         except (DiscordRefused, Unreachable):
             logger.warning("a person could not be asked about", extra={"user": user})
             return {}
         return member
+
+
+FILES_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")  # "Image Formatting", and what attachments name
+TIMEOUT = 60.0  # seconds for one file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordUploads:
+    """The files that came with messages."""
+
+    settings: DiscordSettings
+
+    async def fetch(self, file: Attachment) -> bytes:
+        from aiohttp import ClientError, ClientSession, ClientTimeout
+
+        if not _is_of_discord(file.url, self.settings.api_url):
+            raise DocumentError(f"{file.name} is not kept in Discord, so I cannot fetch it.")
+        try:
+            async with (
+                ClientSession(timeout=ClientTimeout(total=TIMEOUT)) as session,
+                session.get(file.url, allow_redirects=False, proxy=proxy_for(file.url)) as reply,
+            ):
+                if reply.status == 200:
+                    return await content_of(reply, file.name)
+        except (ClientError, TimeoutError) as fault:
+            raise DocumentError(f"{file.name} could not be fetched from Discord.") from fault
+        raise DocumentError(f"{file.name} could not be fetched from Discord: attach it once more.")
+
+
+def _is_of_discord(url: str, api_url: str) -> bool:
+    """Only Discord's own hosts are asked, or the one that the operator named in their place."""
+    parts, own = urlsplit(url), urlsplit(api_url)
+    if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
+        return True
+    return parts.scheme == "https" and parts.hostname in FILES_HOSTS

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from bots.eval.questions import EvalQuestion
-from core.conversation import Citation, Outcome
+from core.conversation import Citation, Outcome, value
 from core.errors import DocumentError
-from core.library.load import read_document
-from core.values import value
+from core.library.formats.read import read_document
 
 Verdict = Literal[
     "right",  # answered, from an acceptable file, with the expected words

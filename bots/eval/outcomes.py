@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, median
 
+from bots.chat.texts import clipped, counted, text_of
 from bots.eval.intervals import bins, bootstrap, brier, percentile, with_interval
 from bots.eval.judging import BAD, GOOD, Judgement
 from bots.eval.questions import EvalQuestion
 from bots.eval.report import Cell, Section, Table
-from bots.messages import clipped, counted, text_of
-from core.conversation import Outcome
-from core.values import value
+from core.conversation import Outcome, value
 
 WORST_SHOWN = 25  # cases; report.json has all
 TEXT_SHOWN = 280  # characters of the answer in one of them

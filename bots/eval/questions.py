@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bots.local import conversation_named, fresh_conversation, situation
 from bots.record import failed
-from bots.terminal.read import Situation, ask
-from core.assistant import Assistant
-from core.conversation import Outcome, check_question
+from bots.terminal.receive import Situation, ask
+from bots.terminal.session import conversation_named, fresh_conversation, situation
+from core.conversation import Outcome, check_question, value
 from core.errors import SettingsError
-from core.values import value
+from core.turns.assistant import Assistant
 
 logger = logging.getLogger(__name__)
 

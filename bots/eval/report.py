@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from core.conversation import value
 from core.errors import FootnoteError
-from core.values import value
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

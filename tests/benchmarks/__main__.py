@@ -16,8 +16,8 @@ from time import perf_counter
 from rich.console import Console
 
 from benchmarks import BENCHMARKS
+from bots.chat.texts import duration
 from bots.eval.report import Section, as_json, as_text
-from bots.messages import duration
 from bots.terminal.screen import Screen
 from core.errors import FootnoteError
 

@@ -29,16 +29,15 @@ from benchmarks.extraction import similarity_of
 from benchmarks.serving import thinking_with
 from bots.eval.judging import normalized
 from bots.eval.report import Section, Table
-from core.claims import claims_of
-from core.conversation import Conversation, Question
+from core.conversation import Conversation, Question, value
+from core.grounding.claims import claims_of
 from core.text.inline import as_words
-from core.values import value
 
 if TYPE_CHECKING:
-    from core.assistant import Assistant
-    from core.claims import Claim
     from core.conversation import Citation, Outcome
-    from core.library.embedding import Embedder
+    from core.grounding.claims import Claim
+    from core.library.embedding.embedder import Embedder
+    from core.turns.assistant import Assistant
 
 PATIENCE = 60.0  # seconds for one turn: a bound that no measurement should meet
 SAMPLE, QUICK = 200, 10  # answerable questions of each set, evenly spread
@@ -87,7 +86,7 @@ def sample(corpus: EvaluationSet, *, quick: bool) -> EvaluationSet:
 
 
 async def _scores(corpus: EvaluationSet, folder: Path, embedder: Embedder | None) -> list[CitationScore]:
-    from core.extractive import ExtractiveReasoner
+    from core.reasoning.extractive import ExtractiveReasoner
 
     library = open_library(folder, embedder)
     try:

@@ -24,13 +24,12 @@ from fakes.gemini import Call, FakeGemini
 from benchmarks import DATA, Say
 from benchmarks.draft_labels import Item, ShownSentences, Which, plain, read_items, shown
 from bots.eval.report import Cell, Section, Table
-from bots.local import fresh_conversation, run_in_order, situation
-from bots.terminal.read import ask
+from bots.terminal.receive import ask
+from bots.terminal.session import fresh_conversation, run_in_order, situation
 from core.bootstrap import open_footnote, reads_everything
-from core.conversation import Outcome
+from core.conversation import Outcome, value
 from core.errors import FootnoteError
 from core.settings import Settings
-from core.values import value
 
 SIDE_BY_SIDE = 6  # questions
 WRITER, GRADER = "google_genai:gemini-3.5-flash", "google_genai:gemini-3.5-flash-lite"

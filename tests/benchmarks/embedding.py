@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from benchmarks import DATA, ROOT, Say
 from benchmarks.evaluation_sets import lines
 from bots.eval.report import Cell, Section, Table
-from core.library.embedding import OnnxEmbedder, network
+from core.library.embedding import network
+from core.library.embedding.network import OnnxEmbedder
 from core.library.vectors import VectorIndex
 
 PASSAGES = 300

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from bots.eval.intervals import bootstrap, wilson
-from core.values import value
+from core.conversation import value
 
 
 @value

@@ -28,16 +28,16 @@ from benchmarks.evaluation_sets import (
     squad,
 )
 from bots.eval.report import Cell, Section, Table
-from core.citations import to_answer
-from core.extractive import ExtractiveReasoner
+from core.conversation import value
+from core.grounding.citations import to_answer
+from core.grounding.strips import refine
 from core.library.documents import Passage, Retrieved
-from core.reasoner import Ask
-from core.strips import refine
-from core.values import value
+from core.reasoning.extractive import ExtractiveReasoner
+from core.reasoning.reasoner import Ask
 
 if TYPE_CHECKING:
-    from core.extractive import Similarity
     from core.library.library import Library
+    from core.reasoning.extractive import Similarity
 
 BEST = 3  # sentences looked at
 RETRIEVED = 8  # passages of one question, as the default policy reads

@@ -19,7 +19,7 @@ from benchmarks.model_server import Scenario
 from benchmarks.serving import CONVERSATIONS, QUEUE, RunningQueue, question, running, size_of
 from benchmarks.synthetic import DrawnVectors, library_of, questions
 from bots.eval.report import Section, Table
-from core.values import value
+from core.conversation import value
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,10 +15,10 @@ from benchmarks import DATA, Say
 from benchmarks.evaluation_sets import open_library, open_model
 from benchmarks.synthetic import documents
 from bots.eval.report import Cell, Section, Table
-from core.values import value
+from core.conversation import value
 
 if TYPE_CHECKING:
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
 
 LEXICAL_BAR, VECTORS_BAR = 5.0, 2.5  # times the published pipeline's passages per second, at least
 SYNC_BAR = 1.0  # seconds for one changed file among all

@@ -19,9 +19,8 @@ from benchmarks.our_graph import OurGraph
 from benchmarks.published import RECURSION_LIMIT
 from benchmarks.world import World, WorldQuestion, open_world
 from bots.eval.report import Cell, Section, Table
-from core.conversation import Outcome
-from core.policy import PRESETS
-from core.values import value
+from core.conversation import Outcome, value
+from core.graph.policy import PRESETS
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

@@ -25,8 +25,8 @@ from typing import Any
 from fakes.gemini import Call, FakeGemini, Step
 
 from benchmarks import ROOT
-from core.prompts import NO_ANSWER
-from core.values import value
+from core.conversation import value
+from core.reasoning.prompts import NO_ANSWER
 
 API_KEY = "local"
 REWORD = "Reword"  # how a rewriter's instructions begin: its reply is plain text, as a writer's is

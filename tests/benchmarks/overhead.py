@@ -19,11 +19,10 @@ from benchmarks.serving import serving
 from benchmarks.synthetic import library_of, questions
 from bots.eval.intervals import percentile
 from bots.eval.report import Cell, Section, Table
-from core.conversation import Conversation, Question
-from core.values import value
+from core.conversation import Conversation, Question, value
 
 if TYPE_CHECKING:
-    from core.assistant import Assistant
+    from core.turns.assistant import Assistant
 
 SIZES = {1_000: 30.0, 100_000: 60.0}  # passages, and the milliseconds of CPU that a turn may take
 QUICK_SIZES = {200: 30.0}

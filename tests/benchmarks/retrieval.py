@@ -27,7 +27,7 @@ from benchmarks.evaluation_sets import (
 from bots.eval.report import Cell, Section, Table
 
 if TYPE_CHECKING:
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
     from core.library.library import Library
 
 RANKS = (1, 5, 10)

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING
 from benchmarks.evaluation_sets import EVERYTHING
 from benchmarks.model_server import API_KEY, LocalModel, local_model
 from benchmarks.synthetic import library_of
-from core.conversation import Conversation, Errand, Outcome, Progress, Question, Remark, Turn
-from core.messenger import Address
-from core.turns import open_turns
-from core.values import value
+from core.conversation import Command, Conversation, Outcome, Progress, Question, ThreadMessage, Turn, value
+from core.turns.messenger import ReplyRoute
+from core.turns.turns import open_turns
 
 if TYPE_CHECKING:
-    from core.assistant import Assistant
+    from core.graph.context import Deps, Web
     from core.library.library import Library
-    from core.model.providers import Access
-    from core.ports import Deps, Web
-    from core.reasoner import Reasoner
-    from core.turns import Turns
+    from core.reasoning.providers import Access
+    from core.reasoning.reasoner import Reasoner
+    from core.turns.assistant import Assistant
+    from core.turns.turns import Turns
 
 CHAT_MODEL, GRADER_MODEL = "gemini-3.5-flash", "gemini-3.5-flash-lite"
 PATIENCE = 600.0  # seconds for one turn: a bound that no measurement should meet
@@ -37,7 +36,7 @@ WITHIN = 1_800.0  # seconds: a bound that no measurement should meet
 
 
 def access_to(base_url: str) -> Access:
-    from core.model.providers import Access
+    from core.reasoning.providers import Access
 
     return Access(google_api_key=API_KEY, google_url=base_url, timeout=PATIENCE)
 
@@ -47,9 +46,9 @@ async def serving(
     library: Library, folder: Path, base_url: str, *, web: Callable[[Turn], Web | None] = lambda _turn: None
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library; conversations are kept in the folder."""
-    from core.chat_model import ChatModels
-    from core.extractive import ExtractiveReasoner
-    from core.fallback import FallbackReasoner
+    from core.reasoning.chat_model import ChatModels
+    from core.reasoning.extractive import ExtractiveReasoner
+    from core.reasoning.fallback import FallbackReasoner
 
     models = ChatModels.open(chat_model=CHAT_MODEL, grader_model=GRADER_MODEL, access=access_to(base_url))
 
@@ -71,12 +70,12 @@ async def thinking_with(
     turn_timeout: float = PATIENCE,
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library with a reasoner of each turn's own."""
-    from core.assistant import Assistant
     from core.bootstrap import ScopedDocuments
-    from core.checkpoints import open_checkpoints
-    from core.graph import build_graph
-    from core.policy import PRESETS
-    from core.ports import Deps
+    from core.graph.context import Deps
+    from core.graph.graph import build_graph
+    from core.graph.policy import PRESETS
+    from core.turns.assistant import Assistant
+    from core.turns.checkpoints import open_checkpoints
 
     def make_deps(turn: Turn, report: Callable[[Progress], None]) -> Deps:
         return Deps(
@@ -107,22 +106,22 @@ class CountingMessenger:
     outcomes: dict[str, Outcome] = field(default_factory=dict)  #: by turn
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
+    async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         async with self._changed:
             self.begun.add(turn.id)
             self._changed.notify_all()
         return turn.id
 
-    async def overheard(self, turn: Turn, address: Address) -> tuple[Remark, ...]:
+    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return ()
 
-    def reporter(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], None]:
+    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
         return lambda _: None
 
     async def deliver(
         self,
-        turn: Turn | Errand,
-        address: Address,
+        turn: Turn | Command,
+        route: ReplyRoute,
         handle: str,
         outcome: Outcome,
         *,
@@ -132,8 +131,8 @@ class CountingMessenger:
             self.outcomes[turn.id] = outcome
             self._changed.notify_all()
 
-    async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
-        """There are no errands here."""
+    async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
+        """There are no commands here."""
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(WITHIN), self._changed:

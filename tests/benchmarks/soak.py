@@ -19,9 +19,9 @@ from benchmarks.growth import PASSAGES, resident
 from benchmarks.model_server import Scenario
 from benchmarks.serving import CONVERSATIONS, QUEUE, question, running, size_of
 from bots.eval.report import Section, Table
-from bots.memory import keep_few_arenas
-from core.turn_queue import sweep
-from core.values import value
+from bots.process import keep_few_arenas
+from core.conversation import value
+from core.turns.queue import sweep
 
 SIDE_BY_SIDE = 32
 THREADS = 500

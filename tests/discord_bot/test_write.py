@@ -17,16 +17,14 @@ from fakes.hostile import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bots.delivery import deciding
-from bots.delivery.markdown.safe import names_another_host, web_link
-from bots.delivery.replies import Footnotes, Note, Sources
-from bots.delivery.setting import Setting
+from bots.chat import proposals
+from bots.chat.markdown.safe import names_another_host, web_link
+from bots.chat.platform import CardContext, Footnotes, Note, Sources
+from bots.chat.texts import help_lines, say_in
 from bots.discord import components
-from bots.discord.cards import proposal_card
 from bots.discord.components import packed
 from bots.discord.limits import CUSTOM_ID
-from bots.discord.write import editor, messages, note, reply
-from bots.messages import help_lines, say_in
+from bots.discord.render import editor, messages, note, proposal_card, reply
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.catalogue import Entry
 
@@ -34,7 +32,7 @@ GOOD = "https://good.example/page"
 BIGGEST = 2**64 - 1  # of an id
 TURN = f"discord/{BIGGEST}/{BIGGEST}/{BIGGEST}~99"
 ENGLISH = say_in("en")
-SETTING = Setting(engine="DuckDuckGo", names={"1": "Ann", "2": "Bob"})
+SETTING = CardContext(engine="DuckDuckGo", names={"1": "Ann", "2": "Bob"})
 V2 = 1 << 15  # the flag of a message that consists of components
 APART = "\u200b"  # takes no room on the screen
 
@@ -140,7 +138,7 @@ def assert_harmless(message, own=()):
 
 
 def test_writing_loads_no_library_of_discords():
-    code = "import sys, bots.discord.write; print('discord' in sys.modules, 'markdown_it' in sys.modules)"
+    code = "import sys, bots.discord.render; print('discord' in sys.modules, 'markdown_it' in sys.modules)"
     root = Path(__file__).resolve().parents[2]
 
     ran = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
@@ -372,7 +370,7 @@ def test_a_failure_is_its_reason():
 def test_a_question_that_failed_can_be_tried_again():
     outcome = Outcome(kind="failed", turn_id=TURN, reason="The model is busy.")
 
-    (message,) = messages(outcome, Setting(can_retry=True))
+    (message,) = messages(outcome, CardContext(can_retry=True))
 
     assert buttons(message) == [("Try again", f"again:{TURN}")]
     assert_sendable(message)
@@ -513,15 +511,15 @@ def test_the_edge_of_the_card_tells_open_from_decided():
 
 
 def test_who_may_not_decide_is_told_who_may():
-    assert deciding.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
+    assert proposals.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
-    assert deciding.settled(decided("deny"), SETTING).startswith("Bob already said no to this search at ")
+    assert proposals.settled(decided("deny"), SETTING).startswith("Bob already said no to this search at ")
 
 
 def test_somebody_without_a_name_is_never_mentioned():
-    card = proposal_card(decided("approve"), Setting(names={"2": "<@2> @everyone"}))
+    card = proposal_card(decided("approve"), CardContext(names={"2": "<@2> @everyone"}))
 
     assert "<@2> @everyone allowed this search" in seen(card)
     assert_harmless(card)
@@ -597,18 +595,22 @@ def everywhere(text):
     sly = proposal(
         question=text, asker="9", query=text, reason=text, tried=(text, text), closest=tuple(cited)
     )
-    setting = Setting(engine=text, names={"9": text}, can_retry=True)
+    card_context = CardContext(engine=text, names={"9": text}, can_retry=True)
     closed = replace(sly, verdict="approve", allowed=f"{text}!", decided_by="9", decided_at=1.0)
-    yield from messages(answered(text, *cited, reason=text), setting)
-    yield from (proposal_card(sly, setting), proposal_card(closed, setting), note(text))
+    yield from messages(answered(text, *cited, reason=text), card_context)
+    yield from (proposal_card(sly, card_context), proposal_card(closed, card_context), note(text))
     if len(text) > 1_000:  # what the other kinds would only cut or show alike
         return
-    yield from messages(answered(text, *cited, composed=False, grounding="both"), setting)
-    yield from messages(Outcome(kind="no_answer", turn_id=TURN, reason=text, closest=tuple(cited)), setting)
-    yield from messages(Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), setting)
-    yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), setting)
+    yield from messages(answered(text, *cited, composed=False, grounding="both"), card_context)
+    yield from messages(
+        Outcome(kind="no_answer", turn_id=TURN, reason=text, closest=tuple(cited)), card_context
+    )
+    yield from messages(
+        Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), card_context
+    )
+    yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), card_context)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (note(deciding.refused(sly, setting)), note(deciding.settled(closed, setting)))
+    yield from (note(proposals.refused(sly, card_context)), note(proposals.settled(closed, card_context)))
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.draft_labels import Excerpt, Item, Which
 from fakes.gemini import Call
 
-from core.values import value
+from core.conversation import value
 
 QUOTED = ("strip", "passage", "source")  # kinds of blocks that hold pieces of documents
 JUDGED = ("sentence", "claim", "statement")  # kinds of blocks that hold pieces of the draft

@@ -11,22 +11,20 @@ from fakes.slack.rendering import entities_of, visible_text
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bots.delivery import deciding
-from bots.delivery.markdown.pieces import pieces
-from bots.delivery.markdown.safe import names_another_host, web_link
-from bots.delivery.replies import Footnotes, Note, Sources
-from bots.delivery.setting import Setting
-from bots.messages import help_lines, say_in
-from bots.slack.cards import editor, proposal_card
+from bots.chat import proposals
+from bots.chat.markdown.pieces import pieces
+from bots.chat.markdown.safe import names_another_host, web_link
+from bots.chat.platform import CardContext, Footnotes, Note, Sources
+from bots.chat.texts import help_lines, say_in
 from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
-from bots.slack.write import messages, note, reply
+from bots.slack.render import editor, messages, note, proposal_card, reply
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.catalogue import Entry
 
 GOOD = "https://good.example/page"
 ENGLISH = say_in("en")
-SETTING = Setting(engine="DuckDuckGo", names={"U1": "Ann", "U2": "Bob"})
+SETTING = CardContext(engine="DuckDuckGo", names={"U1": "Ann", "U2": "Bob"})
 
 
 def citation(number=1, **more):
@@ -235,7 +233,7 @@ def test_a_failure_is_its_reason():
 def test_a_question_that_failed_can_be_tried_again():
     outcome = Outcome(kind="failed", turn_id="t1", reason="The model is busy.")
 
-    (message,) = messages(outcome, Setting(can_retry=True))
+    (message,) = messages(outcome, CardContext(can_retry=True))
 
     assert [(one["action_id"], one["value"]) for one in elements(message, "button")] == [("again", "t1")]
     assert_sendable(message)
@@ -276,22 +274,22 @@ def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
 
 
 def test_who_may_not_decide_is_told_who_may():
-    assert deciding.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
+    assert proposals.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
     late = proposal(verdict="deny", decided_by="U2", decided_at=1.7e9)
 
-    assert deciding.settled(late, SETTING).startswith("Bob already said no to this search at ")
+    assert proposals.settled(late, SETTING).startswith("Bob already said no to this search at ")
 
 
 def test_the_modal_opens_with_the_query():
-    address = {
+    route = {
         "team": "T1", "channel": "C1", "thread": "1.0", "message": "2.0", "user": "U1",
         "is_direct": False,
     }  # fmt: skip
 
-    view = editor(proposal(), address)
+    view = editor(proposal(), route)
 
     assert view_faults(view) == []
     assert view["blocks"][0]["element"]["initial_value"] == proposal().query
@@ -338,18 +336,20 @@ def everywhere(text):
     sly = proposal(
         question=text, asker="U9", query=text, reason=text, tried=(text, text), closest=tuple(cited)
     )
-    setting = Setting(engine=text, names={"U9": text})
+    card_context = CardContext(engine=text, names={"U9": text})
     decided = proposal(asker="U9", query=text, verdict="deny", decided_by="U9", decided_at=1.0)
-    yield from messages(answered(text, *cited, reason=text), setting)
-    yield from (proposal_card(sly, setting), proposal_card(decided, setting), note(text))
+    yield from messages(answered(text, *cited, reason=text), card_context)
+    yield from (proposal_card(sly, card_context), proposal_card(decided, card_context), note(text))
     if len(text) > 1_000:  # what the other kinds would only cut or show alike
         return
-    yield from messages(answered(text, *cited, composed=False, grounding="both"), setting)
-    yield from messages(Outcome(kind="no_answer", turn_id="t", reason=text, closest=tuple(cited)), setting)
-    yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), setting)
-    yield from messages(Outcome(kind="failed", turn_id="t", reason=text), setting)
+    yield from messages(answered(text, *cited, composed=False, grounding="both"), card_context)
+    yield from messages(
+        Outcome(kind="no_answer", turn_id="t", reason=text, closest=tuple(cited)), card_context
+    )
+    yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), card_context)
+    yield from messages(Outcome(kind="failed", turn_id="t", reason=text), card_context)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (note(deciding.refused(sly, setting)), note(deciding.settled(decided, setting)))
+    yield from (note(proposals.refused(sly, card_context)), note(proposals.settled(decided, card_context)))
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 

@@ -1,0 +1,59 @@
+"""The index kept in step with the disk for as long as the bot serves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from bots.indexing import BackgroundVectors, Watch, in_thread
+from core.errors import FootnoteError
+from core.library.library import Library, SyncReport
+from core.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+EVERY = 5.0  # seconds between two looks at the disk; a look at 10,000 files takes a fraction of one
+PATIENCE = 3.0  # seconds that a question waits for one; then it is answered from what is indexed
+
+
+@dataclass(slots=True, kw_only=True)
+class IndexRefresher:
+    """Looks at the disk before a question, and gives vectors to what has none."""
+
+    settings: Settings
+    _vectors: BackgroundVectors | None = None
+    _look: asyncio.Task[None] | None = None
+    _next: float = field(default=0.0)  #: when a look is due, by the loop's clock
+
+    async def refresh(self, library: Library) -> None:
+        """Questions that come together wait for one look."""
+        now = asyncio.get_running_loop().time()
+        if self._look is None or (self._look.done() and now >= self._next):
+            self._look = asyncio.create_task(self._bring_in_step(library))
+        await asyncio.wait([self._look], timeout=PATIENCE)
+
+    async def stop(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+            await asyncio.wait([self._look])
+        if self._vectors is not None:
+            await self._vectors.stop()
+
+    async def _bring_in_step(self, library: Library) -> None:
+        def work(watch: Watch) -> SyncReport:
+            return library.refresh(notify=watch)
+
+        try:
+            report = await in_thread(work, lambda _kind, _done, _total: None)
+        except (FootnoteError, OSError):
+            logger.exception("the documents could not be looked at")
+            report = SyncReport()
+        self._next = asyncio.get_running_loop().time() + EVERY
+        if self._vectors is None:
+            self._vectors = BackgroundVectors(
+                library, self.settings, logger.info, embedder=library.embedder, may_begin=True
+            )
+            self._vectors.start()
+        elif report.added or report.changed:
+            self._vectors.start()

@@ -1,0 +1,117 @@
+"""One question to one search engine: at most one retry, and a sentence for every failure."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import ceil
+
+from core.errors import SearchTrouble
+from core.wording import Sentence
+
+REPLY_LIMIT = 2_000_000  # bytes; twenty results with their snippets are under 200,000
+PAUSE_LIMIT = 3.0  # seconds; an engine that asks for a longer wait is not asked again
+WAIT_LIMIT = 86_400.0  # seconds; what an engine asks beyond a day is told as a day
+RATE_PAUSE = 1.0  # seconds before the retry when a rate limit names no wait
+FAULT_PAUSE = 0.2  # seconds before the retry after a broken connection or a fault of the engine
+
+OK = 200
+TOO_MANY_REQUESTS = 429
+SERVER_FAULT = 500  # and above
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineReply:
+    """What a search engine sent back."""
+
+    status: int  #: HTTP
+    body: bytes = field(default=b"", repr=False)
+    retry_after: float | None = None  #: seconds the engine asks us to wait
+
+
+Send = Callable[[], Awaitable[EngineReply]]
+"""Asks once. Raises ConnectionError when no reply comes, TimeoutError when none comes in time."""
+
+
+async def ask(engine: str, send: Send, *, within: float) -> EngineReply:
+    """The engine's last word, whatever its status, after one retry where that may help.
+
+    ``within`` bounds both attempts together, in seconds. SearchTrouble when no reply comes.
+    """
+    deadline = asyncio.get_running_loop().time() + within
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await _send_twice(send, deadline)
+    except TimeoutError:
+        raise SearchTrouble(Sentence("search_slow", engine=engine, seconds=within)) from None
+    except ConnectionError as trouble:
+        logger.warning("%s could not be reached: %s", engine, trouble)
+        raise SearchTrouble(Sentence("search_unreachable", engine=engine)) from None
+    except UnicodeError:
+        raise SearchTrouble(Sentence("search_broken_query")) from None
+
+
+async def _send_twice(send: Send, deadline: float) -> EngineReply:
+    try:
+        first = await send()
+    except ConnectionError:
+        await asyncio.sleep(FAULT_PAUSE)
+        return await send()
+    pause = pause_before_retry(first)
+    if pause is None or asyncio.get_running_loop().time() + pause >= deadline:
+        return first
+    await asyncio.sleep(pause)
+    return await send()
+
+
+def pause_before_retry(reply: EngineReply) -> float | None:
+    """Seconds to wait before asking once more; None where asking again would not help."""
+    if reply.status >= SERVER_FAULT:
+        return FAULT_PAUSE
+    if reply.status != TOO_MANY_REQUESTS:
+        return None
+    pause = RATE_PAUSE if reply.retry_after is None else reply.retry_after
+    return pause if pause <= PAUSE_LIMIT else None
+
+
+def seconds_asked(retry_after: str | None, *, now: datetime | None = None) -> float | None:
+    """A Retry-After header in seconds from now: a number or an HTTP date (RFC 9110, 10.2.3)."""
+    if not retry_after:
+        return None
+    if retry_after.strip().isdecimal():
+        return min(float(retry_after), WAIT_LIMIT)
+    try:
+        moment = parsedate_to_datetime(retry_after)
+    except (ValueError, IndexError, OverflowError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(max(0.0, (moment - (now or datetime.now(UTC))).total_seconds()), WAIT_LIMIT)
+
+
+def require_ok(engine: str, reply: EngineReply, sentences: Mapping[int, str]) -> None:
+    """SearchTrouble unless the engine answered; ``sentences`` are what only it can mean by a status."""
+    if reply.status == OK:
+        return
+    logger.warning("%s answered HTTP %d", engine, reply.status)
+    if reply.status in sentences:
+        raise SearchTrouble(sentences[reply.status])
+    if reply.status == TOO_MANY_REQUESTS:
+        raise rate_limited(engine, reply.retry_after)
+    if reply.status >= SERVER_FAULT:
+        raise SearchTrouble(Sentence("search_failing", engine=engine, status=reply.status))
+    raise SearchTrouble(Sentence("search_refused", engine=engine, status=reply.status))
+
+
+def rate_limited(engine: str, retry_after: float | None = None) -> SearchTrouble:
+    wait = Sentence("minutes", count=max(1, ceil((retry_after or 0) / 60)))
+    return SearchTrouble(Sentence("search_rate_limited", engine=engine, wait=wait))
+
+
+def unreadable(engine: str) -> SearchTrouble:
+    return SearchTrouble(Sentence("search_unreadable", engine=engine))
