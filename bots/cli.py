@@ -162,7 +162,6 @@ def build_parser() -> argparse.ArgumentParser:
         _completion,
         _graph,
         _eval,
-        _bench,
     ):
         add(commands)
     return parser
@@ -277,31 +276,15 @@ def _eval(commands: Any) -> None:
         evaluate.add_argument(
             f"--price-{side}", type=_price, metavar="PRICE", help=f"of a million tokens {side}"
         )
-    _add_out(evaluate, "footnote-eval")
-    _add_json(evaluate)
-
-
-def _bench(commands: Any) -> None:
-    bench = commands.add_parser("bench", help="measure retrieval, trust and speed")
-    bench.add_argument("names", nargs="*", metavar="NAME", help="what to measure; none: everything")
-    bench.add_argument("--data", default="data", metavar="DIR", help="folder of the evaluation sets (data)")
-    bench.add_argument(
-        "--model", default="none", metavar="DIR", help="folder with model.onnx and tokenizer.json (none)"
+    evaluate.add_argument(
+        "--out", default="footnote-eval", metavar="DIR", help="where the report's files go (footnote-eval)"
     )
-    bench.add_argument("--quick", action="store_true", help="a small part, to see that the measuring works")
-    _add_out(bench, "footnote-bench")
-    _add_json(bench)
+    _add_json(evaluate)
 
 
 def _add_docs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--docs", nargs="+", action="extend", default=[], metavar="PATH", help="read these and nothing else"
-    )
-
-
-def _add_out(parser: argparse.ArgumentParser, folder: str) -> None:
-    parser.add_argument(
-        "--out", default=folder, metavar="DIR", help=f"where report.html and report.json go ({folder})"
     )
 
 

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from random import Random
 
 import pytest
-from benchmarks.corpora import add_paragraphs
+from benchmarks.evaluation_sets import add_paragraphs
 
 from bots.chat.channels import open_channel_store, own_collection
 from core.bootstrap import open_footnote

@@ -1,7 +1,7 @@
-"""What a published graph runs on when its models are asked in earnest, through their real client.
+"""The script of a published graph whose models are asked through their real client.
 
-It stands where :class:`benchmarks.fallible.Script` stands for judges that err by lot: a verdict is a
-request here, and :meth:`AskedScript.call` is the call that settles it.
+It takes the place of :class:`benchmarks.fallible.Script`, whose judges err at random: here a verdict is
+a request, and :meth:`ClientScript.call` sends it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ResolutionReply(BaseModel):
 
 
 @value
-class Request:
+class ModelRequest:
     """One call to a model, and what is kept of its reply."""
 
     instructions: str
@@ -56,7 +56,7 @@ class Wordings:
 
 
 @value
-class Sources:
+class ClientWorld:
     """What a wording finds in the documents, and a query on the web."""
 
     retrieve: Callable[[str], Retrieval]
@@ -64,54 +64,54 @@ class Sources:
 
 
 @dataclass(slots=True)
-class AskedScript:
+class ClientScript:
     """The models, the documents and the web of one run on one question."""
 
-    known: Wordings
-    world: Sources
+    question: Wordings
+    world: ClientWorld
     model: BaseChatModel
     searches: int = field(default=0)
 
-    def routes_to_documents(self) -> Request:
-        return Request(
+    def routes_to_documents(self) -> ModelRequest:
+        return ModelRequest(
             instructions="Route the question: to the team's documents, or to a web search.",
-            content=self.known.text,
+            content=self.question.text,
             shape=RouterReply,
             read=lambda reply: reply.datasource == "documents",
         )
 
-    def finds_relevant(self, text: str) -> Request:
-        return Request(
+    def finds_relevant(self, text: str) -> ModelRequest:
+        return ModelRequest(
             instructions="Grade whether the passage is relevant to the question.",
-            content=f"Question:\n{self.known.text}\n\nPassage:\n{text}",
+            content=f"Question:\n{self.question.text}\n\nPassage:\n{text}",
             shape=RelevanceReply,
             read=lambda reply: reply.is_relevant,
         )
 
-    def writes(self, documents: Sequence[str], *, has_answer: bool) -> Request:
+    def writes(self, documents: Sequence[str], *, has_answer: bool) -> ModelRequest:
         context = "\n\n".join(documents)
-        return Request(
+        return ModelRequest(
             instructions=(
                 "Answer the question from the context in three sentences at most. "
                 "If you don't know, say that you don't know."
             ),
-            content=f"{self.known.text}\n{context}",
+            content=f"{self.question.text}\n{context}",
             shape=None,
             read=lambda reply: reply,
         )
 
-    def finds_grounded(self, draft: str) -> Request:
-        return Request(
+    def finds_grounded(self, draft: str) -> ModelRequest:
+        return ModelRequest(
             instructions="Grade whether the answer is supported by the facts it was written from.",
             content=draft,
             shape=SupportReply,
             read=lambda reply: reply.is_supported,
         )
 
-    def finds_useful(self, draft: str) -> Request:
-        return Request(
+    def finds_useful(self, draft: str) -> ModelRequest:
+        return ModelRequest(
             instructions="Grade whether the answer resolves the question.",
-            content=f"{self.known.text}\n\n{draft}",
+            content=f"{self.question.text}\n\n{draft}",
             shape=ResolutionReply,
             read=lambda reply: reply.is_resolved,
         )
@@ -123,13 +123,13 @@ class AskedScript:
         self.searches += 1
         return self.world.web[:hits]
 
-    async def call(self, said: Request | int) -> Any:
+    async def call(self, said: ModelRequest | int) -> Any:
         """What the model says; a number is that of a rewrite, which is asked for and kept as it is."""
         if isinstance(said, int):
             await self._send(
-                Request(
+                ModelRequest(
                     instructions=f"{REWORD} the question so that a search finds more.",
-                    content=self.known.text,
+                    content=self.question.text,
                     shape=None,
                     read=str,
                 )
@@ -137,7 +137,7 @@ class AskedScript:
             return said
         return said.read(await self._send(said))
 
-    async def _send(self, request: Request) -> Any:
+    async def _send(self, request: ModelRequest) -> Any:
         from core.reasoning.calls import QUIET
 
         messages = [("system", request.instructions), ("human", request.content)]

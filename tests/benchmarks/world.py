@@ -1,4 +1,4 @@
-"""Questions whose truth is known, and the documents and the web in which it may stand.
+"""Questions whose gold is known, and the documents and the web in which it may stand.
 
 Half of the questions are answered by the team's documents ("held"): those of the labelled drafts, each
 asked of its own passages. Of SQuAD 2 and CLAPNQ are three tenths that were answered by articles which are
@@ -17,8 +17,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from benchmarks.corpora import EVERYTHING, Line, add_paragraphs, lines, open_library
 from benchmarks.draft_labels import Item, read_items
+from benchmarks.evaluation_sets import EVERYTHING, JsonObject, add_paragraphs, lines, open_library
 from core.conversation import value
 from core.library.documents import Retrieval
 from core.text.sentences import STOP_WORDS, split_sentences
@@ -38,8 +38,8 @@ WORDINGS = 5  # the question, and what a rewriter makes of it in turn
 
 
 @value
-class Known:
-    """A question and its truth."""
+class WorldQuestion:
+    """A question and its gold passage."""
 
     id: str
     text: str
@@ -81,21 +81,21 @@ Find = Callable[..., Retrieval]  # of a query, and of addresses to stay within
 class World:
     """The documents, the web and the questions of one measurement."""
 
-    questions: tuple[Known, ...]
+    questions: tuple[WorldQuestion, ...]
     documents: Find  #: the team's
     everything: Find  #: with the articles that were left out
     _found: dict[tuple[str, ...], Retrieval] = field(default_factory=dict)
 
-    def retrieve(self, known: Known, query: str) -> Retrieval:
-        return self._once(query, self.documents, *([_place(known.item)] if known.item else []))
+    def retrieve(self, question: WorldQuestion, query: str) -> Retrieval:
+        return self._once(query, self.documents, *([_place(question.item)] if question.item else []))
 
-    def search_web(self, known: Known, query: str, seed: int) -> tuple[str, ...]:
+    def search_web(self, question: WorldQuestion, query: str, seed: int) -> tuple[str, ...]:
         """Texts of the hits for a query, best first."""
         hits = [hit.passage.text for hit in self._once(query, self.everything).passages]
-        beside = [text for text in hits if text != known.gold][:WEB_HITS]
-        is_there = known.kind != "near" and draw(seed, known.id, "web holds") < WEB_HOLDS
-        if is_there and draw(seed, known.id, "query finds", query) < QUERY_FINDS:
-            beside.insert(int(draw(seed, known.id, "rank", query) * GOLD_AMONG), known.gold)
+        beside = [text for text in hits if text != question.gold][:WEB_HITS]
+        is_there = question.kind != "near" and draw(seed, question.id, "web holds") < WEB_HOLDS
+        if is_there and draw(seed, question.id, "query finds", query) < QUERY_FINDS:
+            beside.insert(int(draw(seed, question.id, "rank", query) * GOLD_AMONG), question.gold)
         return tuple(beside[:WEB_HITS])
 
     def _once(self, query: str, find: Find, *within: str) -> Retrieval:
@@ -125,7 +125,7 @@ def open_world(data: Path, folder: Path, *, count: int) -> Iterator[World]:
             if title not in away:
                 add_paragraphs(team, f"/{title}", title, texts)
         held = [*_drafted(data)]
-        for item in (known.item for known in held if known.item):
+        for item in (question.item for question in held if question.item):
             for excerpt in item.passages:
                 add_paragraphs(team, f"{_place(item)}/{excerpt.n}", excerpt.title, [excerpt.text])
         asked = _placed([*_squad_questions(data), *_clapnq_questions(data)], away)
@@ -152,31 +152,33 @@ def _place(item: Item) -> str:
     return f"/drafts/{item.id}"
 
 
-def _mixed(questions: Sequence[Known], count: int) -> Iterator[Known]:
+def _mixed(questions: Sequence[WorldQuestion], count: int) -> Iterator[WorldQuestion]:
     """As many questions as keep the mix, taken by lot."""
-    by_kind = {kind: [known for known in questions if known.kind == kind] for kind in MIX}
+    by_kind = {kind: [question for question in questions if question.kind == kind] for kind in MIX}
     total = min(count, *(int(len(by_kind[kind]) / share) for kind, share in MIX.items()))
     for kind, share in MIX.items():
-        yield from sorted(by_kind[kind], key=lambda known: draw("taken", known.id))[: round(total * share)]
+        yield from sorted(by_kind[kind], key=lambda question: draw("taken", question.id))[
+            : round(total * share)
+        ]
 
 
-def _placed(questions: Iterable[tuple[Known, str]], away: set[str]) -> list[Known]:
+def _placed(questions: Iterable[tuple[WorldQuestion, str]], away: set[str]) -> list[WorldQuestion]:
     """Those that were answered by an article left out, and those near to one that was not."""
     placed = []
-    for known, article in questions:
-        if known.gold and known.sentences and article in away:
-            placed.append(replace(known, kind="away"))
-        elif not known.gold and article not in away:
-            placed.append(known)
+    for question, article in questions:
+        if question.gold and question.sentences and article in away:
+            placed.append(replace(question, kind="away"))
+        elif not question.gold and article not in away:
+            placed.append(question)
     return placed
 
 
-def _drafted(data: Path) -> Iterator[Known]:
+def _drafted(data: Path) -> Iterator[WorldQuestion]:
     file = data / "drafts/drafts.jsonl"
     for item in read_items(file) if file.exists() else ():
         cited = item.cited()
         if cited:
-            yield Known(id=item.id, text=item.question, kind="held", gold=cited[0].text, item=item)
+            yield WorldQuestion(id=item.id, text=item.question, kind="held", gold=cited[0].text, item=item)
 
 
 def _squad_articles(data: Path) -> dict[str, list[str]]:
@@ -186,21 +188,21 @@ def _squad_articles(data: Path) -> dict[str, list[str]]:
     return articles
 
 
-def _squad_questions(data: Path) -> Iterator[tuple[Known, str]]:
+def _squad_questions(data: Path) -> Iterator[tuple[WorldQuestion, str]]:
     """Each question with its article; what is read as near is yet to be placed."""
     texts = {line["id"]: line["text"] for line in lines(data / "squad2/paragraphs.jsonl")}
     for line in lines(data / "squad2/questions.jsonl"):
         gold = texts[line["paragraph"]] if line["answerable"] else ""
         answer = re.compile("|".join(re.escape(answer) for answer in line["answers"]) or "(?!)")
         spans = tuple((a, b) for a, b in split_sentences(gold) if answer.search(gold, a, b))
-        known = Known(
+        question = WorldQuestion(
             id=line["id"],
             text=line["question"].strip(),
             kind="near",
             gold=gold,
             sentences=spans,
         )
-        yield known, line["article"]
+        yield question, line["article"]
 
 
 def _clapnq_articles(data: Path) -> dict[str, list[str]]:
@@ -212,21 +214,21 @@ def _clapnq_articles(data: Path) -> dict[str, list[str]]:
     return articles
 
 
-def _clapnq_questions(data: Path) -> Iterator[tuple[Known, str]]:
+def _clapnq_questions(data: Path) -> Iterator[tuple[WorldQuestion, str]]:
     for line in _clapnq_lines(data):
         said = line["output"][0]["selected_sentences"]
         gold = line["passages"][0]["text"] if said else ""
         places = [gold.find(sentence) for sentence in said]
         spans = tuple((a, b) for a, b in split_sentences(gold) if any(a <= place < b for place in places))
         yield (
-            Known(id=line["id"], text=line["input"], kind="near", gold=gold, sentences=spans),
+            WorldQuestion(id=line["id"], text=line["input"], kind="near", gold=gold, sentences=spans),
             _title(line),
         )
 
 
-def _clapnq_lines(data: Path) -> list[Line]:
+def _clapnq_lines(data: Path) -> list[JsonObject]:
     return [*lines(data / "clapnq/answerable.jsonl"), *lines(data / "clapnq/unanswerable.jsonl")]
 
 
-def _title(line: Line) -> str:
+def _title(line: JsonObject) -> str:
     return f"CLAPNQ {line['passages'][0]['title']}"

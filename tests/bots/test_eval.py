@@ -9,24 +9,22 @@ from pathlib import Path
 
 import pytest
 from fakes.gemini import FakeGemini
-from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, HARBOUR, PONTOON_QUESTION, Machine
+from harbour import CUP_QUESTION, FERRY_QUESTION, PONTOON_QUESTION
 
-from bots.eval.answers import folded, judge, occurs
-from bots.eval.costs import Prices, costs
-from bots.eval.history import Run, arrow, changes, keep, place_of, recall
-from bots.eval.outcomes import outcomes, worst
-from bots.eval.questions import Expected, read_line, read_questions
-from bots.eval.reliability import bins, brier, reliability
-from bots.eval.shelf import shelf_of
+from bots.eval import history, outcomes
+from bots.eval.intervals import bins, brier
+from bots.eval.judging import Corpus, judge, normalized, occurs
+from bots.eval.outcomes import Prices
+from bots.eval.questions import EvalQuestion, read_line, read_questions
 from core.conversation import Answer, Citation, Outcome, Usage
 from core.errors import SettingsError
 
 SETS = Path(__file__).resolve().parents[1] / "evaluation"
-EMPTY_SHELF = shelf_of(())
+NO_CORPUS = Corpus.of(())
 
 
-def expected(id="a", **more):
-    return Expected(line=1, id=id, question="When does the ferry leave?", **more)
+def question(id="a", **more):
+    return EvalQuestion(line=1, id=id, question="When does the ferry leave?", **more)
 
 
 def citation(source="docs/ferry.md", quote="half past nine", start=0, **more):
@@ -48,8 +46,8 @@ def held_back(kind="approval_needed", **more):
     return Outcome(kind=kind, turn_id="t", **more)
 
 
-def judged(outcome, shelf=EMPTY_SHELF, **more):
-    return judge(expected(**more), outcome, shelf)
+def judged(outcome, corpus=NO_CORPUS, **more):
+    return judge(question(**more), outcome, corpus)
 
 
 # Questions
@@ -61,7 +59,7 @@ def test_a_line_tells_what_is_expected_of_its_answer():
         "answerable": True, "answer": ["nine", "pier three"], "kind": "times", "note": "left alone",
     }  # fmt: skip
 
-    assert read_line(json.dumps(line).encode(), 3) == Expected(
+    assert read_line(json.dumps(line).encode(), 3) == EvalQuestion(
         line=3, id="7", question="When?", thread="sark", sources=("ferry.md",),
         answerable=True, words=("nine", "pier three"), kind="times",
     )  # fmt: skip
@@ -97,7 +95,7 @@ def test_every_faulty_line_is_named_at_once(tmp_path):
 
     told = str(refused.value)
     assert re.findall(r"Line (\d+):", told) == ["2", "4", "5", "6", "7", "8", "9", "10", "11", "12"]
-    assert "Line 6: the id “a” stands on line 1 already." in told
+    assert "Line 6: the id “a” is used on line 1 already." in told
     assert "Line 8: “source” is neither a text nor a list of texts." in told
 
 
@@ -114,14 +112,18 @@ def test_a_file_without_questions_is_told(tmp_path, content, why):
 
 
 def test_a_source_is_meant_by_its_name_below_the_folder_before_all_that_end_so():
-    shelf = shelf_of(
+    corpus = Corpus.of(
         ("docs/" + name, "/d/" + name) for name in ("index.md", "how-to/index.md", "how-to/a.md")
     )
 
-    assert shelf.meant_by("index.md") == {"docs/index.md"}
-    assert shelf.meant_by("a.md") == {"docs/how-to/a.md"}
-    assert shelf.meant_by("/d/how-to/a.md") == shelf.meant_by("docs/how-to/a.md") == {"docs/how-to/a.md"}
-    assert shelf.meant_by("o/a.md") == shelf.meant_by("a") == frozenset()
+    assert corpus.sources_named("index.md") == {"docs/index.md"}
+    assert corpus.sources_named("a.md") == {"docs/how-to/a.md"}
+    assert (
+        corpus.sources_named("/d/how-to/a.md")
+        == corpus.sources_named("docs/how-to/a.md")
+        == {"docs/how-to/a.md"}
+    )
+    assert corpus.sources_named("o/a.md") == corpus.sources_named("a") == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -134,20 +136,20 @@ def test_a_source_is_meant_by_its_name_below_the_folder_before_all_that_end_so()
 )
 def test_a_quote_is_looked_up_in_its_file_character_for_character(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    shelf = shelf_of([(f"docs/{name}", str(tmp_path / name))])
+    corpus = Corpus.of([(f"docs/{name}", str(tmp_path / name))])
 
-    assert shelf.holds(citation(f"docs/{name}", start=5)) is True
-    assert shelf.holds(citation(f"docs/{name}", start=4)) is False
-    assert shelf.holds(citation(f"docs/{name}", quote="Half past nine", start=5)) is False
+    assert corpus.contains(citation(f"docs/{name}", start=5)) is True
+    assert corpus.contains(citation(f"docs/{name}", start=4)) is False
+    assert corpus.contains(citation(f"docs/{name}", quote="Half past nine", start=5)) is False
 
 
 def test_a_quote_of_a_file_that_is_gone_does_not_stand_and_one_of_a_page_is_not_judged(tmp_path):
     page = "https://harbour.example/ferry"
-    shelf = shelf_of([("docs/ferry.md", str(tmp_path / "ferry.md")), (page, page)])
+    corpus = Corpus.of([("docs/ferry.md", str(tmp_path / "ferry.md")), (page, page)])
 
-    assert shelf.holds(citation()) is False
-    assert shelf.holds(citation(page)) is None
-    assert shelf.holds(citation("unheard of")) is None
+    assert corpus.contains(citation()) is False
+    assert corpus.contains(citation(page)) is None
+    assert corpus.contains(citation("unheard of")) is None
 
 
 # Verdicts
@@ -174,9 +176,9 @@ def test_a_quote_of_a_file_that_is_gone_does_not_stand_and_one_of_a_page_is_not_
     ],
 )
 def test_an_outcome_is_judged_by_what_was_expected(wanted, outcome, verdict):
-    shelf = shelf_of([("docs/ferry.md", "/d/ferry.md"), ("docs/harbour.md", "/d/harbour.md")])
+    corpus = Corpus.of([("docs/ferry.md", "/d/ferry.md"), ("docs/harbour.md", "/d/harbour.md")])
 
-    assert judged(outcome, shelf, **wanted).verdict == verdict
+    assert judged(outcome, corpus, **wanted).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -184,7 +186,7 @@ def test_an_outcome_is_judged_by_what_was_expected(wanted, outcome, verdict):
     [("18 euros", True), ("18 Euros", True), ("18", True), ("1", False), ("8 euros", False), ("euro", False)],
 )
 def test_expected_words_occur_whole_whatever_their_case_and_emphasis(words, is_there):
-    assert occurs(words, folded("A night costs **18\neuros** [1].")) is is_there
+    assert occurs(words, normalized("A night costs **18\neuros** [1].")) is is_there
 
 
 def test_words_and_gold_sentences_may_stand_in_the_quotes():
@@ -200,7 +202,7 @@ def test_words_and_gold_sentences_may_stand_in_the_quotes():
 
 def some():
     """Ten questions whose shares are known."""
-    shelf = shelf_of([("docs/ferry.md", "/d/ferry.md")])
+    corpus = Corpus.of([("docs/ferry.md", "/d/ferry.md")])
     held = {"answerable": True, "sources": ("ferry.md",)}
     given = (
         *((answered(confidence=0.9), held),) * 4,
@@ -209,11 +211,11 @@ def some():
         (answered(confidence=0.7), {"answerable": False}),
         *((held_back(confidence=0.1), {"answerable": False, "kind": "off topic"}),) * 3,
     )
-    return [judged(outcome, shelf, id=str(n), **wanted) for n, (outcome, wanted) in enumerate(given)]
+    return [judged(outcome, corpus, id=str(n), **wanted) for n, (outcome, wanted) in enumerate(given)]
 
 
 def test_shares_are_counted_over_what_they_are_shares_of():
-    section = outcomes(some())
+    section = outcomes.answers(some())
 
     assert section.figures == {
         "right": pytest.approx(4 / 6),
@@ -234,7 +236,7 @@ def test_shares_are_counted_over_what_they_are_shares_of():
 
 
 def test_the_worst_cases_are_false_answers_and_then_wrong_files():
-    (table,) = worst(some()).tables
+    (table,) = outcomes.worst_cases(some()).tables
 
     assert [(row[0], row[2]) for row in table.rows] == [
         ("6", "falsely answered"),
@@ -246,7 +248,7 @@ def test_the_worst_cases_are_false_answers_and_then_wrong_files():
 
 def test_the_brier_score_is_the_mean_squared_error():
     assert brier([(1.0, True), (0.0, True), (0.5, False)]) == pytest.approx((0 + 1 + 0.25) / 3)
-    section = reliability(some())
+    section = outcomes.confidence(some())
     assert section is not None
     squares = [*[0.01] * 4, 0.04, 0.49, 0.49, *[0.01] * 3]
     assert section.figures["brier"] == pytest.approx(sum(squares) / 10)
@@ -261,7 +263,7 @@ def test_every_confidence_falls_into_one_bin():
 
 
 def test_a_confidence_is_not_judged_where_everything_is_answerable():
-    assert reliability([judged(answered(), answerable=True), judged(answered())]) is None
+    assert outcomes.confidence([judged(answered(), answerable=True), judged(answered())]) is None
 
 
 def test_tokens_cost_what_the_prices_say():
@@ -272,19 +274,19 @@ def test_tokens_cost_what_the_prices_say():
         held_back(usage=Usage(name="m", calls=2, round_trips=1)),
     ]
 
-    section = costs(asked, Prices(tokens_in=0.5, tokens_out=4.0), concurrency=8)
+    section = outcomes.costs(asked, Prices(tokens_in=0.5, tokens_out=4.0), concurrency=8)
 
     assert section.figures["cost"] == pytest.approx(3.0)
     usage = {row[0]: row[1:] for row in section.tables[1].rows}
     assert usage["round trips, one after the other"] == (4, 2, 3)
     assert usage["cost, at the prices given"][:2] == pytest.approx((3.0, 1.5))
-    assert "cost" not in costs(asked, Prices(), concurrency=8).figures
+    assert "cost" not in outcomes.costs(asked, Prices(), concurrency=8).figures
 
 
 def test_latency_is_the_median_and_the_95th_percentile_of_what_was_timed():
     timed = [answered(timing_ms={"total": float(ms)}) for ms in range(1, 101)]
 
-    section = costs([*timed, held_back("failed")], Prices(), concurrency=1)
+    section = outcomes.costs([*timed, held_back("failed")], Prices(), concurrency=1)
 
     assert section.figures == {"median_ms": 50.5, "p95_ms": 95.0}
 
@@ -293,7 +295,7 @@ def test_latency_is_the_median_and_the_95th_percentile_of_what_was_timed():
 
 
 def run(verdicts, figures=None, **conditions):
-    return Run(made="yesterday", conditions=conditions, figures=figures or {}, verdicts=verdicts)
+    return history.EvalRun(made="yesterday", conditions=conditions, figures=figures or {}, verdicts=verdicts)
 
 
 def test_what_changed_since_the_last_run_is_told_losses_first():
@@ -304,7 +306,7 @@ def test_what_changed_since_the_last_run_is_told_losses_first():
         {"a": "right", "b": "falsely answered", "c": "right", "new": "right"}, {"right": 0.75}, vectors="mini"
     )
 
-    section = changes(before, now, dict.fromkeys("abc", "When?"))
+    section = history.changes(before, now, dict.fromkeys("abc", "When?"))
 
     questions, figures, conditions = section.tables
     assert [(row[0], row[2], row[3]) for row in questions.rows] == [
@@ -319,20 +321,20 @@ def test_what_changed_since_the_last_run_is_told_losses_first():
 
 @pytest.mark.parametrize(("before", "now", "sign"), [(0.5, 0.5, "="), (90.0, 60.0, "↓ 30.0"), (0, 2, "↑ 2")])
 def test_an_arrow_shows_where_a_figure_went(before, now, sign):
-    assert arrow(before, now) == sign
+    assert history.arrow(before, now) == sign
 
 
-def test_a_run_is_recalled_as_it_was_kept_and_each_file_has_its_own(tmp_path):
-    place, other = (place_of(tmp_path, tmp_path / name) for name in ("a.jsonl", "b.jsonl"))
+def test_a_run_is_loaded_as_it_was_saved_and_each_file_has_its_own(tmp_path):
+    place, other = (history.file_for(tmp_path, tmp_path / name) for name in ("a.jsonl", "b.jsonl"))
     first, second = run({"a": "right"}), run({"a": "failed"}, {"right": 0.0})
 
-    keep(first, place)
-    keep(second, place)
+    history.save(first, place)
+    history.save(second, place)
 
-    assert recall(place) == second
-    assert recall(other) is None
+    assert history.load(place) == second
+    assert history.load(other) is None
     place.write_text('{"made": ')
-    assert recall(place) is None
+    assert history.load(place) is None
 
 
 # The command
@@ -359,13 +361,9 @@ QUESTIONS = (
 
 
 @pytest.fixture
-def machine(tmp_path):
-    made = Machine(folder=tmp_path)
-    made.docs.mkdir()
-    (made.docs / "harbour.md").write_text(HARBOUR)
-    (made.docs / "ferry.md").write_text(FERRY)
-    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)))
-    return made
+def machine(machine):
+    (machine.folder / "q.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)))
+    return machine
 
 
 async def test_questions_go_through_the_assistant_and_are_judged(machine):
@@ -385,11 +383,25 @@ async def test_questions_go_through_the_assistant_and_are_judged(machine):
     assert figures["answers"]["right"] == 0.75
     assert figures["answers"]["verbatim"] == 1.0
     assert [section["name"] for section in report["sections"]] == ["answers", "confidence", "costs", "worst"]
-    assert report["sections"][0]["limits"] == (
+    assert report["sections"][0]["note"] == (
         "These files are not among the documents: line 4 names nowhere.md."
     )
     assert json.loads((machine.folder / "footnote-eval" / "report.json").read_text()) == report
     assert "falsely" not in (machine.folder / "footnote-eval" / "report.html").read_text()
+
+
+async def test_without_jinja2_there_is_no_page_and_a_sentence_says_how_to_get_it(machine):
+    hidden = machine.folder / "hidden"
+    hidden.mkdir()
+    (hidden / "jinja2.py").write_text("raise ModuleNotFoundError(__name__)")
+    machine.settings["PYTHONPATH"] = f"{hidden}:{machine.environment['PYTHONPATH']}"
+
+    ran = await machine.run("eval", "q.jsonl", "--docs", "docs")
+
+    assert ran.code == 0
+    assert "Shares, with 95% intervals" in ran.out
+    assert ran.err.startswith("Written to footnote-eval/report.json; with Jinja2 (`uv run --extra report ")
+    assert [file.name for file in (machine.folder / "footnote-eval").iterdir()] == ["report.json"]
 
 
 async def test_a_second_run_is_compared_with_the_first_and_neither_leaves_a_conversation(machine):
@@ -402,7 +414,7 @@ async def test_a_second_run_is_compared_with_the_first_and_neither_leaves_a_conv
     assert ran.code == 0
     assert "1 of 5 questions ended differently, 0 better and 1 worse" in " ".join(ran.out.split())
     assert re.search(r"pontoon .* right +words missing", ran.out)
-    assert (machine.folder / "second" / "report.html").is_file()
+    assert (machine.folder / "second" / "report.json").is_file()
     with sqlite3.connect(machine.folder / ".footnote" / "conversations.sqlite") as kept:
         assert kept.execute("SELECT count(*) FROM checkpoints").fetchone() == (0,)
     kept.close()

@@ -1,4 +1,4 @@
-"""The evaluation sets as libraries, and what is asked of them.
+"""The public evaluation sets: documents as libraries, and questions with their gold passages.
 
 A set of paragraphs becomes one library in which each paragraph is a passage, under the title of
 its article where the set has one; the team's documents are read and cut as they would be for a
@@ -28,14 +28,14 @@ EVERYTHING = Scope(collections=frozenset({DEFAULT_COLLECTION}))
 PASSAGE_LIMIT = 30_000  # passages of one look-up: SQLite binds at most 32,766 values
 GAP = 2  # characters between two paragraphs of a document
 
-Line = dict[str, Any]
-Item = TypeVar("Item")
+JsonObject = dict[str, Any]
+T = TypeVar("T")
 Spot = tuple[str, int]  # source and start of a passage
 
 
 @value
-class Asked:
-    """A question of an evaluation set."""
+class LabelledQuestion:
+    """A question of an evaluation set, with its gold labels."""
 
     id: str
     question: str
@@ -49,15 +49,15 @@ class Asked:
 
 
 @value
-class Corpus:
+class EvaluationSet:
     """Documents of paragraphs, and the questions about them."""
 
     documents: tuple[tuple[str, str, tuple[str, ...]], ...]  #: (source, title, paragraphs)
-    asked: tuple[Asked, ...]  #: answered by the corpus
-    near: tuple[Asked, ...] = ()  #: about what the corpus speaks of, but not answered by it
+    questions: tuple[LabelledQuestion, ...]  #: answered by the documents
+    near: tuple[LabelledQuestion, ...] = ()  #: about what the documents speak of, but not answered by them
 
 
-def lines(file: Path) -> list[Line]:
+def lines(file: Path) -> list[JsonObject]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
@@ -136,28 +136,30 @@ def folder(source: str) -> str:
     return source.rpartition("/")[0]
 
 
-def part(corpus: Corpus, count: int) -> Corpus:
+def part(corpus: EvaluationSet, count: int) -> EvaluationSet:
     """About so many questions of each kind, evenly spread, over their passages and as many others."""
-    asked, near = (_spread(of, count) for of in (corpus.asked, corpus.near))
+    asked, near = (_spread(of, count) for of in (corpus.questions, corpus.near))
     gold = {source for question in asked for source, _ in question.gold}
     others = _spread([source for source, _, _ in corpus.documents if source not in gold], count)
     kept = gold.union(others)
-    return Corpus(documents=tuple(d for d in corpus.documents if d[0] in kept), asked=asked, near=near)
+    return EvaluationSet(
+        documents=tuple(d for d in corpus.documents if d[0] in kept), questions=asked, near=near
+    )
 
 
-def _spread(items: Sequence[Item], count: int) -> tuple[Item, ...]:
+def _spread(items: Sequence[T], count: int) -> tuple[T, ...]:
     return tuple(items[:: max(1, len(items) // count)])
 
 
 # Sets
 
 
-def squad(data: Path) -> Corpus:
+def squad(data: Path) -> EvaluationSet:
     """SQuAD 2: each paragraph a document in the folder of its article; ``near`` are its impossible questions."""
     paragraphs = lines(data / "squad2/paragraphs.jsonl")
     places = {p["id"]: f"{article(p['title'])}/{p['id'].rpartition('#')[2]}" for p in paragraphs}
     asked = [
-        Asked(
+        LabelledQuestion(
             id=q["id"],
             question=q["question"],
             gold=frozenset({(places[q["paragraph"]], 0)} if q["answerable"] else ()),
@@ -166,9 +168,9 @@ def squad(data: Path) -> Corpus:
         )
         for q in lines(data / "squad2/questions.jsonl")
     ]
-    return Corpus(
+    return EvaluationSet(
         documents=tuple((places[p["id"]], p["title"].replace("_", " "), (p["text"],)) for p in paragraphs),
-        asked=tuple(q for q in asked if q.gold),
+        questions=tuple(q for q in asked if q.gold),
         near=tuple(q for q in asked if not q.gold),
     )
 
@@ -178,7 +180,7 @@ def article(title: str) -> str:
     return _address("squad", title)
 
 
-def clapnq(data: Path) -> Corpus:
+def clapnq(data: Path) -> EvaluationSet:
     """CLAPNQ: each passage a document; ``near`` are the questions that their own passage does not answer."""
     answerable, unanswerable = (lines(data / f"clapnq/{name}answerable.jsonl") for name in ("", "un"))
     titles: dict[str, str] = {
@@ -186,10 +188,10 @@ def clapnq(data: Path) -> Corpus:
     }
     places = {text: _address("clapnq", f"{number}") for number, text in enumerate(titles)}
 
-    def read(question: Line) -> Asked:
+    def read(question: JsonObject) -> LabelledQuestion:
         passage = question["passages"][0]
         gold = tuple(question["output"][0]["selected_sentences"])
-        return Asked(
+        return LabelledQuestion(
             id=question["id"],
             question=question["input"],
             gold=frozenset({(places[passage["text"]], 0)} if gold else ()),
@@ -197,9 +199,11 @@ def clapnq(data: Path) -> Corpus:
             sentences=_found_in(passage["text"], passage["sentences"]),
         )
 
-    return Corpus(
+    return EvaluationSet(
         documents=tuple((places[text], title, (text,)) for text, title in titles.items()),
-        asked=tuple(asked for asked in map(read, answerable) if asked.gold),  # some have no sentence marked
+        questions=tuple(
+            asked for asked in map(read, answerable) if asked.gold
+        ),  # some have no sentence marked
         near=tuple(map(read, unanswerable)),
     )
 
@@ -215,7 +219,7 @@ def _found_in(text: str, sentences: Iterable[str]) -> dict[str, tuple[int, int]]
     return found
 
 
-def mtrag(data: Path) -> Corpus:
+def mtrag(data: Path) -> EvaluationSet:
     """MTRAG: each passage a document without a title; questions with the turns before them.
 
     ``near`` are the turns marked as unanswerable; partly answerable and underspecified ones are
@@ -223,7 +227,7 @@ def mtrag(data: Path) -> Corpus:
     """
     texts: dict[str, str] = {p["id"]: p["text"] for p in lines(data / "mtrag/passages.jsonl")}
     asked = [
-        Asked(
+        LabelledQuestion(
             id=task["task_id"],
             question=task["input"][-1]["text"],
             history=_remembered(task["input"][:-1]),
@@ -232,14 +236,14 @@ def mtrag(data: Path) -> Corpus:
         )
         for task in lines(data / "mtrag/tasks.jsonl")
     ]
-    return Corpus(
+    return EvaluationSet(
         documents=tuple((_address("mtrag", name), "", (text,)) for name, text in texts.items()),
-        asked=tuple(q for q in asked if q.gold),
+        questions=tuple(q for q in asked if q.gold),
         near=tuple(q for q in asked if q.group == "UNANSWERABLE"),
     )
 
 
-def _remembered(said: Sequence[Line]) -> tuple[Exchange, ...]:
+def _remembered(said: Sequence[JsonObject]) -> tuple[Exchange, ...]:
     """What a conversation remembers of the turns before."""
     pairs = zip(said[::2], said[1::2], strict=True)
     history = (
@@ -249,7 +253,7 @@ def _remembered(said: Sequence[Line]) -> tuple[Exchange, ...]:
     return tuple(history)[-HISTORY_LIMIT:]
 
 
-def headings(library: Library) -> tuple[Asked, ...]:
+def headings(library: Library) -> tuple[LabelledQuestion, ...]:
     """Each heading of the files in a library as a question.
 
     Gold are the passages that hold the heading or anything of what stands under it before the
@@ -268,7 +272,7 @@ def headings(library: Library) -> tuple[Asked, ...]:
             gold = frozenset(spot(p) for p in passages if p.start < end and p.end > block.start)
             text = heading_text(document.text[block.start : block.end])
             if gold and text:
-                asked.append(Asked(id=f"{entry.source}:{block.start}", question=text, gold=gold))
+                asked.append(LabelledQuestion(id=f"{entry.source}:{block.start}", question=text, gold=gold))
     return tuple(asked)
 
 

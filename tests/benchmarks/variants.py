@@ -1,6 +1,6 @@
-"""The ways that a question can go, and the small handbook that it is asked of.
+"""The variants of a question's way through a graph, and the small handbook that it is asked of.
 
-What makes a question go one way is partly the library's own doing (what it finds, and how sure it
+What makes a question take one of them is partly the library's own doing (what it finds, and how sure it
 is) and partly the local model's, which finds the passages helpful that hold a certain word.
 """
 
@@ -13,7 +13,7 @@ from core.conversation import value
 
 
 @value
-class Way:
+class Variant:
     """One way that a question can go, and what makes it go so."""
 
     name: str
@@ -90,30 +90,30 @@ _CHRONICLE = tuple(
 )
 _ELSEWHERE = tuple(f"A lighthouse is a tower that carries a light, says glossary {n}." for n in range(1, 5))
 
-WAYS = (
-    Way(
+VARIANTS = (
+    Variant(
         name="happy",
         title="the documents answer at once",
         question=_BACKUPS,
         reworded="Alder archive backup hour",
     ),
-    Way(
+    Variant(
         name="rewrite", title="other words are needed", question=_BILLS, reworded="invoices stored years",
         relevant="invoices", web=("Invoices are stored for ten years, says the tax office.",) * 4,
     ),
-    Way(
+    Variant(
         name="web", title="only the web answers", question=_LIGHTHOUSE, reworded="Skerryvore lighthouse height metres",
         relevant="chronicle", web=_CHRONICLE,
     ),
-    Way(
+    Variant(
         name="unanswerable", title="nothing answers", question=_LIGHTHOUSE, reworded="Skerryvore lighthouse height metres",
         relevant="chronicle", web=_ELSEWHERE,
     ),
-    Way(
+    Variant(
         name="insistent", title="nothing answers, and three searches are allowed", question=_LIGHTHOUSE,
         reworded="Skerryvore lighthouse height metres", relevant="chronicle", web=_ELSEWHERE, allowed=3,
     ),
-    Way(
+    Variant(
         name="ungrounded", title="the first draft is not grounded", question=_BACKUPS,
         reworded="Alder archive backup hour", unsupported=1,
     ),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from benchmarks.fallible import Script, Written, called, counted
-from benchmarks.truth import WEB_HITS, Known, draw
+from benchmarks.fallible import Script, ScriptedDraft, called, counted
+from benchmarks.world import WEB_HITS, WorldQuestion, draw
 from core.conversation import Conversation, Decision, Exchange, Outcome, Progress, Question, Turn, Usage
 from core.graph.policy import Policy
 from core.library.documents import Passage, Retrieval, Retrieved
@@ -28,7 +28,7 @@ SURE = ("plainly", "surely", "indeed", "clearly", "truly", "simply", "really", "
 
 
 @dataclass(slots=True)
-class ScriptedReasoner:
+class FallibleReasoner:
     """One turn's thinking by the script's models; batched verdicts are one call."""
 
     script: Script
@@ -40,7 +40,7 @@ class ScriptedReasoner:
         return self.calls.usage
 
     async def plan(self, ask: Ask) -> Plan:
-        wordings = self.script.known.wordings
+        wordings = self.script.question.wordings
         to_documents = self.script.routes_to_documents()
         plan = Plan(
             route="documents" if to_documents else "web",
@@ -55,24 +55,26 @@ class ScriptedReasoner:
         grades = Grades(
             of={hit.passage.id: self._graded(hit.passage.text) for hit in passages},
             sufficient=is_enough,
-            missing="" if is_enough else self.script.known.wordings[-1],
+            missing="" if is_enough else self.script.question.wordings[-1],
         )
         return await called(self.calls, grades)
 
     def _graded(self, text: str) -> Grade:
         if not self.script.finds_relevant(text):
             return Grade(relevance="incorrect")
-        known, spans = self.script.known, split_sentences(text)
-        is_told = text in known.telling
+        question, spans = self.script.question, split_sentences(text)
+        is_told = text in question.telling
         telling = [
-            n for n, span in enumerate(spans, start=1) if is_told and (known.item or span in known.sentences)
+            n
+            for n, span in enumerate(spans, start=1)
+            if is_told and (question.item or span in question.sentences)
         ]
         return Grade(
-            relevance="correct", evidence=tuple(telling) or (_by_lot(len(spans), known.id, text) + 1,)
+            relevance="correct", evidence=tuple(telling) or (_by_lot(len(spans), question.id, text) + 1,)
         )
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
-        telling = [strip for strip in strips if _tells(strip, self.script.known)]
+        telling = [strip for strip in strips if _tells(strip, self.script.question)]
         texts = [strip.text for strip in strips]
         written = self.script.writes(texts, has_answer=bool(telling), once_more=before is not None)
         if written.what == "nothing" or not strips:
@@ -80,11 +82,11 @@ class ScriptedReasoner:
         return await called(self.calls, Draft(text=self._text(strips, telling), composed=True))
 
     def _text(self, strips: tuple[Strip, ...], telling: list[Strip]) -> str:
-        known, written = self.script.known, self.script.written
-        if known.item:
-            return known.item.written_from({f"{s.number}": s.text for s in strips}, written.which)
+        question, written = self.script.question, self.script.written
+        if question.item:
+            return question.item.written_from({f"{s.number}": s.text for s in strips}, written.which)
         source = telling[0] if telling else strips[_by_lot(len(strips), written.key)]
-        return f"{_wording(written, source.text, known.answer if telling else '')} [{source.number}]"
+        return f"{_wording(written, source.text, question.answer if telling else '')} [{source.number}]"
 
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
         from core.reasoning.extractive import ExtractiveReasoner
@@ -98,7 +100,7 @@ class ScriptedReasoner:
         ballot: int = 0,
     ) -> Grounded:
         script, judged = self.script, tuple(statement.number for statement in statements)
-        if script.known.item:
+        if script.question.item:
             stands = [script.supports(statement.text, script.written) for statement in statements]
         else:
             stands = [script.finds_grounded(script.written)] * len(statements)
@@ -109,14 +111,14 @@ class ScriptedReasoner:
         return await called(self.calls, self.script.finds_useful(self.script.written))
 
 
-def _tells(strip: Strip, known: Known) -> bool:
+def _tells(strip: Strip, question: WorldQuestion) -> bool:
     """Whether a strip has what answers the question."""
-    if known.item:
-        return strip.retrieved.passage.text == known.gold
-    return bool(known.gold) and known.answer in strip.text
+    if question.item:
+        return strip.retrieved.passage.text == question.gold
+    return bool(question.gold) and question.answer in strip.text
 
 
-def _wording(written: Written, source: str, answer: str) -> str:
+def _wording(written: ScriptedDraft, source: str, answer: str) -> str:
     """One claim in which the local checks find no fault, whatever its truth."""
     if written.what == "invented":
         return "It is " + " and ".join(SURE[_by_lot(10, written.key, place)] for place in range(4)) + " so."
@@ -181,7 +183,7 @@ def _web_hit(number: int, text: str, *, of: int) -> Retrieved:
 
 
 @dataclass(frozen=True, slots=True)
-class Footnote:
+class OurGraph:
     """Our graph with a policy; its conversations are kept in memory."""
 
     graph: CompiledStateGraph[State, Deps, State, State]
@@ -189,7 +191,7 @@ class Footnote:
     policy: Policy
 
     @classmethod
-    def build(cls, policy: Policy) -> Footnote:
+    def build(cls, policy: Policy) -> OurGraph:
         from langgraph.checkpoint.memory import InMemorySaver
 
         from core.graph.graph import build_graph
@@ -200,7 +202,7 @@ class Footnote:
     async def run(self, script: Script) -> tuple[Outcome, Usage]:
         """How the question ends when every proposal is approved, and what all its turns cost."""
         turn: Turn = Question(
-            id="q", conversation=CONVERSATION, author="ada", text=script.known.text, asked_at=0.0
+            id="q", conversation=CONVERSATION, author="ada", text=script.question.text, asked_at=0.0
         )
         spent: list[Usage] = []
         while True:
@@ -223,7 +225,7 @@ class Footnote:
         from core.reasoning.extractive import ExtractiveReasoner
         from core.reasoning.fallback import FallbackReasoner
 
-        reasoner = ScriptedReasoner(script=script)
+        reasoner = FallibleReasoner(script=script)
         deps = Deps(
             policy=self.policy,
             reasoner=FallbackReasoner(reasoner, ExtractiveReasoner()),
