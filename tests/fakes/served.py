@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from fakes.fork_server import Process, start_python
 from fakes.queues import make_empty_queue
 from fakes.web_servers import Result
 
@@ -85,7 +86,7 @@ class Served:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ("run",)
-    process: asyncio.subprocess.Process | None = None
+    process: Process | None = None
 
     @classmethod
     def copied(cls, template: Path, folder: Path, **more) -> Self:
@@ -102,8 +103,7 @@ class Served:
 
     async def open(self, *, is_connected: bool = True) -> None:
         with (self.folder / "log").open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(
-                sys.executable,
+            self.process = await start_python(
                 *("-m", "bots", *self.arguments),
                 cwd=self.folder,
                 env=environment(self.folder) | self.platforms | self.settings,
