@@ -77,9 +77,8 @@ class Machine:
 
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
-    before_start: Callable[[], None] | None = (
-        None  #: in a process that starts from nothing, before the command
-    )
+    is_cold: bool = False  #: whether a command starts with Python itself, as a person's does
+    before_start: Callable[[], None] | None = None  #: run in the process of a cold start, before the command
 
     @property
     def docs(self) -> Path:
@@ -88,7 +87,7 @@ class Machine:
     async def start(self, *arguments: str, stdout: int = PIPE) -> Process | asyncio.subprocess.Process:
         command = ("-m", "bots", *arguments)
         given = {"cwd": self.folder, "env": self.environment, "stdin": PIPE, "stdout": stdout, "stderr": PIPE}
-        if self.before_start is None:
+        if not self.is_cold and self.before_start is None:
             return await start_python(*command, **given)
         return await asyncio.create_subprocess_exec(
             sys.executable, *command, **given, preexec_fn=self._as_from_a_terminal
@@ -97,8 +96,8 @@ class Machine:
     def _as_from_a_terminal(self) -> None:
         """A shell that runs the tests in the background has them, and so the command, ignore Ctrl-C."""
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        assert self.before_start is not None
-        self.before_start()
+        if self.before_start is not None:
+            self.before_start()
 
     async def run(self, *arguments: str, stdin: str | bytes = b"") -> Ran:
         process = await self.start(*arguments)
