@@ -9,13 +9,12 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bots import loop
-from bots.discord.address import PLATFORM as DISCORD
-from bots.discord.application import application_of, ask
-from bots.discord.commands import COMMANDS, invite_url
+from bots import process
+from bots.discord.commands import COMMANDS, application_of, ask, invite_url
+from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import DiscordSettings, read_discord_settings
-from bots.slack.address import PLATFORM as SLACK
 from bots.slack.manifest import manifest
+from bots.slack.route import PLATFORM as SLACK
 from core.errors import SettingsError
 from core.settings import Settings
 
@@ -24,7 +23,7 @@ def run(arguments: Namespace, _settings: Settings) -> int:
     if arguments.sync and arguments.platform != DISCORD:
         raise SettingsError("--sync is for Discord; Slack's manifest is pasted.")
     if arguments.sync:
-        return loop.run(_register(_discord()))
+        return process.run(_register(_discord()))
     _print(_MANIFESTS[arguments.platform]())
     return 0
 

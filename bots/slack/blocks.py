@@ -1,15 +1,48 @@
-"""The few blocks that messages are built of. What people and documents wrote comes in as it is."""
+"""The few blocks that messages are built of. What people and documents wrote comes in as it is.
+
+Words in ``mrkdwn`` and in plain text, where Slack obeys what stands in angle brackets.
+
+Sequences are disarmed by their "<"; nothing invisible is put into what others wrote.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
-from bots.delivery.markdown import safe
-from bots.messages import clipped
+from bots.chat.markdown import safe
+from bots.chat.markdown.safe import addresses, clean, line, names_another_host
+from bots.chat.texts import clipped
 from bots.slack import limits
-from bots.slack.safe import escaped
 from core.wording import Wording
+
+
+def escaped(text: str) -> str:
+    """One line for ``mrkdwn``, always with ``verbatim``: there, addresses stay words."""
+    return _escaped(line(text))
+
+
+def escaped_link(url: str, label: str) -> str:
+    """``<URL|label>``; ``url`` is a web_link. A label that names another host stands before the link instead."""
+    words = line(label) or url
+    if names_another_host(words, url):
+        return f"{_escaped(words)} <{_escaped(url)}|{_escaped(urlsplit(url).hostname or url)}>"
+    return f"<{_escaped(url)}|{_escaped(words).replace('|', '¦')}>"
+
+
+def fallback(text: str) -> str:
+    """For the ``text`` of a message, where nothing else keeps addresses from becoming links."""
+    words, shown, end = clean(text), "", 0
+    for start, stop in addresses(words):
+        shown += f"{_escaped(words[end:start])}`{_escaped(words[start:stop])}`"
+        end = stop
+    return shown + _escaped(words[end:])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
 
 Block = dict[str, Any]
 #: Markdown that may share a block with its neighbours, a block, or blocks that stay together.
@@ -39,7 +72,7 @@ def actions(*elements: Block) -> Block:
 
 
 def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Block:
-    """``action`` up to a colon is what :mod:`bots.slack.read` knows it by."""
+    """``action`` up to a colon is what :mod:`bots.slack.receive` knows it by."""
     made = {
         "type": "button",
         "text": plain(clipped(safe.line(label), limits.BUTTON_LABEL)),
@@ -119,10 +152,10 @@ def _size(value: Any) -> int:
 def lines(words: Iterable[str]) -> Iterator[Block]:
     """Sections of escaped lines, as many as it takes; empty lines are left out."""
     together = ""
-    for line in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in words)):
-        if together and len(together) + 1 + len(line) > limits.SECTION_TEXT:
+    for row in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in words)):
+        if together and len(together) + 1 + len(row) > limits.SECTION_TEXT:
             yield section(together)
             together = ""
-        together += f"\n{line}" if together else line
+        together += f"\n{row}" if together else row
     if together:
         yield section(together)

@@ -14,7 +14,7 @@ from benchmarks.fallible import Script, Written
 from benchmarks.truth import Known, open_world
 from bots.eval.intervals import mean, mean_of, told
 from bots.eval.sections import Cell, Options, Plot, Section, Table
-from core.values import value
+from core.conversation import value
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -103,7 +103,7 @@ async def run_all(world: World, *, errors: Sequence[float], seeds: int, say: Cal
     """Every graph on every question, with the same lots for all of them."""
     from benchmarks import published
     from benchmarks.scripted_turns import Footnote
-    from core.policy import PRESETS
+    from core.graph.policy import PRESETS
 
     footnote = Footnote.build(PRESETS[OURS])
     graphs = {name: published.build(name) for name in published.MODULES}

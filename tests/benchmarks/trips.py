@@ -20,16 +20,15 @@ from benchmarks.served import CHAT_MODEL, access_to, serving
 from benchmarks.ways import DOCUMENTS, WAYS, Way
 from bots.eval.intervals import percentile
 from bots.eval.sections import Options, Plot, Section, Table
-from core.conversation import Conversation, Decision, Progress, Question, Turn
+from core.conversation import Conversation, Decision, Progress, Question, Turn, value
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.library.retriever import Query
-from core.values import value
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
-    from core.assistant import Assistant
     from core.library.library import Library
+    from core.turns.assistant import Assistant
 
     CompiledGraph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -130,7 +129,7 @@ def _library(folder: Path) -> Iterator[Library]:
 
 def _published(library: Library, base_url: str) -> dict[str, Ask]:
     """The five graphs, each asked of the same library and the same model as ours."""
-    from core.model.providers import connect
+    from core.reasoning.providers import connect
 
     model = connect("CHAT_MODEL", CHAT_MODEL, access_to(base_url))
 

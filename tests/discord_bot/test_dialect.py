@@ -8,10 +8,10 @@ from fakes.hostile import KINDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bots.delivery.markdown.pieces import pieces
-from bots.delivery.markdown.safe import names_another_host
+from bots.chat.markdown.pieces import pieces
+from bots.chat.markdown.safe import names_another_host
+from bots.discord.components import link, small, words
 from bots.discord.dialect import DISCORD
-from bots.discord.safe import link, small, words
 
 GOOD = "https://good.example/page"
 

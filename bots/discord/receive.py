@@ -1,0 +1,288 @@
+"""A Discord message -> a turn, a word to the bot, or nothing. Pure: what it depends on is handed in.
+
+discord.py's objects -> the values that are read here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bots.chat.incoming import Attachment
+from bots.chat.texts import say_in
+from bots.discord.interactions import Act
+from bots.discord.route import DIRECT, TALK, Address, Me
+from core.text.language import language_of
+
+if TYPE_CHECKING:
+    import discord
+import re
+from collections.abc import Mapping
+from dataclasses import field
+
+from bots.chat.incoming import Heard, Room, Word, meaning
+from bots.chat.texts import clipped
+from bots.discord.route import conversation_of, said_at, turn_id
+from core.conversation import Conversation, Question, value
+
+
+def seen(message: discord.Message, me: str) -> Seen:
+    """A message as it came over the gateway or out of a channel's history."""
+    from discord import ChannelType, MessageType, Thread
+
+    channel: Any = message.channel
+    is_thread = isinstance(channel, Thread)
+    reply = _replied_to(message)
+    answers_me = reply is not None and str(reply.author.id) == me
+    return Seen(
+        id=str(message.id),
+        server=str(message.guild.id) if message.guild else DIRECT,
+        channel=_channel_of(channel),
+        place=str(channel.id),
+        is_thread=is_thread,
+        takes_threads=channel.type in (ChannelType.text, ChannelType.news),
+        author=str(message.author.id),
+        is_written=message.type in (MessageType.default, MessageType.reply)
+        and not message.author.bot
+        and message.webhook_id is None,
+        text=message.content,
+        names=_names(message),
+        answers_me=answers_me,
+        answers=_first_of(reply) if reply is not None else None,
+        files=tuple(_attachment(file) for file in message.attachments),
+        title=channel.name if is_thread and _begins_a_post(message, channel) else "",
+        pointed_at=reply.content if reply is not None and not answers_me else "",
+    )
+
+
+def _begins_a_post(message: discord.Message, thread: discord.Thread) -> bool:
+    """A post in a forum has the id of its first message; so has a thread, whose first message is elsewhere."""
+    from discord import ForumChannel
+
+    return message.id == thread.id and isinstance(thread.parent, ForumChannel)
+
+
+def _channel_of(place: Any) -> str:
+    """Of a thread, the channel it is in; a private thread is kept apart from those who only see its channel."""
+    from discord import ChannelType, Thread
+
+    is_open_thread = isinstance(place, Thread) and place.type is not ChannelType.private_thread
+    return str(place.parent_id if is_open_thread else place.id)
+
+
+def _replied_to(message: discord.Message) -> discord.Message | None:
+    from discord import Message
+
+    resolved = message.reference.resolved if message.reference else None
+    return resolved if isinstance(resolved, Message) else None
+
+
+def _first_of(reply: discord.Message) -> str:
+    """Every message of ours in a channel replies to the one that began the conversation."""
+    reference = reply.reference
+    return str(reference.message_id if reference and reference.message_id else reply.id)
+
+
+def _names(message: discord.Message) -> dict[str, str]:
+    people = {str(user.id): user.display_name for user in message.mentions}
+    roles = {str(role.id): role.name for role in message.role_mentions}
+    channels = {str(channel.id): channel.name for channel in message.channel_mentions}
+    return people | roles | channels
+
+
+def _attachment(file: discord.Attachment) -> Attachment:
+    return Attachment(
+        id=str(file.id), name=file.filename, url=file.url, media_type=file.content_type or "", size=file.size
+    )
+
+
+def act(interaction: discord.Interaction, me: Me) -> Act:
+    data: dict[str, Any] = dict(interaction.data or {})
+    user: Any = interaction.user
+    return Act(
+        id=str(interaction.id),
+        data=data,
+        address=_address(interaction, data, me),
+        roles=tuple(str(role.id) for role in getattr(user, "roles", ())),
+        target_text=_words_of(_target(data) or {}, me),
+        language=str(interaction.locale)[:2],
+        files={file["id"]: _given(file) for file in _resolved(data, "attachments").values()},
+    )
+
+
+def _resolved(data: dict[str, Any], kind: str) -> dict[str, Any]:
+    found: dict[str, Any] = (data.get("resolved") or {}).get(kind) or {}
+    return found
+
+
+def _target(data: dict[str, Any]) -> dict[str, Any] | None:
+    """The message whose menu was used."""
+    found: dict[str, Any] | None = _resolved(data, "messages").get(str(data.get("target_id")))
+    return found
+
+
+def _words_of(message: dict[str, Any], me: Me) -> str:
+    names = {
+        str(user["id"]): user.get("global_name") or user["username"] for user in message.get("mentions", ())
+    }
+    return spoken(str(message.get("content") or ""), names, me)
+
+
+def _given(file: dict[str, Any]) -> Attachment:
+    return Attachment(
+        id=str(file["id"]),
+        name=file["filename"],
+        url=file["url"],
+        media_type=file.get("content_type") or "",
+        size=int(file.get("size") or 0),
+    )
+
+
+def _address(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> Address:
+    """Where a press, a form or a command came from."""
+    from discord import ChannelType, InteractionType, Thread
+
+    channel: Any = interaction.channel
+    server = str(interaction.guild_id) if interaction.guild_id else DIRECT
+    is_thread = isinstance(channel, Thread)
+    takes_threads = channel is not None and channel.type in (ChannelType.text, ChannelType.news)
+    message, target = interaction.message, _target(data)
+    address = Address(
+        server=server,
+        channel=_channel_of(channel) if channel else str(interaction.channel_id),
+        thread=str(interaction.channel_id),
+        place=str(interaction.channel_id),
+        message=str(message.id) if message else str(target["id"]) if target else "",
+        user=str(interaction.user.id),
+        interaction={"id": str(interaction.id), "token": interaction.token},
+    )
+    if server == DIRECT:
+        address["thread"] = TALK
+    elif message is not None and not is_thread:
+        address["thread"] = _first_of(message)
+    elif target and takes_threads:
+        address |= {"thread": str(target["id"]), "opens": _words_of(target, me)}
+    if interaction.type is InteractionType.application_command and data.get("name") == "ask":
+        question = str(next(each["value"] for each in data["options"] if each["name"] == "question"))
+        asks = say_in(language_of(question))
+        address["says"] = asks("asks", who=interaction.user.display_name, question=question)
+        if takes_threads:
+            address |= {"thread": str(interaction.id), "opens": question}
+    return address
+
+
+THREAD_NAME = 90  # characters; 100 are allowed, "Start Thread from Message"
+
+_LEADING_MENTIONS = re.compile(r"\s*(?:(?:<@[!&]?\d+>|@everyone\b|@here\b)[\s,:]*)+")
+_USER, _ROLE, _CHANNEL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"<#(\d+)>")
+_EMOJI = re.compile(r"<a?:(\w+):\d+>")
+
+
+@value
+class Seen:
+    """A message as far as it matters here."""
+
+    id: str
+    server: str  #: DIRECT for a direct message
+    channel: str  #: of a thread, the channel it is in; a private thread is a channel of its own
+    place: str
+    is_thread: bool = False
+    takes_threads: bool = False  #: whether a thread can be opened on it
+    author: str
+    is_written: bool = True  #: by a person: no bot, no webhook, no notice
+    text: str
+    names: Mapping[str, str] = field(
+        default_factory=dict
+    )  #: of people, roles and channels it mentions, by id
+    answers_me: bool = False  #: it is a reply to a message of the bot
+    answers: str | None = None  #: the message that begins the conversation it replies to
+    files: tuple[Attachment, ...] = ()
+    title: str = ""  #: of the forum post that this message begins
+    pointed_at: str = ""  #: what stands in the message of somebody else that it replies to
+
+
+def place_of(seen: Seen, me: Me, moved: Conversation | None = None) -> Address:
+    """Where the answer to a message goes; ``moved`` is the conversation that has this thread as its home."""
+    thread = thread_of(seen)
+    address = Address(
+        server=seen.server,
+        channel=seen.channel,
+        thread=moved.thread if moved else thread,
+        place=seen.place,
+        message=seen.id,
+        user=seen.author,
+    )
+    is_new = seen.takes_threads and thread == seen.id
+    return {**address, "opens": spoken(seen.text, seen.names, me)} if is_new else address
+
+
+def thread_of(seen: Seen) -> str:
+    """A thread that is opened on a message has its id ("Start Thread from Message")."""
+    if seen.server == DIRECT:
+        return TALK
+    if seen.is_thread:
+        return seen.place
+    if seen.answers_me and seen.answers:
+        return seen.answers
+    return seen.id if seen.takes_threads else seen.place
+
+
+def read(seen: Seen, me: Me, room: Room, moved: Conversation | None = None) -> Question | Word | None:
+    """None for what the bot leaves alone; QuestionRejected when what is said is too long or empty."""
+    if not seen.is_written or seen.author == me.user_id:
+        return None
+    called = is_called(seen, me)
+    if not called and not _is_follow_up(seen, room):
+        return None
+    address = place_of(seen, me, moved)
+    return meaning(
+        Heard(
+            id=turn_id(address, seen.id),
+            conversation=conversation_of(address),
+            author=seen.author,
+            text=_asked(seen, me),
+            said_at=said_at(seen.id),
+            files=seen.files,
+            is_called=called,
+        )
+    )
+
+
+def _asked(seen: Seen, me: Me) -> str:
+    """The words; with the title of a new post, and without words of its own what a reply points at."""
+    words = spoken(seen.text, seen.names, me)
+    if seen.title:
+        return f"{seen.title}\n{words}".strip()
+    return words or spoken(seen.pointed_at, {}, me)
+
+
+def is_called(seen: Seen, me: Me) -> bool:
+    """By a mention of the bot or of its own role, by a reply to it, or in a direct message."""
+    # The names are there even where the words may not be read.
+    mentioned = _mentioned(seen.text) | seen.names.keys()
+    return seen.server == DIRECT or seen.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
+
+
+def _mentioned(text: str) -> set[str]:
+    return {*_USER.findall(text), *_ROLE.findall(text)}
+
+
+def _is_follow_up(seen: Seen, room: Room) -> bool:
+    """Of what is written in a thread, what is addressed to nobody else."""
+    leading = _LEADING_MENTIONS.match(seen.text)
+    addresses_another = bool(leading) or (seen.answers is not None and not seen.answers_me)
+    return seen.is_thread and not addresses_another and room.follows(seen.author, seen.text, said_at(seen.id))
+
+
+def spoken(text: str, names: Mapping[str, str], me: Me) -> str:
+    """The words as their author reads them, without the bot's own mention; ``names`` by id."""
+    mine = "|".join((f"<@!?{re.escape(me.user_id)}>", *(f"<@&{re.escape(role)}>" for role in me.role_ids)))
+    text = re.sub(rf"^\s*(?:(?:{mine})[,:;]*\s*)+", "", text)
+    text = re.sub(rf"[ \t]?(?:{mine})", "", text)
+    for pattern, sign in ((_USER, "@"), (_ROLE, "@"), (_CHANNEL, "#")):
+        text = pattern.sub(lambda found, sign=sign: sign + names.get(found[1], found[1]), text)  # type: ignore[misc]
+    return _EMOJI.sub(r":\1:", text).strip()
+
+
+def thread_name(text: str) -> str:
+    """What a thread is called that a question opens."""
+    return clipped(text, THREAD_NAME) or "Question"

@@ -1,0 +1,136 @@
+"""Where a payload comes from, and where its answer goes.
+
+What a person wrote, out of what Slack makes of it. Source: "Formatting text for app surfaces".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+from core.conversation import Conversation, value
+
+PLATFORM = "slack"
+
+Payload = Mapping[str, Any]
+
+
+class Address(TypedDict):
+    """Everything that an answer needs to find its way back; JSON types alone, so it can be stored."""
+
+    team: str
+    channel: str
+    thread: str  #: timestamp of the thread's first message
+    message: str  #: timestamp of what was written, or of the message whose button was pressed
+    user: str
+    is_direct: bool  #: between one person and the bot
+    trigger: NotRequired[str]  #: of a press, by which a modal is opened within seconds
+
+
+@value
+class Me:
+    """The bot as Slack knows it."""
+
+    user_id: str
+    bot_id: str
+    team_id: str = ""  #: empty: the payload's
+
+
+def address_of(payload: Payload, me: Me | None = None) -> Address:
+    """Where an answer to this payload goes; KeyError for a payload that comes from no conversation."""
+    if payload.get("type") == "view_submission":
+        asked_in: Address = json.loads(payload["view"]["private_metadata"])["address"]
+        return {**asked_in, "user": payload["user"]["id"]}
+    if payload.get("type") == "block_actions":
+        container, message = payload["container"], payload.get("message") or {}
+        channel, at = container["channel_id"], container["message_ts"]
+        thread = container.get("thread_ts") or message.get("thread_ts") or at
+        team, user = (payload.get("team") or {}).get("id", ""), payload["user"]["id"]
+    else:
+        event = payload["event"]
+        channel, at = event["channel"], event.get("ts") or event.get("event_ts", "")
+        thread = event.get("thread_ts") or at
+        team, user = payload.get("team_id", ""), event.get("user", "")
+    address = Address(
+        team=(me.team_id if me else "") or team,
+        channel=channel,
+        thread=thread,
+        message=at,
+        user=user,
+        is_direct=channel.startswith("D"),
+    )
+    return {**address, "trigger": payload["trigger_id"]} if "trigger_id" in payload else address
+
+
+def metadata_of(proposal_id: str, address: Mapping[str, Any]) -> str:
+    """What the edit modal carries, so that its submission finds the proposal and the thread again."""
+    return json.dumps({"proposal": proposal_id, "address": address}, separators=(",", ":"))
+
+
+def conversation_of(address: Address) -> Conversation:
+    return Conversation(
+        platform=PLATFORM, space=address["team"], channel=address["channel"], thread=address["thread"]
+    )
+
+
+def id_of(address: Address) -> str:
+    return f"{PLATFORM}/{address['team']}/{address['channel']}/{address['message']}"
+
+
+_ENTITY = re.compile(r"<([^<>\n]+)>")
+_LEADING_MENTIONS = re.compile(r"\s*(?:<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>[\s,:]*)+")
+_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
+_EMOJI = re.compile(r"(?<!\S)(?::[a-z0-9_+'-]+:)+(?!\S)[ \t]?")  # as Slack writes them; they ask nothing
+_ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # in this order, so that &amp;lt; stays &lt;
+
+
+@value
+class Spoken:
+    """A message as its author reads it, without the bot's own mention."""
+
+    text: str
+    mentions_me: bool
+    addresses_another: bool  #: begins with somebody else's mention, and not with the bot's
+
+
+def spoken(raw: str, my_user_id: str) -> Spoken:
+    """The words of an event's ``text``; links as "label (URL)", names of people and channels as ids or names."""
+    leading = _LEADING_MENTIONS.match(raw)
+    called = _MENTION.findall(leading[0]) if leading else []
+    mine = re.compile(rf"[ \t]?<@{re.escape(my_user_id)}(?:\|[^<>]*)?>")
+    text, count = mine.subn("", raw)
+    return Spoken(
+        text=_EMOJI.sub("", unescape(_ENTITY.sub(_decode, text))).strip().lstrip(",:;").strip(),
+        mentions_me=count > 0,
+        addresses_another=bool(called) and my_user_id not in called,
+    )
+
+
+def unescape(text: str) -> str:
+    for escaped, sign in _ESCAPES:
+        text = text.replace(escaped, sign)
+    return text
+
+
+def _decode(entity: re.Match[str]) -> str:
+    content, _, label = entity[1].partition("|")
+    if content.startswith(("@", "#")):
+        return content[0] + (label.lstrip("@#") or content[1:])
+    if content.startswith("!"):
+        name = content[1:].partition("^")[0]
+        return label or f"@{name}"
+    if ":" not in content:
+        return entity[0]
+    return _link(content, label)
+
+
+def _link(url: str, label: str) -> str:
+    """Slack makes "README.md" a link by itself: what was typed is the label then."""
+    address = url.removeprefix("mailto:")
+    if not label or label == address:
+        return address
+    if label.rstrip("/") == re.sub(r"^https?://", "", address).rstrip("/"):
+        return label
+    return f"{label} ({address})"

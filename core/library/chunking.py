@@ -1,0 +1,286 @@
+"""Cutting a document into passages by its structure.
+
+A section is a unit of meaning: what stands under one heading, on one page. Its blocks are
+packed into pieces (:mod:`core.library.chunking`); sections too small to say anything are
+joined with the next one beside them. Pieces are verbatim, in order, and never overlap;
+only white space and markup lies between them.
+
+Blocks of one section -> the spans of its pieces.
+
+A span holds whole blocks for as long as they fit: an introduction that ends in ":" stays
+with what it introduces, a heading with what follows it, and code and tables are cut
+only beyond the hard limit, between lines.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from core.library.documents import Block, BlockKind, Document, Piece
+from core.library.formats.assembly import line_starts
+from core.library.formats.markdown import heading_text
+
+TARGET = 1_000  # characters of a piece; about 250 tokens, what MiniLM reads of a text (256)
+LIMIT = 2_000  # characters no piece exceeds
+LONG_PROSE = 1_500  # characters beyond which two pieces of a paragraph come nearer to the target than one
+TINY = 120  # characters below which a piece says too little alone
+
+_LINE = re.compile(r"(?:\r\n?|\n)(?:[ \t]*(?:\r\n?|\n))*")
+_SENTENCE = re.compile(
+    r"""[.!?…]["'”’)\]*_`]*\s+(?=["'“‘(\[*_`]*[^\Wa-z_])  # not before a small letter: "e.g. this"
+    | [。！？][」』”]?\s*""",
+    re.VERBOSE,
+)
+_PROSE_CUTS = (_SENTENCE, _LINE)
+_LINE_CUTS = (_LINE, _SENTENCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """``text[start:end]``."""
+
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Blocks that belong together."""
+
+    span: Span
+    kind: BlockKind  #: of its last block, by which it is cut when it is too long
+    takes: frozenset[BlockKind]  #: kinds of a next block that still belong to it
+
+
+_NOTHING: frozenset[BlockKind] = frozenset()
+_ITEMS: frozenset[BlockKind] = frozenset({"item"})
+_ANYTHING: frozenset[BlockKind] = frozenset({"heading", "prose", "item", "code", "table"})
+
+
+def pack(text: str, blocks: Sequence[Block]) -> list[Span]:
+    """Spans in order, near the target size, none beyond the limit; markup at their ends left out."""
+    units = _units(text, [block for block in blocks if block.kind != "markup"])
+    return _balanced([span for unit in units for span in _divided(text, unit)])
+
+
+def _units(text: str, blocks: Iterable[Block]) -> list[_Unit]:
+    units: list[_Unit] = []
+    for block in blocks:
+        lead = units[-1] if units else None
+        if lead and block.kind in lead.takes and _fits(lead, block):
+            takes = _takes(text, block)
+            if block.kind == "item" and lead.kind != "heading":
+                takes |= _ITEMS  # the whole list stays with its introduction
+            units[-1] = _Unit(Span(lead.span.start, block.end), block.kind, takes)
+        else:
+            units.append(_Unit(Span(block.start, block.end), block.kind, _takes(text, block)))
+    return units
+
+
+def _fits(lead: _Unit, block: Block) -> bool:
+    """Within the limit; a heading goes even with what must then be cut, unless much markup stands between."""
+    if lead.kind == "heading" and block.start - lead.span.end <= TINY:
+        return True
+    return block.end - lead.span.start <= LIMIT
+
+
+def _takes(text: str, block: Block) -> frozenset[BlockKind]:
+    if block.kind == "heading":
+        return _ANYTHING
+    introduces = block.kind in ("prose", "item") and text[block.start : block.end].endswith((":", "："))
+    return _ANYTHING - {"heading"} if introduces else _NOTHING
+
+
+def _divided(text: str, unit: _Unit) -> list[Span]:
+    """The unit, or what it is cut into when it is too long."""
+    prose = unit.kind == "prose"
+    if len(unit.span) <= (LONG_PROSE if prose else LIMIT):
+        return [unit.span]
+    first, second = _PROSE_CUTS if prose else _LINE_CUTS
+    coarse = _cut_at(text, unit.span, first)
+    fine = [
+        part for span in coarse for part in (_cut_at(text, span, second) if len(span) > LIMIT else [span])
+    ]
+    return [part for span in fine for part in (_windows(text, span) if len(span) > LIMIT else [span])]
+
+
+def _cut_at(text: str, span: Span, boundary: re.Pattern[str]) -> list[Span]:
+    cuts = [match.end() for match in boundary.finditer(text, span.start, span.end)]
+    edges = [span.start, *cuts, span.end]
+    return _trimmed(text, zip(edges, edges[1:], strict=False))
+
+
+def _windows(text: str, span: Span) -> list[Span]:
+    """Between words, or anywhere when there is no white space."""
+    edges = [span.start]
+    while span.end - edges[-1] > LIMIT:
+        start, furthest = edges[-1], edges[-1] + LIMIT
+        gap = max(text.rfind(space, start, furthest) for space in " \t\n")
+        edges.append(gap + 1 if gap > start else furthest)
+    edges.append(span.end)
+    return _trimmed(text, zip(edges, edges[1:], strict=False))
+
+
+def _trimmed(text: str, edges: Iterable[tuple[int, int]]) -> list[Span]:
+    """Without white space at the end; that at the beginning is indentation, and stays."""
+    spans = (Span(start, start + len(text[start:end].rstrip())) for start, end in edges)
+    return [span for span in spans if len(span)]
+
+
+def _balanced(spans: Sequence[Span]) -> list[Span]:
+    """Neighbours joined into pieces of even size, as many as bring them nearest to the target."""
+    total = sum(map(len, spans))
+    count = max(1, int(total / TARGET + 0.5))
+    joined = list(_joined_spans(spans, total / count))
+    if len(joined) > 1 and len(joined[-1]) < TINY and joined[-1].end - joined[-2].start <= LIMIT:
+        joined[-2:] = [Span(joined[-2].start, joined[-1].end)]
+    return joined
+
+
+def _joined_spans(spans: Iterable[Span], aim: float) -> Iterator[Span]:
+    open_span: Span | None = None
+    filled = 0  # without the gaps between blocks, where markup may stand
+    for span in spans:
+        overshoots = filled >= TINY and filled + len(span) / 2 > aim
+        if open_span and not overshoots and span.end - open_span.start <= LIMIT:
+            open_span = Span(open_span.start, span.end)
+            filled += len(span)
+            continue
+        if open_span:
+            yield open_span
+        open_span, filled = span, len(span)
+    if open_span:
+        yield open_span
+
+
+CHUNKER_VERSION = "1"  # part of the index's version: raise it when the same document gives other pieces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Section:
+    """Blocks under one heading, on one page."""
+
+    path: tuple[str, ...]
+    names: tuple[str, ...] = ()  #: headings of the small sections that were joined below ``path``
+    blocks: tuple[Block, ...]  #: its heading first, when it has one
+
+    @property
+    def says_something(self) -> bool:
+        return any(block.kind not in ("heading", "markup") for block in self.blocks)
+
+    @property
+    def size(self) -> int:
+        """Characters, markup left out."""
+        return sum(block.end - block.start for block in self.blocks if block.kind != "markup")
+
+    @property
+    def place(self) -> str:
+        """The heading path as a reader follows it; "A > B – D" for what runs from B to D."""
+        names = (f"{self.names[0]} – {self.names[-1]}",) if self.names else ()
+        return " > ".join((*self.path, *names))
+
+
+def cut(document: Document) -> list[Piece]:
+    """The document's pieces in order; none when it holds nothing but markup."""
+    if document.pieces is not None:
+        return list(document.pieces)
+    places = _Places(document)
+    return [
+        Piece(
+            path=section.path,
+            location=places.name(span, section.place),
+            text=document.text[span.start : span.end],
+            start=span.start,
+            end=span.end,
+        )
+        for section in _merged(_sections(document))
+        for span in pack(document.text, section.blocks)
+    ]
+
+
+def _sections(document: Document) -> Iterator[_Section]:
+    headings: list[tuple[int, str]] = []  # (level, text) from the outermost
+    blocks: list[Block] = []
+    for block in document.blocks:
+        if blocks and (block.kind == "heading" or block.page != blocks[-1].page):
+            yield _section(headings, blocks)
+            blocks = []
+        if block.kind == "heading":
+            headings = [heading for heading in headings if heading[0] < block.level]
+            headings.append((block.level, heading_text(document.text[block.start : block.end])))
+        blocks.append(block)
+    if blocks:
+        yield _section(headings, blocks)
+
+
+def _section(headings: Sequence[tuple[int, str]], blocks: Sequence[Block]) -> _Section:
+    return _Section(path=tuple(text for _, text in headings if text), blocks=tuple(blocks))
+
+
+def _merged(sections: Iterable[_Section]) -> list[_Section]:
+    """Lone headings and tiny sections go with what follows; a lone heading at the end, with what is before."""
+    merged: list[_Section] = []
+    for section in sections:
+        if merged and (joined := _joined(merged[-1], section)):
+            merged[-1] = joined
+        else:
+            merged.append(section)
+    if len(merged) > 1 and not merged[-1].says_something:
+        tail = merged.pop()
+        merged[-1] = replace(merged[-1], blocks=merged[-1].blocks + tail.blocks)
+    return merged
+
+
+def _joined(before: _Section, section: _Section) -> _Section | None:
+    """Both as one section, None when they stay apart."""
+    size = before.size
+    if not before.says_something:
+        return replace(section, blocks=before.blocks + section.blocks) if size <= TARGET else None
+    if size >= TINY or size + section.size > TARGET:
+        return None
+    blocks = before.blocks + section.blocks
+    if before.path == section.path and not before.names:
+        return replace(section, blocks=blocks)
+    siblings = before.names or before.path[-1:]
+    parent = before.path if before.names else before.path[:-1]
+    if siblings and section.path and section.path[:-1] == parent:
+        return _Section(path=parent, names=(*siblings, section.path[-1]), blocks=blocks)
+    return None
+
+
+class _Places:
+    """Where a person finds a span of the document."""
+
+    def __init__(self, document: Document) -> None:
+        self._blocks = document.blocks
+        self._block_starts = [block.start for block in document.blocks]
+        self._text = document.text
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return line_starts(self._text)[:-1]
+
+    def name(self, span: Span, headings: str) -> str:
+        """Page and headings, or headings, or rows, or lines: the most telling the document has."""
+        first = self._blocks[bisect_right(self._block_starts, span.start) - 1]
+        last = self._blocks[bisect_right(self._block_starts, span.end - 1) - 1]
+        if first.page and last.page:
+            pages = _range("page", first.page, last.page)
+            return f"{pages}, {headings}" if headings else pages
+        if headings:
+            return headings
+        if first.row and last.row:
+            return _range("row", first.row, last.row)
+        line, last_line = (bisect_right(self._line_starts, at) for at in (span.start, span.end - 1))
+        return _range("line", line, last_line)
+
+
+def _range(unit: str, first: int, last: int) -> str:
+    return f"{unit} {first}" if first == last else f"{unit}s {first}-{last}"

@@ -1,0 +1,252 @@
+"""Strangers' files are parsed in another process: one that a file makes hang or burst takes nobody with it.
+
+A worker (:mod:`core.library.formats.worker`) is started with the first such file, keeps its libraries loaded for
+the next one and ends when it is idle. What does not finish in time is killed, and a new one is started.
+
+What goes to the worker that reads documents, and what comes back: a header's length, the header, the data.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import json
+import logging
+import os
+import select
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from core.errors import DocumentError
+from core.library.documents import Block, Document, Piece
+
+LENGTH = struct.Struct(">I")  # bytes of the header, which is JSON
+
+
+def framed(header: Mapping[str, Any], data: bytes = b"") -> bytes:
+    """The header says the ``size`` of the data."""
+    written = json.dumps({**header, "size": len(data)}).encode()
+    return LENGTH.pack(len(written)) + written + data
+
+
+AT_ONCE = 2  # workers for files, and as many for pages; a file that takes long leaves one for the others
+FILE_TIME = 240.0  # seconds for a file; 5,000 pages of a book take about 60 of a processor
+PAGE_TIME = 30.0  # seconds for a web page; one of 8 million characters takes about 4
+MEMORY = 2_000_000_000  # bytes of address space; 30 MB of XML, the most of one part, take up to 600 million
+
+#: Formats whose parsers are large and foreign, and anything of any format that is not small.
+FOREIGN = frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml"})
+SMALL = 1_000_000  # bytes
+
+_LOG = logging.getLogger(__name__)
+_ROOT = str(Path(__file__).resolve().parents[3])
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "TZ")  # of the environment; no secrets
+
+
+class Broken(Exception):
+    """A parser gave up in a way of its own."""
+
+
+def is_foreign(suffix: str, size: int) -> bool:
+    """Whether a file is parsed apart; nowhere without limits on processes (Windows)."""
+    return os.name == "posix" and (suffix.lower() in FOREIGN or size > SMALL)
+
+
+def read_file(data: bytes, name: str) -> Document:
+    """By the loader of the name's suffix. DocumentError with the sentence, or Broken."""
+    return _read({"kind": "file", "name": name, "seconds": FILE_TIME, "memory": MEMORY}, data)
+
+
+def read_page(data: bytes | str, *, name: str, url: str | None) -> Document:
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    asked = {"kind": "page", "name": name, "url": url, "is_text": isinstance(data, str)}
+    return _read(asked | {"seconds": PAGE_TIME, "memory": MEMORY}, raw)
+
+
+def _read(asked: dict[str, Any], data: bytes) -> Document:
+    reply = _WORKERS[asked["kind"]].ask(asked, data)
+    for note in reply["notes"]:
+        _LOG.warning("%s: %s", asked["name"], note)
+    if "fault" in reply:
+        raise DocumentError(reply["fault"])
+    if "broken" in reply:
+        raise Broken(reply["broken"])
+    return _document(reply)
+
+
+def _document(reply: dict[str, Any]) -> Document:
+    text = reply["text"]
+    blocks = (
+        Block(kind=kind, start=start, end=end, level=level, page=page, row=row)
+        for kind, start, end, level, page, row in reply["blocks"]
+    )
+    pieces = (
+        Piece(path=tuple(path), location=location, text=text[start:end], start=start, end=end)
+        for path, location, start, end in reply["pieces"]
+    )
+    return Document(
+        title=reply["title"], text=text, url=reply["url"], blocks=tuple(blocks), pieces=tuple(pieces)
+    )
+
+
+class Left(BaseException):
+    """Whoever asked is stopping: nothing is known of the file, so this is no fault to be remembered."""
+
+
+class Ended(Exception):
+    """The worker ended, or was ended, before its reply; ``exit_code`` is below 0 for a signal."""
+
+    def __init__(self, exit_code: int | None) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+
+
+@dataclass(slots=True)
+class Worker:
+    """One process, asked by one thread at a time."""
+
+    process: subprocess.Popen[bytes]
+
+    @classmethod
+    def start(cls) -> Worker:
+        kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "core.library.formats.worker"],
+            env=kept | {"PYTHONPATH": _ROOT},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C is for whoever asked
+        )
+        return cls(process)
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def ask(self, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
+        """The reply; Ended when there is none, after which the worker is of no use."""
+        deadline = time.monotonic() + asked["seconds"] + 10.0  # its start, and the way there and back
+        try:
+            self._write(framed(asked, data), deadline)
+            (length,) = LENGTH.unpack(self._receive(LENGTH.size, deadline))
+            reply: dict[str, Any] = json.loads(self._receive(length, deadline))
+            reply["text"] = self._receive(reply["size"], deadline).decode()
+        except (OSError, EOFError, TimeoutError, ValueError):
+            raise Ended(self.stop()) from None
+        except BaseException:  # Ctrl-C: a reply that nobody takes would be taken for the next one's
+            self.stop()
+            raise
+        return reply
+
+    def _write(self, everything: bytes, deadline: float) -> None:
+        assert self.process.stdin is not None
+        os.set_blocking(self.process.stdin.fileno(), False)
+        unsent = memoryview(everything)
+        while unsent:
+            _await(self.process.stdin, select.POLLOUT, deadline)
+            unsent = unsent[self.process.stdin.write(unsent) or 0 :]
+
+    def _receive(self, size: int, deadline: float) -> bytes:
+        assert self.process.stdout is not None
+        received = io.BytesIO()
+        while (missing := size - received.tell()) > 0:
+            _await(self.process.stdout, select.POLLIN, deadline)
+            if not (part := self.process.stdout.read(min(missing, 1_000_000))):
+                raise EOFError
+            received.write(part)
+        return received.getvalue()
+
+    def stop(self) -> int:
+        """At once; its exit code."""
+        self.process.kill()
+        code = self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
+        return code
+
+
+def _await(stream: IO[bytes], event: int, deadline: float) -> None:
+    """Until it can be read or written; TimeoutError when it cannot by then."""
+    waiting = select.poll()  # not select(), which knows no file beyond the 1,024th
+    waiting.register(stream, event)
+    if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1_000):
+        raise TimeoutError
+
+
+@dataclass(slots=True)
+class Workers:
+    """As many as are needed at once, up to a limit; those that wait for a file are kept."""
+
+    start: Callable[[], Worker] = Worker.start
+    _turn: threading.Semaphore = field(default_factory=lambda: threading.BoundedSemaphore(AT_ONCE))
+    _resting: list[Worker] = field(default_factory=list)
+    _busy: list[Worker] = field(default_factory=list)
+    _left: list[Worker] = field(default_factory=list)
+
+    def ask(self, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
+        with self._turn:
+            worker, is_fresh = self._taken()
+            try:
+                return self._asked(worker, asked, data)
+            except Ended as ended:
+                if is_fresh or ended.exit_code != 0:
+                    return self._unfinished(asked, ended)
+            # It had just gone to rest for good.
+            try:
+                return self._asked(self.start(), asked, data)
+            except Ended as ended:
+                return self._unfinished(asked, ended)
+
+    def _asked(self, worker: Worker, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
+        self._busy.append(worker)
+        try:
+            reply = worker.ask(asked, data)
+        except Ended:
+            if worker in self._left:
+                raise Left from None
+            raise
+        finally:
+            self._busy.remove(worker)
+        self._resting.append(worker)
+        return reply
+
+    def _taken(self) -> tuple[Worker, bool]:
+        while self._resting:
+            worker = self._resting.pop()
+            if worker.is_alive:
+                return worker, False
+            worker.stop()
+        return self.start(), True
+
+    def _unfinished(self, asked: dict[str, Any], ended: Ended) -> dict[str, Any]:
+        _LOG.warning("%s: its worker was ended (%s)", asked["name"], ended.exit_code)
+        return {"fault": "takes too much time or memory to read, so it was left", "notes": []}
+
+    def close(self) -> None:
+        """End them all, those at work too."""
+        self._left = list(self._busy)
+        for worker in self._left:
+            worker.process.kill()
+        while self._resting:
+            self._resting.pop().stop()
+
+
+#: Apart from each other too: a page of a question does not wait for a file that somebody teaches.
+_WORKERS: Mapping[str, Workers] = {"file": Workers(), "page": Workers()}
+
+
+@atexit.register
+def close() -> None:
+    """End every worker, so that nobody who stops has to wait for one; the next file starts another."""
+    for workers in _WORKERS.values():
+        workers.close()

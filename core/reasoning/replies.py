@@ -1,0 +1,295 @@
+"""The shapes that a chat model must reply in, and what is kept of such a reply.
+
+A model may return anything. Numbers that name nothing are dropped, texts are cut to a length
+and freed of characters that do not show, and a route that lacks its words becomes a search.
+
+What is kept of an answer that a chat model wrote.
+
+Footnotes are read as models write them (``[1, 2]``, ``[1-3]``, ``【1】``, ``[^1]``, ``[strip 1]``, ``(1)``) and
+become ``[1][2]``; one that names no strip is dropped. Headings become bold lines, so that they are judged
+with what they lead to. Images go, and an address that no strip holds goes too: a document could have talked
+the model into carrying a secret out by one. Code is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.conversation import QUERY_LIMIT, QUESTION_LIMIT
+from core.library.documents import Retrieved
+from core.reasoning import faults
+from core.reasoning.faults import CallFailed
+from core.reasoning.prompts import NO_ANSWER
+from core.reasoning.reasoner import (
+    SPEAKING,
+    Ask,
+    Draft,
+    Grade,
+    Grades,
+    Grounded,
+    Plan,
+    Relevance,
+    Route,
+    Statement,
+    Strip,
+)
+from core.text.characters import one_line, plain
+from core.text.quoting import HEADING_SIGNS
+from core.text.sentences import split_sentences, split_units
+
+_LACKING = re.compile(r"\W*(\d{1,4})\W+(.+)", re.DOTALL)
+
+QUERIES = 3  # further searches of one plan
+REPLY_LIMIT = 600  # characters of a conversational reply or of a question asked back
+OPTIONS = 4  # readings to choose from
+OPTION_LIMIT = 70  # characters; fits a button
+LACKING_LIMIT = 200  # characters of what a sentence lacks
+
+REFUSALS = frozenset(
+    # Gemini's finish reasons, then those of other providers, in capitals
+    (
+        "SAFETY",
+        "RECITATION",
+        "LANGUAGE",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "CONTENT_FILTER",
+        "REFUSAL",
+    )
+)
+CUT_OFF = frozenset({"MAX_TOKENS", "LENGTH"})
+
+
+def _slim(schema: dict[str, Any]) -> None:
+    """A schema without the titles of fields, and with every one asked for: it is paid for with each call."""
+    schema.pop("description", None)
+    for field in schema.get("properties", {}).values():
+        field.pop("title", None)
+        field.pop("default", None)
+    schema["required"] = list(schema.get("properties", {}))
+
+
+class Reply(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore", json_schema_extra=_slim)
+
+
+class PlanReply(Reply):
+    """How to go about the question."""
+
+    route: Route
+    standalone: str = Field(description="the question, readable without the earlier exchanges")
+    queries: list[str] = Field(description="up to three")
+    web_query: str = Field(description="what to type into a public search engine")
+    reply: str = Field(description="for none and clarify; otherwise empty")
+    options: list[str] = Field(description="for clarify; otherwise empty")
+
+
+class PassageReply(Reply):
+    """The verdict on one passage."""
+
+    passage: int = Field(description="its number")
+    relevance: Relevance
+    evidence: list[int] = Field(description="numbers of its sentences that state the answer or a part of it")
+
+
+class GradeReply(Reply):
+    """The verdict on all passages."""
+
+    passages: list[PassageReply]
+    sufficient: bool = Field(description="the evidence alone answers the question completely")
+    missing: str = Field(description="when not sufficient, what to look for next; otherwise empty")
+
+
+class GroundingReply(Reply):
+    """What the strips say to each sentence; those that they support by what they cite are named nowhere."""
+
+    unsupported: list[int]
+    lacking: list[str] = Field(default=[], description='"NUMBER: what no strip states"')
+    elsewhere: list[list[int]] = Field(default=[], description="[sentence, strip, …]")
+    idle: list[int] = []
+    absent: list[int] = []
+    leaning: list[int] = []
+
+
+class UsefulnessReply(Reply):
+    """Whether the answer settles the question."""
+
+    useful: bool
+
+
+def check_ending(message: Any) -> None:
+    """Raises CallFailed for a reply that was refused or cut off: the client itself raises nothing."""
+    told = getattr(message, "response_metadata", None) or {}
+    ending = str(told.get("finish_reason") or told.get("stop_reason") or "").upper()
+    if ending in REFUSALS or (told.get("prompt_feedback") or {}).get("block_reason"):
+        raise CallFailed(faults.REFUSED)
+    if ending in CUT_OFF:
+        raise CallFailed(
+            faults.unreadable("it was cut off because it was too long; be shorter.", message.text)
+        )
+
+
+def complaint(error: BaseException | None) -> str:
+    """What was wrong with a structured reply, for the model; nothing of the reply itself."""
+    link = error
+    while link is not None and not isinstance(link, ValidationError):
+        link = link.__cause__ or link.__context__
+    if link is None:
+        return "it was not a JSON object of the requested schema."
+    found = link.errors(include_url=False, include_input=False, include_context=False)[:3]
+    return "; ".join(f"{'.'.join(str(part) for part in e['loc'])[:60]}: {e['msg'][:80]}" for e in found) + "."
+
+
+def to_plan(reply: PlanReply, ask: Ask) -> Plan:
+    """A plan whose every field can be used as it stands."""
+    standalone = one_line(reply.standalone, QUESTION_LIMIT) or ask.question
+    words = one_line(reply.reply, REPLY_LIMIT)
+    options = _distinct(reply.options, OPTION_LIMIT)[:OPTIONS] if reply.route == "clarify" else ()
+    return Plan(
+        route="documents" if reply.route in SPEAKING and not words else reply.route,
+        standalone=standalone,
+        queries=_distinct(reply.queries, QUERY_LIMIT)[:QUERIES],
+        web_query=one_line(reply.web_query, QUERY_LIMIT) or one_line(standalone, QUERY_LIMIT),
+        reply=words if reply.route in SPEAKING else "",
+        options=options if words and len(options) > 1 else (),
+    )
+
+
+def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...]) -> Grades:
+    """Grades by passage id; of two verdicts on one passage the first counts."""
+    of: dict[str, Grade] = {}
+    for verdict in reply.passages:
+        if not 1 <= verdict.passage <= len(ordered):
+            continue
+        passage = ordered[verdict.passage - 1].passage
+        sentences = len(split_sentences(passage.text)) if verdict.relevance != "incorrect" else 0
+        evidence = _within(verdict.evidence, sentences)
+        of.setdefault(passage.id, Grade(relevance=verdict.relevance, evidence=evidence))
+    sufficient = reply.sufficient and any(grade.relevance != "incorrect" for grade in of.values())
+    missing = "" if sufficient else one_line(reply.missing, QUERY_LIMIT)
+    return Grades(of=of, sufficient=sufficient, missing=missing)
+
+
+def to_grounded(
+    reply: GroundingReply, statements: tuple[Statement, ...], strips: tuple[Strip, ...]
+) -> Grounded:
+    judged = [statement.number for statement in statements]
+    numbers = [strip.number for strip in strips]
+    found = {sentence: _among(named, numbers) for sentence, *named in filter(None, reply.elsewhere)}
+    elsewhere = {number: named for number, named in found.items() if number in judged and named}
+    lacking = (_LACKING.match(what) for what in reply.lacking)
+    return Grounded(
+        judged=tuple(judged),
+        # Where a sentence is said to be stated elsewhere, its footnote is wrong and not the sentence.
+        unsupported=tuple(n for n in _among(reply.unsupported, judged) if n not in elsewhere),
+        lacking={int(found[1]): one_line(found[2], LACKING_LIMIT) for found in lacking if found},
+        elsewhere=elsewhere,
+        idle=_among(reply.idle, judged),
+        absent=_among(reply.absent, judged),
+        leaning=_among(reply.leaning, judged),
+    )
+
+
+def _among(numbers: list[int], known: list[int]) -> tuple[int, ...]:
+    return tuple(number for number in known if number in numbers)
+
+
+def _within(numbers: list[int], last: int) -> tuple[int, ...]:
+    """The numbers from 1 to ``last``, each once, in order."""
+    return tuple(sorted({number for number in numbers if 1 <= number <= last}))
+
+
+def _distinct(texts: list[str], limit: int) -> tuple[str, ...]:
+    cleaned = (one_line(text, limit) for text in texts[:20])
+    return tuple(dict.fromkeys(text for text in cleaned if text))
+
+
+DRAFT_LIMIT = 8_000  # characters; an answer of five sentences has about 800
+
+_CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
+_NUMBERS = r"\d{1,4}(?:\s*(?:[,;&–-]|and|und|et|y|e)\s*\^?\d{1,4})*"
+_NAMED = r"(?:(?:strips?|sources?|passages?|refs?|notes?|footnotes?)\s*)?"
+_MARKERS = re.compile(
+    rf"[ \t]?(?:\[\s*\^?{_NAMED}({_NUMBERS})\s*\](?!\()|【\s*{_NAMED}({_NUMBERS})[^】\n]*】)", re.IGNORECASE
+)
+_MARKS_ALONE = re.compile(r"\A(?:\s*+\[\d{1,4}\])++[ \t]*(?:\n|\Z)")  # before anything that they could be of
+_IN_PARENTHESES = re.compile(rf"(?<=\S)([ \t]?)\(({_NUMBERS})\)(?=\s*(?:[.,;:!?。]|$))", re.MULTILINE)
+_DEFINITION = re.compile(
+    r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE
+)  # "[^1]: …" lists sources of its own
+_RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
+_LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
+_ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
+_NO_ANSWER = re.compile(rf"^.*\b{NO_ANSWER}\b.*$", re.MULTILINE)
+
+
+def to_draft(text: str, strips: tuple[Strip, ...]) -> Draft:
+    """The draft that a reply holds. It does not answer when it says NO_ANSWER before it cites anything."""
+    written = plain(text)[:DRAFT_LIMIT]
+    kept = _NO_ANSWER.sub("", written)
+    pieces = _CODE.split(kept)
+    is_bracketed = any(_MARKERS.search(piece) for piece in pieces[::2])
+    pieces[::2] = [_prose(piece, strips, is_bracketed=is_bracketed) for piece in pieces[::2]]
+    text = _MARKS_ALONE.sub("", _with_bold_headings("".join(pieces))).strip()
+    return Draft(text=text, composed=True, answers=kept == written or _cites_before_giving_up(written))
+
+
+def _cites_before_giving_up(written: str) -> bool:
+    return bool(_MARKERS.search(written[: written.index(NO_ANSWER)]))
+
+
+def _with_bold_headings(text: str) -> str:
+    """Headings as bold lines; rules, comments and directives, which say nothing, go."""
+    for unit in reversed(split_units(text)):
+        if unit.kind in ("heading", "markup"):
+            words = HEADING_SIGNS.sub("", text[unit.start : unit.end]) if unit.kind == "heading" else ""
+            gap = "" if text.startswith("\n\n", unit.end) else "\n"
+            text = text[: unit.start] + (f"**{words}**{gap}" if words else "") + text[unit.end :]
+    return text
+
+
+def _prose(text: str, strips: tuple[Strip, ...], *, is_bracketed: bool) -> str:
+    known = "\n".join(f"{strip.text}\n{strip.retrieved.passage.url or ''}" for strip in strips)
+    numbers = {strip.number for strip in strips}
+    if not is_bracketed:  # beside marks in square brackets, "(1)" counts something else
+        text = _IN_PARENTHESES.sub(r"\1[\2]", text)
+    text = _LINK.sub(_link(known), _DEFINITION.sub("", text))
+    text = _ADDRESS.sub(lambda found: found[0] if found[0].rstrip(".,;:!?") in known else "", text)
+    text = _RULE.sub("", text)  # below a paragraph it would make a heading of it
+    return _MARKERS.sub(_marker(numbers), text)
+
+
+def _link(known: str) -> Callable[[re.Match[str]], str]:
+    def keep(found: re.Match[str]) -> str:
+        image, label, target = found.groups()
+        if not image and target and target in known:
+            return found[0]
+        return f"[{label}]" if label.isdecimal() else label
+
+    return keep
+
+
+def _marker(numbers: set[int]) -> Callable[[re.Match[str]], str]:
+    largest = max(numbers, default=0)
+
+    def keep(found: re.Match[str]) -> str:
+        named = dict.fromkeys(_named(found[1] or found[2], largest))
+        marks = "".join(f"[{number}]" for number in named if number in numbers)
+        space = " " if found[0][0] in " \t" else ""
+        return f"{space}{marks}" if marks else ""
+
+    return keep
+
+
+def _named(written: str, largest: int) -> Iterator[int]:
+    """The numbers of "1, 3-5" up to the largest there is; a range that runs backwards names its ends."""
+    for first, last in re.findall(r"(\d+)(?:\s*[–-]\s*\^?(\d+))?", written):
+        if last and int(first) <= int(last):
+            yield from range(int(first), min(int(last), largest) + 1)
+        else:
+            yield from (int(number) for number in (first, last) if number)
