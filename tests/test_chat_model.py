@@ -621,7 +621,7 @@ REPLIES = st.one_of(
     SHAPED,
     SHAPED.map(lambda shaped: json.dumps(shaped)[:-1]),
     JSON.map(json.dumps),
-    TEXT,
+    st.text(max_size=60) | st.sampled_from(["word " * 300, "\x00\u202e", "[1] [9]"]),
     JSON.map(lambda body: Body(json.dumps(body))),
     st.builds(lambda body: Body(json.dumps({"candidates": [body], "promptFeedback": body})), JSON),
     st.builds(Finish, st.sampled_from(["STOP", "SAFETY", "MAX_TOKENS", "OTHER", "NEW_REASON"]), TEXT),

@@ -12,10 +12,10 @@ import json
 import os
 import shutil
 import signal
-import sys
 from pathlib import Path
 
 import pytest
+from fakes.fork_server import start_python
 from fakes.mortal_press import ALLOWED, ASKED, PRESSED
 
 from core.graph.graph import build_graph
@@ -33,8 +33,9 @@ def folder(tmp_path, empty_queue):
 
 
 async def run_to_the_end(folder, point="none"):
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(TESTS / "fakes" / "mortal_press.py"), str(folder), point),
+    process = await start_python(
+        *(str(TESTS / "fakes" / "mortal_press.py"), str(folder), point),
+        cwd=folder,
         env=os.environ | {"PYTHONPATH": os.pathsep.join((str(TESTS.parent), str(TESTS)))},
     )
     await asyncio.wait_for(process.communicate(), PATIENCE)

@@ -8,10 +8,10 @@ import os
 import random
 import shutil
 import signal
-import sys
 from pathlib import Path
 
 import pytest
+from fakes.fork_server import PIPE, start_python
 
 TESTS = Path(__file__).resolve().parent
 MORTAL = TESTS / "fakes" / "mortal.py"
@@ -31,9 +31,10 @@ def folder(tmp_path, empty_queue):
 
 
 async def start(folder, point="none"):
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, str(MORTAL), str(folder), point),
-        stdout=asyncio.subprocess.PIPE,
+    return await start_python(
+        *(str(MORTAL), str(folder), point),
+        cwd=folder,
+        stdout=PIPE,
         env=os.environ | {"PYTHONPATH": os.pathsep.join((str(TESTS.parent), str(TESTS)))},
     )
 

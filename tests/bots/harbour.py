@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fakes.fork_server import PIPE, Process, start_python
 from fakes.web_servers import Result
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,25 +77,20 @@ class Machine:
 
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
-    before_start: Callable[[], None] | None = None  #: in the new process, before the command
+    is_cold: bool = False  #: whether a command starts with Python itself, as a person's does
+    before_start: Callable[[], None] | None = None  #: run in the process of a cold start, before the command
 
     @property
     def docs(self) -> Path:
         return self.folder / "docs"
 
-    async def start(
-        self, *arguments: str, stdout: int = asyncio.subprocess.PIPE
-    ) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
+    async def start(self, *arguments: str, stdout: int = PIPE) -> Process | asyncio.subprocess.Process:
+        command = ("-m", "bots", *arguments)
+        given = {"cwd": self.folder, "env": self.environment, "stdin": PIPE, "stdout": stdout, "stderr": PIPE}
+        if not self.is_cold and self.before_start is None:
+            return await start_python(*command, **given)
         return await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "bots", *arguments),
-            cwd=self.folder,
-            env=self.environment,
-            stdin=pipe,
-            stdout=stdout,
-            stderr=pipe,
-            preexec_fn=self._as_from_a_terminal,
+            sys.executable, *command, **given, preexec_fn=self._as_from_a_terminal
         )
 
     def _as_from_a_terminal(self) -> None:

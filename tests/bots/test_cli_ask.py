@@ -11,6 +11,8 @@ from bots.terminal.prompt import lines_of
 
 
 async def test_a_question_is_answered_with_quotes_that_stand_in_the_file(machine):
+    machine.is_cold = True
+
     ran = await machine.run("ask", PONTOON_QUESTION, "--docs", "docs", "--json", "--passages", "3")
 
     assert (ran.code, ran.err) == (0, "")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-
 import pytest
+from fakes.fork_server import DEVNULL, start_python
 from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment
 from server import Server
 
@@ -13,9 +11,9 @@ from server import Server
 @pytest.fixture
 async def server(template, tmp_path, fake):
     """One whose commands were registered as an operator does it."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *("-m", "bots", "manifest", "discord", "--sync"),
-        cwd=tmp_path, env=environment(tmp_path) | fake.environment, stdout=asyncio.subprocess.DEVNULL,
+    process = await start_python(
+        *("-m", "bots", "manifest", "discord", "--sync"),
+        cwd=tmp_path, env=environment(tmp_path) | fake.environment, stdout=DEVNULL,
     )  # fmt: skip
     assert await process.wait() == 0
     async with Server.copied(template, tmp_path, fake) as server:

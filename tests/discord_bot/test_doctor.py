@@ -6,12 +6,12 @@ import asyncio
 import hashlib
 import json
 import sqlite3
-import sys
 from contextlib import closing
 
 import aiohttp
 import pytest
 from fakes.discord import Hang, LostRequest, Refusal, ServerError
+from fakes.fork_server import PIPE, start_python
 from fakes.served import FERRY, PATIENCE, environment
 from server import Server
 
@@ -54,13 +54,12 @@ async def register(fake, commands):
 
 async def ran(server, *arguments):
     """The command, run to its end: its exit code and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
+    process = await start_python(
         *("-m", "bots", "doctor", *arguments),
         cwd=server.folder,
         env=environment(server.folder) | {"LOG_LEVEL": ""} | server.platforms | server.settings,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
     )
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 
 import pytest
 from fakes.discord import FakeDiscord, LostRequest, Refusal, ServerError
+from fakes.fork_server import PIPE, start_python
 from fakes.served import PATIENCE, environment
 
 from bots.discord.commands import COMMANDS, PERMISSIONS, invite_url
@@ -19,13 +19,12 @@ REGISTER = "PUT /applications/{application_id}/commands"
 
 async def ran(folder, given, *arguments):
     """The command, run to its end: its exit code and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
+    process = await start_python(
         *("-m", "bots", "manifest", *arguments),
         cwd=folder,
         env=environment(folder) | {"LOG_LEVEL": ""} | given,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
     )
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from itertools import combinations
 
 import pytest
+from fakes.fork_server import DEVNULL, start_python
 from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, environment
 from server import Server
 
@@ -68,9 +67,9 @@ async def test_whatever_right_is_lacking_somebody_gets_a_clear_word(server, fake
 
 
 async def register_commands(folder, fake):
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *("-m", "bots", "manifest", "discord", "--sync"),
-        cwd=folder, env=environment(folder) | fake.environment, stdout=asyncio.subprocess.DEVNULL,
+    process = await start_python(
+        *("-m", "bots", "manifest", "discord", "--sync"),
+        cwd=folder, env=environment(folder) | fake.environment, stdout=DEVNULL,
     )  # fmt: skip
     assert await process.wait() == 0
 

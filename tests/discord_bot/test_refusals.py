@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-
 import pytest
 from fakes.discord import Hang
+from fakes.fork_server import DEVNULL, start_python
 from fakes.served import CUP, FERRY, FRANCE, PONTOON, PONTOON_ANSWER, environment
 from fakes.web_servers import FakeSearXNG
 
@@ -14,9 +12,9 @@ from fakes.web_servers import FakeSearXNG
 @pytest.fixture
 async def commands(tmp_path, fake):
     """Registered as an operator does it."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *("-m", "bots", "manifest", "discord", "--sync"),
-        cwd=tmp_path, env=environment(tmp_path) | fake.environment, stdout=asyncio.subprocess.DEVNULL,
+    process = await start_python(
+        *("-m", "bots", "manifest", "discord", "--sync"),
+        cwd=tmp_path, env=environment(tmp_path) | fake.environment, stdout=DEVNULL,
     )  # fmt: skip
     assert await process.wait() == 0
 

@@ -40,7 +40,7 @@ def people(ann, bob, general):
 
 
 async def test_a_mention_opens_a_thread_that_is_followed_up_without_one(server, fake, ann, general):
-    await server.open()
+    await server.open(is_cold=True)
 
     asked = await fake.mention(ann, general, FERRY)
     (answer,) = await server.until_answered(asked)

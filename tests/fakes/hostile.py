@@ -64,4 +64,12 @@ BREAKS = (
     "`a` " * 3_000, "```\n" + "x\n" * 7_000 + "```", "🙂" * 12_500, "&lt;" * 3_000, ("> " + "y " * 900 + "\n") * 9,
 )  # fmt: skip
 
-HOSTILE = PINGS + BROADCASTS + CHANNELS + LINKS + IMAGES + BREAKS
+KINDS = {
+    "pings": PINGS,
+    "broadcasts": BROADCASTS,
+    "channels": CHANNELS,
+    "links": LINKS,
+    "images": IMAGES,
+    "breaks": BREAKS,
+}
+HOSTILE = tuple(text for texts in KINDS.values() for text in texts)

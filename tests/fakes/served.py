@@ -12,9 +12,11 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+from fakes.fork_server import Process, start_python
 from fakes.queues import make_empty_queue
 from fakes.web_servers import Result
 
@@ -85,7 +87,7 @@ class Served:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ("run",)
-    process: asyncio.subprocess.Process | None = None
+    process: Process | asyncio.subprocess.Process | None = None
 
     @classmethod
     def copied(cls, template: Path, folder: Path, **more) -> Self:
@@ -100,10 +102,11 @@ class Served:
     async def until_connected(self) -> None:
         raise NotImplementedError
 
-    async def open(self, *, is_connected: bool = True) -> None:
+    async def open(self, *, is_connected: bool = True, is_cold: bool = False) -> None:
+        """Begin to serve. A cold start is one of Python itself, as a host's is."""
+        start: Any = partial(asyncio.create_subprocess_exec, sys.executable) if is_cold else start_python
         with (self.folder / "log").open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(
-                sys.executable,
+            self.process = await start(
                 *("-m", "bots", *self.arguments),
                 cwd=self.folder,
                 env=environment(self.folder) | self.platforms | self.settings,

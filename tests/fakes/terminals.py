@@ -7,8 +7,9 @@ import fcntl
 import os
 import re
 import struct
-import sys
 import termios
+
+from fakes.fork_server import start_python
 
 _PROMPT = re.compile(r"(?:\n|later |entscheiden )› [\s\x08]*\Z")  # and the room kept below it
 ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
@@ -40,15 +41,14 @@ class Terminal:
         os.close(self._theirs)
 
     async def start(self, *arguments):
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable,
+        self.process = await start_python(
             *("-m", "bots", *arguments),
             cwd=self.folder,
             env={**self.environment, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"},
             stdin=self._theirs,
             stdout=self._theirs,
             stderr=self._theirs,
-            preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),
+            at_terminal=True,
         )
 
     def _read(self):

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
-
 import pytest
+from fakes.permissions import bound_by_permissions
 
 from tests.library.shelf import open_library
-
-NOBODY = 65534  # the user who owns nothing
 
 
 @pytest.fixture
@@ -28,15 +23,7 @@ def docs(tmp_path):
 
 
 @pytest.fixture
-def unprivileged():
-    """A folder of a user who is bound by permissions, and the test as that user, also where root runs it."""
-    with tempfile.TemporaryDirectory() as folder:
-        if os.geteuid() != 0:
-            yield Path(folder)
-            return
-        os.chown(folder, NOBODY, NOBODY)
-        os.seteuid(NOBODY)
-        try:
-            yield Path(folder)
-        finally:
-            os.seteuid(0)
+def unprivileged(tmp_path):
+    """A folder in which permissions bind the test, also where root runs it."""
+    with bound_by_permissions():
+        yield tmp_path

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes.permissions import bound_by_permissions
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from core.library.formats.encoding import decode
 from core.library.formats.read import FILE_LIMIT, SUFFIXES, read_document
 
 FRENCH = "L'équipe a décidé d'accélérer le déploiement à l'été prochain, où les coûts sont réduits."
-NOBODY = 65534  # the user id that owns nothing
 
 
 def written(folder: Path, name: str, data: bytes | str) -> Path:
@@ -29,11 +29,8 @@ def written(folder: Path, name: str, data: bytes | str) -> Path:
 def unreadable(tmp_path) -> Iterator[Path]:
     file = written(tmp_path, "secret.md", "# Secret")
     file.chmod(0)
-    user = os.geteuid()
-    if user == 0:  # whom no permission stops
-        os.seteuid(NOBODY)
-    yield file
-    os.seteuid(user)
+    with bound_by_permissions():
+        yield file
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import asyncio
 import hashlib
 import json
 import sqlite3
-import sys
 from contextlib import closing
 
 import aiohttp
 import pytest
+from fakes.fork_server import PIPE, start_python
 from fakes.slack import App, FakeSlack, Hang, Refusal, ServerError
 from fakes.slack.sockets import CONNECTIONS, Sockets
 from office import FERRY, PATIENCE, Office, environment
@@ -30,13 +30,12 @@ async def slack():
 
 async def ran(office, *arguments):
     """The command, run to its end: its exit code and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
+    process = await start_python(
         *("-m", "bots", "doctor", *arguments),
         cwd=office.folder,
         env=environment(office.folder) | {"LOG_LEVEL": ""} | office.slack.environment | office.settings,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
     )
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()

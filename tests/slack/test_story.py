@@ -34,7 +34,7 @@ def people(slack, ann, general):
 
 
 async def test_a_mention_is_answered_in_its_thread_and_followed_up_without_one(office, slack, ann, general):
-    await office.open()
+    await office.open(is_cold=True)
 
     asked = await slack.mention(ann, general, FERRY)
     first_sign = await slack.until(lambda: slack.replies(general, asked.ts))

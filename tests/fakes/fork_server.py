@@ -1,0 +1,278 @@
+"""Real Python processes that begin with the libraries loaded: a server imports them once and forks for each start.
+
+What is forked has its own pid, signals, environment, folder and streams, and ends like any
+process. Only the two seconds of CPU are gone that each start spends on imports. What a start
+from nothing looks like is for the tests that begin ``sys.executable`` themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Imported by ours only where they are needed, and by most commands.
+LIBRARIES = (
+    "chromadb.api.rust", "chromadb.db.impl.sqlite", "dbos._sys_db_sqlite", "discord.ext.tasks", "docx",
+    "google.genai.types", "langchain.chat_models", "langchain_google_genai", "langgraph.checkpoint.sqlite.aio",
+    "prompt_toolkit.shortcuts", "pypdf", "rich.progress", "slack_bolt.async_app", "sqlalchemy",
+    "tokenizers", "trafilatura",
+)  # fmt: skip
+NUMBER = struct.Struct("!i")
+LENGTH = struct.Struct("!I")
+PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
+
+# The side of the tests
+
+
+@dataclass
+class Process:
+    """A process as asyncio's own, as far as tests use it."""
+
+    pid: int
+    stdin: asyncio.StreamWriter | None = None
+    stdout: asyncio.StreamReader | None = None
+    stderr: asyncio.StreamReader | None = None
+    returncode: int | None = None
+    ending: asyncio.Task[None] | None = None
+
+    async def wait(self) -> int:
+        assert self.ending is not None
+        await asyncio.shield(self.ending)
+        assert self.returncode is not None
+        return self.returncode
+
+    async def communicate(self, given: bytes = b"") -> tuple[bytes, bytes]:
+        if self.stdin is not None:
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self.stdin.write(given)
+                await self.stdin.drain()
+            self.stdin.close()
+        outputs = (each.read() if each else _nothing() for each in (self.stdout, self.stderr))
+        out, err, _ = await asyncio.gather(*outputs, self.wait())
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+async def _nothing() -> bytes:
+    return b""
+
+
+async def start_python(
+    *arguments: str, cwd: Path | str, env: Mapping[str, str], stdin: Any = None, stdout: Any = None,
+    stderr: Any = None, at_terminal: bool = False,
+) -> Process:  # fmt: skip
+    """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty."""
+    ours: list[int | None] = []
+    theirs: list[int] = []
+    for number, stream in enumerate((stdin, stdout, stderr)):
+        mine, given = _ends(number, stream)
+        ours.append(mine)
+        theirs.append(given)
+    status, told = os.pipe()
+    request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "at_terminal": at_terminal}
+    _send(_server(), request, [*theirs, told])
+    for fd in (*theirs, told):
+        os.close(fd)
+    reader = await _readable(status)
+    (pid,) = NUMBER.unpack(await reader.readexactly(NUMBER.size))
+    process = Process(pid, await _writable(ours[0]), await _readable(ours[1]), await _readable(ours[2]))
+    process.ending = asyncio.create_task(_see_end(process, reader))
+    return process
+
+
+async def _see_end(process: Process, status: asyncio.StreamReader) -> None:
+    (process.returncode,) = NUMBER.unpack(await status.read())
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def _ends(number: int, stream: Any) -> tuple[int | None, int]:
+    """Our end of the stream, where there is one, and theirs."""
+    if stream == PIPE:
+        reading, writing = os.pipe()
+        return (writing, reading) if number == 0 else (reading, writing)
+    if stream in (None, DEVNULL):
+        return None, os.open(os.devnull, os.O_RDWR)
+    return None, os.dup(stream if isinstance(stream, int) else stream.fileno())
+
+
+async def _readable(fd: int | None) -> Any:
+    if fd is None:
+        return None
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(fd, "rb", 0))
+    return reader
+
+
+async def _writable(fd: int | None) -> asyncio.StreamWriter | None:
+    if fd is None:
+        return None
+    loop = asyncio.get_running_loop()
+    protocol = asyncio.streams.FlowControlMixin(loop)
+    transport, _ = await loop.connect_write_pipe(lambda: protocol, os.fdopen(fd, "wb", 0))
+    return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+@cache
+def _server() -> socket.socket:
+    """Where starts are asked for. The server ends when this end is closed, which is when this process ends."""
+    ours, theirs = socket.socketpair()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
+        "LANG": "C.UTF-8",
+        "OPENBLAS_NUM_THREADS": "1",  # its threads would not live on in a fork
+    }
+    server = subprocess.Popen([sys.executable, "-P", __file__], stdin=theirs, env=environment)
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        server.wait()
+
+    atexit.register(end)
+    return ours
+
+
+def _send(server: socket.socket, request: dict[str, Any], fds: list[int]) -> None:
+    body = json.dumps(request).encode()
+    socket.send_fds(server, [LENGTH.pack(len(body))], fds)
+    server.sendall(body)
+
+
+# The server's side
+
+
+def _import_all() -> None:
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    import bots
+    import core
+
+    for package in (core, bots):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                import_module(module.name)
+    for name in LIBRARIES:
+        import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def _serve(requests: socket.socket) -> dict[str, Any]:
+    """Fork for each request. It returns in a forked process, with what that is asked to do."""
+    children: dict[int, int] = {}  # pid -> where its exit code is waited for
+    woken, wake = socket.socketpair()
+    wake.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    while True:
+        ready, _, _ = select.select([requests, woken], [], [])
+        if woken in ready:
+            woken.recv(4096)
+            _tell_ends(children)
+        if requests in ready:
+            request, fds = _receive(requests)
+            if request is None:
+                os._exit(0)
+            pid = os.fork()
+            if pid == 0:
+                for ours in (requests, woken, wake):
+                    ours.close()
+                for fd in (*children.values(), fds[3]):
+                    os.close(fd)
+                return request | {"streams": fds[:3]}
+            children[pid] = fds[3]
+            os.write(fds[3], NUMBER.pack(pid))
+            for fd in fds[:3]:
+                os.close(fd)
+
+
+def _receive(requests: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    head, fds, _, _ = socket.recv_fds(requests, LENGTH.size, 4)
+    if not head:
+        return None, []
+    (size,) = LENGTH.unpack(head)
+    return json.loads(requests.recv(size, socket.MSG_WAITALL)), fds
+
+
+def _tell_ends(children: dict[int, int]) -> None:
+    while children:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        told = children.pop(pid)
+        with suppress(BrokenPipeError):
+            os.write(told, NUMBER.pack(os.waitstatus_to_exitcode(status)))
+        os.close(told)
+
+
+def _become(request: dict[str, Any]) -> None:
+    """What a start would have made of this process."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, fd in enumerate(request["streams"]):
+        os.dup2(fd, number)
+        os.close(fd)
+    if request["at_terminal"]:
+        import fcntl
+        import termios
+
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    time.tzset()
+    sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in os.environ
+    sys.stdin = sys.__stdin__ = os.fdopen(0)
+    sys.stdout = sys.__stdout__ = os.fdopen(1, "w")
+    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", buffering=1, errors="backslashreplace")
+
+
+def _run(arguments: list[str]) -> None:
+    import runpy
+
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    kept = [path for path in sys.path if path != str(ROOT)]
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        sys.path = [str(Path.cwd()), *paths, *kept]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path = [str(Path(arguments[0]).parent), *paths, *kept]
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    _import_all()
+    request = _serve(socket.socket(fileno=os.dup(0)))
+    _become(request)
+    _run(request["arguments"])
