@@ -14,16 +14,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from bots.messages import counted, nothing_to_read
+from bots.chat.texts import counted, nothing_to_read
 from core.bootstrap import make_embedder
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError
 from core.library.addresses import is_within
-from core.library.disk import list_files
 from core.library.documents import Document
 from core.library.embedding import Embedder
 from core.library.encoding import decode
+from core.library.files import list_files
+from core.library.formats.read import SUFFIXES, parse_html, read_document
 from core.library.library import DEFAULT_COLLECTION, Failure, Library, Notify, Phase, SyncReport
-from core.library.load import SUFFIXES, parse_html, read_document
 from core.settings import Settings
 from core.values import value
 from core.web.fetch import GuardedFetcher

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from math import ceil
 
-from core.library.pace import others_first
+from core.library.throttle import others_first
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from uuid import uuid4
 
-from bots.terminal.read import Situation
-from core.assistant import Assistant, Report
+from bots.terminal.receive import Situation
 from core.conversation import Conversation, Decision, Outcome, Question, Turn, Verdict
 from core.errors import SettingsError
+from core.turns.assistant import Assistant, Report
 
 PLATFORM, SPACE, CHANNEL = "cli", "local", "terminal"
 THREAD_LIMIT = 200  # characters of a thread's name

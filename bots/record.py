@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bots.messages import reason_of, text_of
+from bots.chat.texts import reason_of, text_of
 from core.conversation import Citation, Outcome, Proposal, Ranked, Usage
 
 

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING
 
 from core.conversation import Conversation, Exchange, Turn
 from core.errors import FootnoteError
-from core.extractive import ExtractiveReasoner, Similarity
+from core.graph.policy import PRESETS
 from core.library.catalogue import Catalogue
+from core.library.data_lock import owned, prepare
 from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding import Embedder, embedder_for
 from core.library.library import Library
 from core.library.migrations import bring_up, is_older
-from core.library.owner import owned, prepare
 from core.library.retriever import Query
 from core.library.vectors import VectorIndex
-from core.policy import PRESETS
-from core.reasoner import Reasoner
+from core.reasoning.extractive import ExtractiveReasoner, Similarity
+from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
 from core.web.research import WebResearch
 
 if TYPE_CHECKING:
-    from core.assistant import Assistant, Report
-    from core.chat_model import ChatModels
-    from core.ports import Deps
+    from core.graph.context import Deps
+    from core.reasoning.chat_model import ChatModels
+    from core.turns.assistant import Assistant, Report
 
 logger = logging.getLogger(__name__)
 
@@ -76,9 +76,9 @@ async def open_footnote(
     ``sentence`` says what whoever asks is told of a trouble.
     """
     # LangGraph takes half a second to import: what only lists or removes documents does without it.
-    from core.assistant import Assistant
-    from core.checkpoints import open_checkpoints
-    from core.graph import build_graph
+    from core.graph.graph import build_graph
+    from core.turns.assistant import Assistant
+    from core.turns.checkpoints import open_checkpoints
 
     with owned(settings.data_dir, purpose):
         library = open_library(settings, embedder=embedder, is_owner=True, announce=announce)
@@ -177,7 +177,7 @@ def _deps_maker(
     make_reasoner = _reasoner_maker(settings, library, models)
 
     def make_deps(turn: Turn, report: Report) -> Deps:
-        from core.ports import Deps
+        from core.graph.context import Deps
 
         scope = Scope(collections=reads(turn.conversation, library))
         return Deps(
@@ -197,9 +197,9 @@ def _models_of(settings: Settings, open_now: AsyncExitStack) -> ChatModels | Non
     """The chat models of the operator's choice, open as long as the rest; None where quotes are all there is."""
     if not settings.has_chat_model:
         return None
-    from core.chat_model import ChatModels
-    from core.model.budget import open_budget
-    from core.model.providers import Access
+    from core.reasoning.budget import open_budget
+    from core.reasoning.chat_model import ChatModels
+    from core.reasoning.providers import Access
 
     limit = settings.tokens_per_day
     budget = open_now.enter_context(open_budget(limit, settings.data_dir)) if limit else None
@@ -225,7 +225,7 @@ def _reasoner_maker(
 
     if models is None:
         return extractive
-    from core.fallback import FallbackReasoner
+    from core.reasoning.fallback import FallbackReasoner
 
     # A model that says nothing until the turn's end must leave time for quotes to take its place.
     reserve = min(RESERVE, settings.turn_timeout / 5)

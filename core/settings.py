@@ -13,8 +13,8 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from core.errors import SettingsError
-from core.policy import PRESETS
-from core.rates import PERIODS, Period, Rate
+from core.graph.policy import PRESETS
+from core.turns.rate_limits import PERIODS, Period, Rate
 
 WebSearch = Literal["duckduckgo", "tavily", "searxng", "off"]
 WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]

@@ -124,7 +124,14 @@ def loaded_by(*imports: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "module",
-    ["core.settings", "core.conversation", "core.reasoner", "core.decisions", "core.state", "bots.cli"],
+    [
+        "core.settings",
+        "core.conversation",
+        "core.reasoning.reasoner",
+        "core.graph.routing",
+        "core.graph.state",
+        "bots.cli",
+    ],
 )
 def test_what_every_command_loads_brings_no_heavy_library(module):
     loaded = loaded_by(module)

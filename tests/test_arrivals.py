@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from core.arrivals import NAPS, Line, settled
+from core.turns.order import NAPS, Line, settled
 
 SETTLE = 0.05  # seconds
 

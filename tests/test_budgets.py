@@ -13,16 +13,16 @@ from fakes.scripted import ScriptedDocuments, ScriptedWeb, decision, hit, questi
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.assistant import Assistant
-from core.chat_model import ChatModels
-from core.checkpoints import open_checkpoints
-from core.extractive import ExtractiveReasoner
-from core.fallback import FallbackReasoner
-from core.graph import build_graph
-from core.model.providers import Access
-from core.policy import PRESETS
-from core.ports import Deps
+from core.graph.context import Deps
+from core.graph.graph import build_graph
+from core.graph.policy import PRESETS
+from core.reasoning.chat_model import ChatModels
+from core.reasoning.extractive import ExtractiveReasoner
+from core.reasoning.fallback import FallbackReasoner
+from core.reasoning.providers import Access
 from core.text.inline import without_markers
+from core.turns.assistant import Assistant
+from core.turns.checkpoints import open_checkpoints
 
 PASSAGES = (
     hit("The tower is 300 metres tall. It was built in 1889 for a fair.", id="1"),

@@ -28,15 +28,15 @@ from fakes.threads import in_thread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.chat_model import ChatModels
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT, Exchange, Omission, Usage
 from core.errors import ModelTrouble, SettingsError
 from core.library.documents import Passage, Retrieved
-from core.model import faults
-from core.model.calls import Limits
-from core.model.drafts import to_draft
-from core.model.providers import GOOGLE_URL, Access, connect, split_name
-from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Strip
+from core.reasoning import faults
+from core.reasoning.calls import Limits
+from core.reasoning.chat_model import ChatModels
+from core.reasoning.drafts import to_draft
+from core.reasoning.providers import GOOGLE_URL, Access, connect, split_name
+from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Strip
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
@@ -795,12 +795,12 @@ def run_turn(base_url, *, before="", **environment):
     script = f"""
 import asyncio, sys
 {before}
-from core.chat_model import ChatModels
+from core.reasoning.chat_model import ChatModels
 from core.errors import ModelTrouble
 from core.model import faults
-from core.model.calls import Limits
-from core.model.providers import Access
-from core.reasoner import Ask
+from core.reasoning.calls import Limits
+from core.reasoning.providers import Access
+from core.reasoning.reasoner import Ask
 from langchain_core.tracers.langchain import wait_for_all_tracers
 
 async def turn():

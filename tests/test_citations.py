@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from core.citations import footnotes_for, grounding_of, to_answer
 from core.conversation import Answer
-from core.model.drafts import to_draft
-from core.reasoner import Draft, Grade, Strip
-from core.strips import refine
+from core.grounding.citations import footnotes_for, grounding_of, to_answer
+from core.grounding.strips import refine
+from core.reasoning.drafts import to_draft
+from core.reasoning.reasoner import Draft, Grade, Strip
 
 GUIDE = """# Caching { #caching }
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from core.claims import claims_of, dependent, rewritten
+from core.grounding.claims import claims_of, dependent, rewritten
 
 
 def read(text: str) -> list[tuple[str, tuple[int, ...]]]:

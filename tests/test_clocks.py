@@ -17,18 +17,18 @@ from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWe
 from test_graph import OTHER, TOWER, WEB, assistant_over
 
 from bots.discord.application import application_of
-from bots.discord.missed import MISSED_AT_MOST, first_to_look_at
+from bots.discord.backfill import MISSED_AT_MOST, first_to_look_at
 from bots.discord.settings import DiscordSettings
 from bots.indexing import GIVEN_UP, was_given_up
 from bots.slack.http import CLOCK_SKEW, skew_of
-from core.clocks import UnhurriedClock
 from core.library.library import Library
-from core.model.budget import open_budget
-from core.model.circuit import Circuit
-from core.rates import Rate, Rates
-from core.turn_queue import RETENTION, sweep
-from core.turns import open_turns
-from core.web.asking import WAIT_LIMIT, seconds_asked
+from core.reasoning.budget import open_budget
+from core.reasoning.circuit import Circuit
+from core.turns.clocks import UnhurriedClock
+from core.turns.queue import RETENTION, sweep
+from core.turns.rate_limits import Rate, Rates
+from core.turns.turns import open_turns
+from core.web.request import WAIT_LIMIT, seconds_asked
 from tests.library.shelf import open_library
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,15 +38,15 @@ NOON = datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp()
 #: Every place that reads the time on the wall, and what a jump of it does there. All else is measured by
 #: clocks that only go forward. A place that is not named here is one that nobody has thought about.
 READ_ON_THE_WALL = {
-    "core/clocks.py": "is never further ahead than what has really passed",
-    "core/model/budget.py": "counts tokens by the day: a day that comes again is counted on",
-    "core/turn_archive.py": "reads what it is given",
-    "core/turn_queue.py": "only where no time is given",
-    "core/web/asking.py": "how long an engine wants to be left alone, at most WAIT_LIMIT",
-    "core/web_nodes.py": "tells when a search was decided",
-    "bots/delivery/reception.py": "orders an errand that runs apart from all others; what counts of the time before the start",
+    "core/turns/clocks.py": "is never further ahead than what has really passed",
+    "core/reasoning/budget.py": "counts tokens by the day: a day that comes again is counted on",
+    "core/turns/archive.py": "reads what it is given",
+    "core/turns/queue.py": "only where no time is given",
+    "core/web/request.py": "how long an engine wants to be left alone, at most WAIT_LIMIT",
+    "core/graph/web_nodes.py": "tells when a search was decided",
+    "bots/chat/inbox.py": "orders an errand that runs apart from all others; what counts of the time before the start",
     "bots/discord/application.py": "compares it with Discord's",
-    "bots/discord/missed.py": "reads what it is given",
+    "bots/discord/backfill.py": "reads what it is given",
     "bots/doctor/threads.py": "tells how old a thread is",
     "bots/eval/report.py": "stands in the report",
     "bots/indexing.py": "a note of a time to come says nothing",

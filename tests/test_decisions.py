@@ -12,12 +12,12 @@ from fakes.scripted import decision, hit, web_hit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import decisions
-from core.consent import already_decided, may_decide, refusal
 from core.conversation import QUERY_LIMIT, Omission, Proposal
-from core.policy import PRESETS, EvidenceWeights, Policy, WebQuery, WebWhen, WhenUseless
-from core.reasoner import Draft, Grade, Plan, Rejected, Relevance, Route, Statement
-from core.state import Next, Work
+from core.graph import routing
+from core.graph.approval import already_decided, may_decide, refusal
+from core.graph.policy import PRESETS, EvidenceWeights, Policy, WebQuery, WebWhen, WhenUseless
+from core.graph.state import Next, Work
+from core.reasoning.reasoner import Draft, Grade, Plan, Rejected, Relevance, Route, Statement
 
 WORDS = st.sampled_from(["", " ", "alpha", "Alpha?", "beta gamma", "delta", "what is it"])
 PLANS = st.builds(
@@ -83,13 +83,13 @@ POLICIES = st.sampled_from(list(PRESETS.values())) | st.builds(
 @thorough
 @given(WORKS, POLICIES)
 def test_something_always_follows_from_looking(work, policy):
-    follows = decisions.after_looking(work, policy)
+    follows = routing.after_looking(work, policy)
 
     assert follows in set(get_args(Next)) - {"answer"}
     if follows == "generate":
         assert work.passages
     if follows == "regrade":
-        assert decisions.further_queries(work)
+        assert routing.further_queries(work)
 
 
 @thorough
@@ -97,9 +97,7 @@ def test_something_always_follows_from_looking(work, policy):
     WORKS, POLICIES, st.lists(st.floats(0, 1), max_size=3), st.lists(st.booleans(), max_size=3), st.booleans()
 )
 def test_something_always_follows_from_checking(work, policy, unsupported, useful, is_empty):
-    follows = decisions.after_checking(
-        work, policy, unsupported=unsupported, useful=useful, is_empty=is_empty
-    )
+    follows = routing.after_checking(work, policy, unsupported=unsupported, useful=useful, is_empty=is_empty)
 
     assert follows in get_args(Next)
     if follows == "answer":
@@ -112,16 +110,16 @@ def test_something_always_follows_from_checking(work, policy, unsupported, usefu
 @thorough
 @given(WORKS, POLICIES)
 def test_documents_are_asked_again_only_in_other_words_and_within_bounds(work, policy):
-    if decisions.can_rewrite(work, policy):
+    if routing.can_rewrite(work, policy):
         assert work.rewrites < max(policy.rewrites, policy.hops)
         assert work.proposal is None
-        assert decisions.further_queries(work)
+        assert routing.further_queries(work)
 
 
 @thorough
 @given(WORKS)
 def test_further_queries_were_not_looked_for_and_say_something(work):
-    queries = decisions.further_queries(work)
+    queries = routing.further_queries(work)
 
     folded = [" ".join(query.casefold().split()).rstrip(" ?.!") for query in queries]
     assert all(folded)
@@ -135,7 +133,7 @@ def test_every_query_for_the_web_is_one_distinct_line(work, policy):
     hidden = replace(work, question=f"{work.question}\n\x00\u202e{'long ' * 200}")
 
     for each in (work, hidden):
-        wordings = decisions.web_wordings(each, policy)
+        wordings = routing.web_wordings(each, policy)
         assert len({wording.casefold() for wording in wordings}) == len(wordings)
         assert all(0 < len(wording) <= QUERY_LIMIT for wording in wordings)
         assert not any(re.search(r"[\x00-\x1f\u202e]", wording) for wording in wordings)
@@ -145,7 +143,7 @@ def test_every_query_for_the_web_is_one_distinct_line(work, policy):
 @given(WORKS, POLICIES)
 def test_web_searches_about_one_question_come_to_an_end(work, policy):
     if work.proposal and work.proposal.attempt >= policy.web_attempts:
-        assert decisions.web_wordings(work, policy) == ()
+        assert routing.web_wordings(work, policy) == ()
 
 
 @thorough
@@ -153,7 +151,7 @@ def test_web_searches_about_one_question_come_to_an_end(work, policy):
 def test_a_turn_ends_whatever_is_found_and_judged(work, policy, data):
     """The graph's loops, with any verdict at each step."""
     work = replace(work, rewrites=0, drafts=0, proposal=None, tried=(work.question,))
-    follows, steps = decisions.after_looking(work, policy), 0
+    follows, steps = routing.after_looking(work, policy), 0
 
     while follows in ("regrade", "generate"):
         steps += 1
@@ -163,18 +161,18 @@ def test_a_turn_ends_whatever_is_found_and_judged(work, policy, data):
             work = replace(
                 work,
                 rewrites=work.rewrites + 1,
-                tried=(*work.tried, *decisions.further_queries(work)),
+                tried=(*work.tried, *routing.further_queries(work)),
                 missing=missing,
                 grades=grades,
                 sufficient=votes,
                 draft=None,
             )
-            follows = decisions.after_looking(work, policy)
+            follows = routing.after_looking(work, policy)
         else:
             work = replace(
                 work, drafts=work.drafts + 1, draft=Draft(text="x", composed=True), rejected=rejected
             )
-            follows = decisions.after_checking(
+            follows = routing.after_checking(
                 work, policy, unsupported=(), useful=votes, is_empty=data.draw(st.booleans())
             )
 
@@ -195,21 +193,21 @@ def test_what_is_looked_for_next(asked, tried, missing, planned, queries):
     plan = Plan(route="documents", standalone=asked, queries=planned)
     work = Work(question=asked, tried=tried, missing=missing, plan=plan)
 
-    assert decisions.further_queries(work) == queries
+    assert routing.further_queries(work) == queries
 
 
 def test_queries_for_the_web_are_those_the_policy_wants():
     plan = Plan(route="documents", standalone="how tall is the tower in Paris?", web_query="tower height")
     work = Work(question="And how tall is it?", plan=plan, missing="height of the tower")
 
-    assert decisions.web_wordings(work, Policy(name="x", web_query="original")) == ("And how tall is it?",)
-    assert decisions.web_wordings(work, Policy(name="x", web_query="rewritten")) == (
+    assert routing.web_wordings(work, Policy(name="x", web_query="original")) == ("And how tall is it?",)
+    assert routing.web_wordings(work, Policy(name="x", web_query="rewritten")) == (
         "tower height",
         "height of the tower",
         "how tall is the tower in Paris?",
         "tall tower Paris",
     )
-    assert decisions.web_wordings(work, Policy(name="x", web_query="original_first"))[:2] == (
+    assert routing.web_wordings(work, Policy(name="x", web_query="original_first"))[:2] == (
         "And how tall is it?",
         "tower height",
     )
@@ -220,14 +218,12 @@ def test_one_poor_verdict_does_not_outweigh_the_rest():
     good = {"a": Grade(relevance="correct")}
     sure = Work(question="q", passages=passages, grades=good, sufficient=(True,), confidence=0.5)
 
-    assert decisions.after_looking(replace(sure, sufficient=(True, False)), policy) == "generate"
+    assert routing.after_looking(replace(sure, sufficient=(True, False)), policy) == "generate"
     assert (
-        decisions.after_checking(sure, policy, unsupported=(0.2,), useful=(False,), is_empty=False)
-        == "answer"
+        routing.after_checking(sure, policy, unsupported=(0.2,), useful=(False,), is_empty=False) == "answer"
     )
     assert (
-        decisions.after_checking(sure, policy, unsupported=(1.0,), useful=(False,), is_empty=False)
-        == "propose"
+        routing.after_checking(sure, policy, unsupported=(1.0,), useful=(False,), is_empty=False) == "propose"
     )
 
 
@@ -283,7 +279,7 @@ def _graded(*relevances: Relevance) -> Work:
 
 def _read(work: Work, policy: Policy) -> set[str]:
     """Passages that a draft is written from."""
-    grades = decisions.surviving(work, policy)
+    grades = routing.surviving(work, policy)
     return {passage for passage, grade in grades.items() if grade.relevance != "incorrect"}
 
 
@@ -292,14 +288,14 @@ def test_a_near_miss_the_library_is_sure_of_is_not_written_about():
     grades = {"a": Grade(relevance="incorrect"), "b": Grade(relevance="incorrect")}
     work = Work(question="q", passages=passages, grades=grades, sufficient=(False,), confidence=0.97)
 
-    assert decisions.after_looking(work, PRESETS["footnote"]) == "propose"
+    assert routing.after_looking(work, PRESETS["footnote"]) == "propose"
 
 
 def test_earlier_looks_count_only_where_a_model_judges():
     sought = Work(question="q", confidence=0.7, rewrites=2)
 
-    assert decisions.evidence_of(sought).looks == 0
-    assert decisions.evidence_of(replace(sought, sufficient=(True,))).looks == 2
+    assert routing.evidence_of(sought).looks == 0
+    assert routing.evidence_of(replace(sought, sufficient=(True,))).looks == 2
 
 
 def test_every_draft_gets_votes_of_its_own_and_what_is_doubted_in_the_first_one_more():
@@ -308,11 +304,11 @@ def test_every_draft_gets_votes_of_its_own_and_what_is_doubted_in_the_first_one_
     first = replace(_graded("correct"), confidence=0.9, drafts=1)
     footnote, published = PRESETS["footnote"], PRESETS["combined"]
 
-    assert decisions.ballots_for(first, footnote, (plain,)) == ((plain,),) * 3
-    assert decisions.ballots_for(first, footnote, (plain, doubted)) == (*((plain, doubted),) * 3, (doubted,))
-    assert len(decisions.ballots_for(replace(first, drafts=2), footnote, (plain, doubted))) == 3
-    assert decisions.ballots_for(first, published, (plain, doubted)) == ((plain, doubted),)
-    assert decisions.ballots_for(first, PRESETS["crag-any"], (plain,)) == ()
+    assert routing.ballots_for(first, footnote, (plain,)) == ((plain,),) * 3
+    assert routing.ballots_for(first, footnote, (plain, doubted)) == (*((plain, doubted),) * 3, (doubted,))
+    assert len(routing.ballots_for(replace(first, drafts=2), footnote, (plain, doubted))) == 3
+    assert routing.ballots_for(first, published, (plain, doubted)) == ((plain, doubted),)
+    assert routing.ballots_for(first, PRESETS["crag-any"], (plain,)) == ()
 
 
 def test_usefulness_is_judged_again_and_again_only_where_the_evidence_is_mixed():
@@ -320,11 +316,11 @@ def test_usefulness_is_judged_again_and_again_only_where_the_evidence_is_mixed()
     sure = replace(_graded("correct"), confidence=0.9, drafts=1)
     policy = PRESETS["footnote"]
 
-    assert decisions.useful_votes(sure, policy) == 1
-    assert decisions.useful_votes(mixed, policy) == 3
-    assert decisions.useful_votes(replace(mixed, rewrites=2), policy) == 1
-    assert decisions.useful_votes(replace(mixed, drafts=2), policy) == 0
-    assert decisions.useful_votes(replace(sure, drafts=2), policy) == 1
+    assert routing.useful_votes(sure, policy) == 1
+    assert routing.useful_votes(mixed, policy) == 3
+    assert routing.useful_votes(replace(mixed, rewrites=2), policy) == 1
+    assert routing.useful_votes(replace(mixed, drafts=2), policy) == 0
+    assert routing.useful_votes(replace(sure, drafts=2), policy) == 1
 
 
 def test_what_a_judge_finds_too_little_is_looked_for_before_anything_is_written():
@@ -332,9 +328,9 @@ def test_what_a_judge_finds_too_little_is_looked_for_before_anything_is_written(
     short = replace(_graded("correct"), plan=plan, sufficient=(False,), confidence=0.97)
     policy = PRESETS["footnote"]
 
-    assert decisions.after_looking(short, policy) == "regrade"
-    assert decisions.after_looking(replace(short, sufficient=(True,)), policy) == "generate"
-    assert decisions.after_looking(replace(short, rewrites=1), policy) == "generate"
+    assert routing.after_looking(short, policy) == "regrade"
+    assert routing.after_looking(replace(short, sufficient=(True,)), policy) == "generate"
+    assert routing.after_looking(replace(short, rewrites=1), policy) == "generate"
 
 
 def test_a_draft_is_written_again_when_its_main_point_fell_and_not_for_a_sentence():
@@ -342,7 +338,7 @@ def test_a_draft_is_written_again_when_its_main_point_fell_and_not_for_a_sentenc
     policy = PRESETS["footnote"]
 
     def follows(work, *, useful=True, is_empty=False):
-        return decisions.after_checking(work, policy, unsupported=(0.2,), useful=(useful,), is_empty=is_empty)
+        return routing.after_checking(work, policy, unsupported=(0.2,), useful=(useful,), is_empty=is_empty)
 
     assert follows(work) == "answer"
     assert follows(work, useful=False) == "generate"
@@ -354,7 +350,7 @@ def test_neighbours_of_what_helped_are_looked_at_behind_what_was_found():
     known, found, beside = hit("Known.", id="a"), hit("Found.", id="b"), hit("Beside.", id="c").passage
     work = Work(question="q", passages=(known,))
 
-    new = decisions.unseen(work, [known, found], [beside, found.passage])
+    new = routing.unseen(work, [known, found], [beside, found.passage])
 
     assert [each.passage.id for each in new] == ["b", "c"]
 
@@ -363,8 +359,8 @@ def test_quotes_need_more_to_speak_for_them_once_a_draft_fell():
     doubtful = replace(_graded("incorrect", "correct"), confidence=0.6)
     policy = PRESETS["footnote"]
 
-    assert decisions.may_quote(doubtful, policy)
-    assert not decisions.may_quote(replace(doubtful, rejected=Rejected(failing=())), policy)
+    assert routing.may_quote(doubtful, policy)
+    assert not routing.may_quote(replace(doubtful, rejected=Rejected(failing=())), policy)
 
 
 @pytest.mark.parametrize(
@@ -385,7 +381,7 @@ def test_documents_that_look_right_overrule_the_route(route, confidence, has_web
     plan = Plan(route=route, standalone="q", reply="Which one?")
     work = Work(question="q", plan=plan, confidence=confidence)
 
-    assert decisions.route_of(work, PRESETS["footnote"], has_web=has_web) == goes
+    assert routing.route_of(work, PRESETS["footnote"], has_web=has_web) == goes
 
 
 def test_thanks_are_answered_though_a_document_speaks_of_thanks():
@@ -393,13 +389,13 @@ def test_thanks_are_answered_though_a_document_speaks_of_thanks():
         question="Thanks!", plan=Plan(route="none", standalone="", reply="You are welcome."), confidence=0.9
     )
 
-    assert decisions.route_of(work, PRESETS["footnote"], has_web=True) == "none"
+    assert routing.route_of(work, PRESETS["footnote"], has_web=True) == "none"
 
 
 @thorough
 @given(WORKS, POLICIES, st.booleans())
 def test_a_route_that_speaks_has_words_and_one_to_the_web_has_a_web(work, policy, has_web):
-    route = decisions.route_of(work, policy, has_web=has_web)
+    route = routing.route_of(work, policy, has_web=has_web)
 
     assert route in ("none", "documents", "web", "clarify")
     assert route != "web" or has_web
@@ -451,18 +447,18 @@ def test_between_a_bar_and_nothing_a_quote_is_shown_as_what_may_be_looked_for(co
     work = Work(question="q", passages=(hit("Text."),), confidence=confidence)
     policy = PRESETS["footnote"]
 
-    assert decisions.certainty_of(work, policy) == certainty
-    assert decisions.after_looking(work, policy) == goes
-    assert decisions.may_quote(work, policy) == (certainty == "sure")
+    assert routing.certainty_of(work, policy) == certainty
+    assert routing.after_looking(work, policy) == goes
+    assert routing.may_quote(work, policy) == (certainty == "sure")
 
 
 def test_where_a_model_has_judged_or_the_web_was_searched_a_quote_is_sure_or_none():
     policy = PRESETS["footnote"]
     work = Work(question="q", passages=(hit("Text."),), confidence=0.7, web_coverage=0.5)
 
-    assert decisions.certainty_of(replace(work, sufficient=(True,)), policy) == "sure"
-    assert decisions.certainty_of(replace(work, proposal=_proposal()), policy) == "sure"
-    assert decisions.certainty_of(work, PRESETS["adaptive"]) == "sure"
+    assert routing.certainty_of(replace(work, sufficient=(True,)), policy) == "sure"
+    assert routing.certainty_of(replace(work, proposal=_proposal()), policy) == "sure"
+    assert routing.certainty_of(work, PRESETS["adaptive"]) == "sure"
 
 
 @thorough
@@ -470,5 +466,5 @@ def test_where_a_model_has_judged_or_the_web_was_searched_a_quote_is_sure_or_non
 def test_what_is_written_without_a_model_can_be_shown(work, policy):
     work = replace(work, sufficient=(), failing=())
 
-    if decisions.after_looking(work, policy) == "generate" and policy.weights is not None:
-        assert decisions.certainty_of(work, policy) != "none"
+    if routing.after_looking(work, policy) == "generate" and policy.weights is not None:
+        assert routing.certainty_of(work, policy) != "none"

@@ -11,9 +11,9 @@ from fakes.passages import documents, loose_strip, passages_of, thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims import claims_of
-from core.doubts import doubts_of
-from core.verdicts import statements_of
+from core.grounding.claims import claims_of
+from core.grounding.doubts import doubts_of
+from core.grounding.verdicts import statements_of
 
 TOWER = (
     "The tower in Paris is 300 metres tall. Gustave Eiffel built it in March 1889 for 7,300,000 francs. "

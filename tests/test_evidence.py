@@ -10,9 +10,9 @@ from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.evidence import Evidence, is_mixed, log_odds, probability
-from core.policy import PRESETS, EvidenceWeights
-from core.reasoner import Relevance
+from core.graph.evidence import Evidence, is_mixed, log_odds, probability
+from core.graph.policy import PRESETS, EvidenceWeights
+from core.reasoning.reasoner import Relevance
 
 DEFAULT = PRESETS["footnote"]
 WEIGHTS = EvidenceWeights()

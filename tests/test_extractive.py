@@ -10,11 +10,11 @@ from fakes.passages import documents, loose_strip, passages_of, statements, thor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.citations import to_answer
 from core.conversation import QUERY_LIMIT, Exchange
-from core.extractive import QUOTES, ExtractiveReasoner, keywords, standalone_question, web_query
-from core.reasoner import Ask
-from core.strips import refine
+from core.grounding.citations import to_answer
+from core.grounding.strips import refine
+from core.reasoning.extractive import QUOTES, ExtractiveReasoner, keywords, standalone_question, web_query
+from core.reasoning.reasoner import Ask
 
 GUIDE = """# Caching
 

@@ -6,14 +6,14 @@ import pytest
 from fakes.gemini import Blocked, Body, FakeGemini, Hang, Status
 from fakes.passages import statements
 
-from core.chat_model import ChatModels
 from core.conversation import Omission
-from core.extractive import ExtractiveReasoner
-from core.fallback import FallbackReasoner
 from core.library.documents import Passage, Retrieved
-from core.model.calls import Limits
-from core.model.providers import Access
-from core.reasoner import Ask, Grounded, Rejected, Strip
+from core.reasoning.calls import Limits
+from core.reasoning.chat_model import ChatModels
+from core.reasoning.extractive import ExtractiveReasoner
+from core.reasoning.fallback import FallbackReasoner
+from core.reasoning.providers import Access
+from core.reasoning.reasoner import Ask, Grounded, Rejected, Strip
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")

@@ -17,16 +17,16 @@ from fakes.scripted import (
     web_hit,
 )
 
-from core import endings
-from core.assistant import Assistant
-from core.checkpoints import open_checkpoints
-from core.citations import to_answer
-from core.graph import build_graph
-from core.policy import PRESETS
-from core.ports import Deps
-from core.reasoner import Draft, Plan
-from core.state import Work
-from core.strips import refine
+from core.graph import outcomes
+from core.graph.context import Deps
+from core.graph.graph import build_graph
+from core.graph.policy import PRESETS
+from core.graph.state import Work
+from core.grounding.citations import to_answer
+from core.grounding.strips import refine
+from core.reasoning.reasoner import Draft, Plan
+from core.turns.assistant import Assistant
+from core.turns.checkpoints import open_checkpoints
 
 TOWER = hit("The tower is 300 metres tall. It was built in 1889.")
 OTHER = hit("Bridges are not towers.", id="2", score=0.5)
@@ -610,8 +610,8 @@ def test_an_exchange_remembers_the_documents_that_its_answer_is_from():
     quote = Draft(text="", composed=False, quotes=(1,))
     answer = to_answer(quote, refine((TOWER,), {}, around=0))
 
-    ended = endings.answered({"turn": question()}, work, answer)
-    unanswered = endings.no_answer({"turn": question()}, work, (), "Nothing is known.")
+    ended = outcomes.answered({"turn": question()}, work, answer)
+    unanswered = outcomes.no_answer({"turn": question()}, work, (), "Nothing is known.")
 
     assert ended["history"][-1].sources == ("1.md", "2.md")
     assert unanswered["history"][-1].sources == ()

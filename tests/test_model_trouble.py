@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from fakes.gemini import FakeGemini, Status
 
-from core.chat_model import ChatModels
 from core.errors import ModelTrouble, SettingsError
-from core.model.budget import open_budget
-from core.model.calls import Limits
-from core.model.circuit import PAUSE, ROW, Circuit
-from core.model.providers import Access
-from core.reasoner import Ask
+from core.reasoning.budget import open_budget
+from core.reasoning.calls import Limits
+from core.reasoning.chat_model import ChatModels
+from core.reasoning.circuit import PAUSE, ROW, Circuit
+from core.reasoning.providers import Access
+from core.reasoning.reasoner import Ask
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")

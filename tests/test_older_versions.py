@@ -12,10 +12,10 @@ from fakes.queues import make_empty_queue
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner
 from test_graph import TOWER, assistant_over
 
-from bots.delivery.rooms import open_rooms
+from bots.chat.channels import open_rooms
 from core.conversation import Conversation, Question
 from core.errors import StoreTrouble
-from core.turns import open_turns
+from core.turns.turns import open_turns
 from core.wording import Sentence
 
 OPEN_PROPOSAL, ALLOWED_PROPOSAL = "p9b12da347c", "p19ff8612d6"  # in the conversations "ferry" and "cut"

@@ -6,8 +6,8 @@ import pytest
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, hit, question, web_hit
 from test_graph import assistant_over
 
-from core.policy import PRESETS
-from core.reasoner import Draft, Plan
+from core.graph.policy import PRESETS
+from core.reasoning.reasoner import Draft, Plan
 
 GOOD = [
     hit(f"The tower is 300 metres tall, says note {n}.", id=str(n), score=1 - n / 10) for n in range(1, 5)

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from fakes.mortal_press import ALLOWED, ASKED, PRESSED
 
-from core.checkpoints import open_checkpoints
-from core.graph import build_graph
+from core.graph.graph import build_graph
+from core.turns.checkpoints import open_checkpoints
 
 TESTS = Path(__file__).resolve().parent
 PATIENCE = 60  # seconds until a process that hangs fails its test

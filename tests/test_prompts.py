@@ -8,10 +8,10 @@ from fakes.passages import statements
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import prompts
 from core.conversation import Exchange, Omission
 from core.library.documents import Passage, Retrieved
-from core.reasoner import Ask, Rejected, Statement, Strip
+from core.reasoning import prompts
+from core.reasoning.reasoner import Ask, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
 
 HOSTILE = st.one_of(

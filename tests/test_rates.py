@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import rates
-from core.rates import Rate, Rates
+from core.turns import rate_limits
+from core.turns.rate_limits import Rate, Rates
 
 HOUR = 3_600.0
 
@@ -77,7 +77,7 @@ def test_a_clock_that_is_set_back_silences_nobody():
 
 
 def test_only_those_who_still_wait_are_remembered_as_told(monkeypatch):
-    monkeypatch.setattr(rates, "REMEMBERED", 10)
+    monkeypatch.setattr(rate_limits, "REMEMBERED", 10)
     asked = Rates(per_person=Rate(count=1, period="hour"))
 
     for number in range(100):
@@ -107,7 +107,7 @@ def test_without_a_rate_nobody_is_refused_and_nothing_is_remembered():
 
 
 def test_who_is_long_silent_is_let_go(monkeypatch):
-    monkeypatch.setattr(rates, "REMEMBERED", 10)
+    monkeypatch.setattr(rate_limits, "REMEMBERED", 10)
     asked = Rates(per_person=Rate(count=1, period="hour"))
 
     for number in range(100):
@@ -142,4 +142,4 @@ def test_no_stretch_of_the_period_holds_more_than_the_rate(count, gaps):
     ],
 )
 def test_a_wait_is_told_in_words(seconds, words):
-    assert rates._in_words(seconds) == words
+    assert rate_limits._in_words(seconds) == words

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.graph import build_graph
-from core.policy import PRESETS
+from core.graph.graph import build_graph
+from core.graph.policy import PRESETS
 from core.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import SettingsError
-from core.policy import PRESETS
-from core.rates import Rate
+from core.graph.policy import PRESETS
 from core.settings import Settings, read_settings
+from core.turns.rate_limits import Rate
 
 SECRETS = {
     "GOOGLE_API_KEY": "sesame-google",

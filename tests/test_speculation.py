@@ -11,12 +11,12 @@ from test_graph import assistant_over
 
 from core.conversation import Usage
 from core.errors import ModelTrouble
-from core.extractive import ExtractiveReasoner
-from core.policy import PRESETS
-from core.ports import Deps
-from core.reasoner import Ask, Draft, Grade, Plan
-from core.speculation import is_borne_out, is_worth_it, strips_ahead, with_draft, writing_ahead
-from core.state import Work
+from core.graph.context import Deps
+from core.graph.policy import PRESETS
+from core.graph.speculation import is_borne_out, is_worth_it, strips_ahead, with_draft, writing_ahead
+from core.graph.state import Work
+from core.reasoning.extractive import ExtractiveReasoner
+from core.reasoning.reasoner import Ask, Draft, Grade, Plan
 
 TOWER = hit("The tower is 300 metres tall. It was built in 1889.")
 OTHER = hit("Bridges are not towers.", id="2", score=0.5)

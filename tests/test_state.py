@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde import jsonplus
 
-from core import endings
-from core.checkpoints import open_checkpoints
 from core.conversation import Citation, Exchange, Omission, Outcome, Proposal
-from core.graph import build_graph
-from core.policy import PRESETS
-from core.reasoner import Draft, Grade, Plan, Rejected
-from core.state import (
+from core.graph import outcomes
+from core.graph.graph import build_graph
+from core.graph.policy import PRESETS
+from core.graph.state import (
     HISTORY_LIMIT,
     PROPOSAL_LIMIT,
     State,
@@ -31,6 +29,8 @@ from core.state import (
     with_exchange,
     with_proposal,
 )
+from core.reasoning.reasoner import Draft, Grade, Plan, Rejected
+from core.turns.checkpoints import open_checkpoints
 
 SIMPLE: dict[Any, st.SearchStrategy] = {
     str: st.text(max_size=8),
@@ -303,13 +303,13 @@ def looked(*texts: str, **more: object) -> Work:
 
 
 def test_the_closest_passages_are_few_short_and_of_different_places():
-    work = looked("One. " * 10, "x" * (endings.CLOSEST_LENGTH + 1), "Three.", "Four.", "Five.")
+    work = looked("One. " * 10, "x" * (outcomes.CLOSEST_LENGTH + 1), "Three.", "Four.", "Five.")
 
-    closest = endings.closest_of(work, POLICY)
+    closest = outcomes.closest_of(work, POLICY)
 
     assert [citation.number for citation in closest] == [1, 2, 3]
     assert [citation.source for citation in closest] == ["1.md", "2.md", "3.md"]
-    assert all(len(citation.quote) <= 2 * endings.CLOSEST_LENGTH for citation in closest)
+    assert all(len(citation.quote) <= 2 * outcomes.CLOSEST_LENGTH for citation in closest)
 
 
 def test_the_closest_passages_are_those_judged_closest_cut_to_what_matters():
@@ -318,14 +318,14 @@ def test_the_closest_passages_are_those_judged_closest_cut_to_what_matters():
     verdicts = {"1": "incorrect", "2": "ambiguous", "3": "ambiguous", "4": "correct"}
     grades = {name: Grade(relevance=said, evidence=(1,)) for name, said in verdicts.items()}
 
-    closest = endings.closest_of(replace(work, grades=grades), POLICY)
+    closest = outcomes.closest_of(replace(work, grades=grades), POLICY)
 
     assert [citation.quote for citation in closest] == ["Right.", "Open.", "First."]
 
 
 def test_nothing_is_called_close_when_the_library_finds_nothing_close():
-    assert endings.closest_of(looked("One.", confidence=0.01), POLICY) == ()
-    assert endings.closest_of(
+    assert outcomes.closest_of(looked("One.", confidence=0.01), POLICY) == ()
+    assert outcomes.closest_of(
         looked("One.", confidence=0.01, grades={"1": Grade(relevance="correct")}), POLICY
     )
 
@@ -340,19 +340,19 @@ def test_nothing_is_called_close_when_the_library_finds_nothing_close():
     ],
 )
 def test_why_the_documents_were_not_enough(work, sentence):
-    assert endings.why_not_enough(work, endings.closest_of(work, POLICY)) == sentence
+    assert outcomes.why_not_enough(work, outcomes.closest_of(work, POLICY)) == sentence
 
 
 def test_why_a_search_was_not_enough_names_the_query_that_went_out():
     work = looked(proposal=proposal(1).settled(decision("p1", query="other words")))
 
-    assert endings.why_not_enough(work, ()) == "The web search for “other words” was not enough either."
+    assert outcomes.why_not_enough(work, ()) == "The web search for “other words” was not enough either."
 
 
 def test_what_is_left_to_try_is_said():
-    assert endings.nothing_left(looked(), has_web=True) == "I did not find this in your documents."
-    assert endings.nothing_left(looked(), has_web=False).endswith("Web search is switched off.")
+    assert outcomes.nothing_left(looked(), has_web=True) == "I did not find this in your documents."
+    assert outcomes.nothing_left(looked(), has_web=False).endswith("Web search is switched off.")
     assert (
-        endings.nothing_left(looked(proposal=proposal(1)), has_web=True)
+        outcomes.nothing_left(looked(proposal=proposal(1)), has_web=True)
         == "I did not find this on the web either."
     )

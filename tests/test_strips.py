@@ -7,8 +7,8 @@ from fakes.passages import documents, loose_strip, passages_of, thorough, units_
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.reasoner import Grade
-from core.strips import LIST_LENGTH, STRIP_LENGTH, STRIP_LIMIT, refine
+from core.grounding.strips import LIST_LENGTH, STRIP_LENGTH, STRIP_LIMIT, refine
+from core.reasoning.reasoner import Grade
 from core.text.sentences import split_units
 
 GUIDE = """The cache is quick. It keeps 300 entries. This is enough.

@@ -18,9 +18,9 @@ from fakes.scripted import (
 from test_graph import OTHER, TOWER, WEB, assistant_over
 
 from core.errors import SettingsError
-from core.model.drafts import to_draft
-from core.policy import PRESETS
-from core.reasoner import Draft, Plan
+from core.graph.policy import PRESETS
+from core.reasoning.drafts import to_draft
+from core.reasoning.reasoner import Draft, Plan
 
 
 def unsure(**more) -> ScriptedReasoner:

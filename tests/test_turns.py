@@ -17,14 +17,14 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from test_graph import TOWER, assistant_over
 
-from core.arrivals import order_of
 from core.conversation import Errand, Remark
 from core.errors import SettingsError
-from core.messenger import Unreachable
-from core.reasoner import Plan
-from core.turn_archive import forget_turns, outcome_of, question_of
-from core.turn_queue import sweep
-from core.turns import TurnsClosed, open_turns
+from core.reasoning.reasoner import Plan
+from core.turns.archive import forget_turns, outcome_of, question_of
+from core.turns.messenger import Unreachable
+from core.turns.order import order_of
+from core.turns.queue import sweep
+from core.turns.turns import TurnsClosed, open_turns
 
 THERE = replace(HERE, thread="elsewhere")
 TO_HERE = {"channel": "C1"}
@@ -164,7 +164,7 @@ async def test_a_conversation_that_hangs_holds_up_no_other(folder):
 
 
 async def test_who_finds_every_seat_taken_is_told_how_many_come_first(folder, monkeypatch):
-    monkeypatch.setattr("core.turns.THINKING", 1)
+    monkeypatch.setattr("core.turns.turns.THINKING", 1)
     messenger, reasoner = RecordingMessenger(), HangingReasoner()
     threads = {name: replace(HERE, thread=name) for name in ("one", "two", "three")}
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from core.citations import to_answer
-from core.claims import claims_of
-from core.reasoner import Draft, Grounded, Statement
+from core.grounding.citations import to_answer
+from core.grounding.claims import claims_of
+from core.grounding.verdicts import Edited, Verdict, edited, statements_of, verdicts_on
+from core.reasoning.reasoner import Draft, Grounded, Statement
 from core.text.inline import cited
-from core.verdicts import Edited, Verdict, edited, statements_of, verdicts_on
 
 STRIPS = (
     loose_strip("The tower in Paris is 300 metres tall.", number=1),

@@ -11,8 +11,8 @@ from string import Formatter
 
 import pytest
 
-from bots.messages import LOCALES as BOTS
-from bots.messages import say_in
+from bots.chat.texts import LOCALES as BOTS
+from bots.chat.texts import say_in
 from core.errors import SearchTrouble
 from core.wording import LANGUAGES, Sentence, in_language, wording
 from core.wording import LOCALES as CORE

@@ -10,15 +10,16 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bots import loop, messages
+from bots import process
 from bots.batch import Asked, Malformed, Record, answer_all
+from bots.chat import texts
 from bots.commands.outcome import engine_of, tell
 from bots.commands.preparing import prepare
 from bots.indexing import Targets, read_targets
 from bots.lines import lines_of
 from bots.local import conversation_named, fresh_conversation, run_in_order, situation
 from bots.record import failed, record_of
-from bots.terminal.read import ask
+from bots.terminal.receive import ask
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.conversation import check_question
@@ -33,11 +34,11 @@ logger = logging.getLogger(__name__)
 
 def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.batch is None:
-        return loop.run(_ask(arguments, settings))
+        return process.run(_ask(arguments, settings))
     if arguments.question is not None or arguments.thread is not None:
         raise SettingsError("With --batch, questions and threads stand in the file.")
     with _opened(arguments.batch) as descriptor:
-        return loop.run(_ask_all(descriptor, arguments, settings))
+        return process.run(_ask_all(descriptor, arguments, settings))
 
 
 async def _ask(arguments: Namespace, settings: Settings) -> int:
@@ -58,8 +59,8 @@ async def _ask(arguments: Namespace, settings: Settings) -> int:
                 footnote.assistant,
                 ask(arguments.question, here),
                 report,
-                on_unfinished=lambda left: screen.note(messages.finishing(left)),
-                on_finished=lambda ended: screen.note(messages.text_of(ended)),
+                on_unfinished=lambda left: screen.note(texts.finishing(left)),
+                on_finished=lambda ended: screen.note(texts.text_of(ended)),
             )
         return tell(outcome, conversation, footnote, screen, arguments)
 

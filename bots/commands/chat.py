@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from bots import loop, messages
+from bots import process
+from bots.chat import texts
 from bots.commands.preparing import find_embedder, index
 from bots.indexing import BackgroundVectors, Targets, read_targets
 from bots.local import conversation_named, fresh_conversation
 from bots.terminal.prompt import lines_from_here
 from bots.terminal.screen import Screen
-from bots.terminal.serve import Talk
+from bots.terminal.session import Talk
 from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.errors import SettingsError
 from core.library.library import EMBED_BATCH
@@ -18,7 +19,7 @@ from core.settings import Settings
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    return loop.run(_chat(arguments, settings))
+    return process.run(_chat(arguments, settings))
 
 
 async def _chat(arguments: Namespace, settings: Settings) -> int:
@@ -32,7 +33,7 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
         library = footnote.library
         await index(footnote, targets, screen)
         if not library.entries():
-            raise SettingsError(messages.NOTHING_INDEXED)
+            raise SettingsError(texts.NOTHING_INDEXED)
         vectors = await _vectors(footnote, targets, screen)
         talk = Talk(
             footnote=footnote,

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from bots import loop, messages
+from bots import process
+from bots.chat import texts
 from bots.commands.outcome import tell
 from bots.commands.preparing import prepare
 from bots.indexing import Targets
 from bots.local import conversation_named, run_in_order, situation
-from bots.terminal.read import decide
+from bots.terminal.receive import decide
 from bots.terminal.screen import Screen
-from core.assistant import Assistant
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Proposal
 from core.errors import NotFound, SettingsError
 from core.settings import Settings
+from core.turns.assistant import Assistant
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.query is not None and arguments.verdict == "deny":
         raise SettingsError("--query names what to search for instead; it goes with --approve.")
-    return loop.run(_decide(arguments, settings))
+    return process.run(_decide(arguments, settings))
 
 
 async def _decide(arguments: Namespace, settings: Settings) -> int:
@@ -32,14 +33,14 @@ async def _decide(arguments: Namespace, settings: Settings) -> int:
         conversation = await _find(footnote.assistant, arguments.proposal, arguments.thread)
         turn = decide(arguments.proposal, arguments.verdict, situation(conversation), query=arguments.query)
         await prepare(footnote, Targets(), screen)
-        language = messages.language_of_turn(turn, await footnote.assistant.proposals(conversation))
+        language = texts.language_of_turn(turn, await footnote.assistant.proposals(conversation))
         with screen.waiting(language) as report:
             outcome = await run_in_order(
                 footnote.assistant,
                 turn,
                 report,
-                on_unfinished=lambda left: screen.note(messages.finishing(left)),
-                on_finished=lambda ended: screen.note(messages.text_of(ended)),
+                on_unfinished=lambda left: screen.note(texts.finishing(left)),
+                on_finished=lambda ended: screen.note(texts.text_of(ended)),
             )
         return tell(outcome, conversation, footnote, screen, arguments)
 

@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 from rich.text import Text
 
-from bots import loop
+from bots import process
 from bots.doctor.checkup import SECRET, checks_for, examine
 from bots.doctor.findings import Finding, State
 from bots.doctor.installation import Installation, look
@@ -25,7 +25,7 @@ def run(arguments: Namespace, _settings: Settings) -> int:
     """Reads the settings itself: what is wrong with them is a finding too."""
     installation = look(os.environ)
     log_to_stderr(installation.settings, quiet=True)
-    return loop.run(_examine(arguments, installation))
+    return process.run(_examine(arguments, installation))
 
 
 async def _examine(arguments: Namespace, installation: Installation) -> int:

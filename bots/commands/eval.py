@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bots import loop
+from bots import process
+from bots.chat.texts import ENGINE_NAMES, counted
 from bots.commands.preparing import prepare
 from bots.eval.answers import Judged, judge
 from bots.eval.asking import outcomes_of
@@ -21,7 +22,6 @@ from bots.eval.report import now, tell, write_report
 from bots.eval.sections import Report, Section
 from bots.eval.shelf import Shelf, shelf_of
 from bots.indexing import Targets, read_targets
-from bots.messages import ENGINE_NAMES, counted
 from bots.record import record_of
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, open_footnote, reads_everything
@@ -33,7 +33,7 @@ WITH_A_MODEL, WITHOUT = 8, 1
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    return loop.run(_evaluate(arguments, settings))
+    return process.run(_evaluate(arguments, settings))
 
 
 async def _evaluate(arguments: Namespace, settings: Settings) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from bots import messages
-from bots.learned import discard
+from bots.chat import texts
+from bots.chat.learned import discard
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
-from core.library.owner import owned
+from core.library.data_lock import owned
 from core.settings import Settings
 
 
@@ -23,5 +23,5 @@ def run(arguments: Namespace, settings: Settings) -> int:
         finally:
             library.close()
     for entry in gone:
-        screen.write(messages.forgotten(entry.source, entry.passages))
+        screen.write(texts.forgotten(entry.source, entry.passages))
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from core.graph import build_graph
+from core.graph.graph import build_graph
 from core.settings import Settings
 
 

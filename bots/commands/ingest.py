@@ -5,13 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from contextlib import closing
 
-from bots import mending, messages
+from bots import rebuild
+from bots.chat import texts
 from bots.indexing import Targets, embedder_of, read_targets, require_documents, take_in
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher, open_library
 from core.errors import IndexDamaged, ModelTrouble, SettingsError
+from core.library.data_lock import owned
 from core.library.library import DEFAULT_COLLECTION, Library, SyncReport
-from core.library.owner import owned
 from core.settings import Settings
 
 
@@ -36,8 +37,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
 def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> SyncReport:
     """A sound index is built anew where it is; of a damaged one what can be had is brought into another."""
     collection = arguments.collection or DEFAULT_COLLECTION
-    if mending.is_called_for(settings.data_dir):
-        return mending.mend(settings, targets, collection, screen)
+    if rebuild.is_called_for(settings.data_dir):
+        return rebuild.mend(settings, targets, collection, screen)
     if arguments.targets or arguments.collection:
         raise SettingsError("--rebuild reads everything that is indexed anew; it goes without a PATH.")
     try:
@@ -47,7 +48,7 @@ def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen:
         ):
             return library.rebuild(notify=notify)
     except IndexDamaged:  # in a way that only shows when it is used
-        return mending.mend(settings, targets, collection, screen)
+        return rebuild.mend(settings, targets, collection, screen)
 
 
 def _take_in(
@@ -76,10 +77,10 @@ def _embed(library: Library, settings: Settings, screen: Screen) -> None:
         screen.note(f"Searching by words alone: {trouble}")
         return
     if made:
-        screen.write(f"{messages.counted(made, 'passage')} indexed by meaning too.")
+        screen.write(f"{texts.counted(made, 'passage')} indexed by meaning too.")
 
 
 def _tell(report: SyncReport, screen: Screen) -> None:
-    screen.write(messages.synced(report))
+    screen.write(texts.synced(report))
     for failure in report.failed:
         screen.write(f"  {failure.source}: {failure.reason}")

@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bots import loop
+from bots import process
 from bots.discord.address import PLATFORM as DISCORD
 from bots.discord.application import application_of, ask
 from bots.discord.commands import COMMANDS, invite_url
@@ -24,7 +24,7 @@ def run(arguments: Namespace, _settings: Settings) -> int:
     if arguments.sync and arguments.platform != DISCORD:
         raise SettingsError("--sync is for Discord; Slack's manifest is pasted.")
     if arguments.sync:
-        return loop.run(_register(_discord()))
+        return process.run(_register(_discord()))
     _print(_MANIFESTS[arguments.platform]())
     return 0
 

@@ -7,9 +7,9 @@ from argparse import Namespace
 
 from rich.text import Text
 
-from bots import messages
+from bots.chat import texts
 from bots.record import record_of
-from bots.terminal import write
+from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote
 from core.conversation import Conversation, Outcome
@@ -17,7 +17,7 @@ from core.conversation import Conversation, Outcome
 
 def engine_of(footnote: Footnote) -> str:
     """The search engine, as people know it."""
-    return messages.ENGINE_NAMES[footnote.settings.web_search]
+    return texts.ENGINE_NAMES[footnote.settings.web_search]
 
 
 def tell(
@@ -31,9 +31,9 @@ def tell(
         print(json.dumps(record))  # noqa: T201 - this is the output
     elif screen.is_drawn:
         files = {entry.source: entry.address for entry in footnote.library.entries()}
-        screen.show(write.write(outcome, write.Setting(engine=engine, files=files)))
+        screen.show(render.write(outcome, render.Setting(engine=engine, files=files)))
     else:
-        screen.write(messages.page_of(outcome, engine=engine))
+        screen.write(texts.page_of(outcome, engine=engine))
     if not arguments.json:
         _tell_more(outcome, conversation, screen, with_ranking=passages > 0)
     return 1 if outcome.kind == "failed" else 0
@@ -45,6 +45,6 @@ def _tell_more(outcome: Outcome, conversation: Conversation, screen: Screen, *, 
             Text(f"\nfootnote decide {outcome.proposal.id} --approve   (or --deny, or --approve --query “…”)")
         )
     if with_ranking:
-        screen.show(write.ranking(outcome.ranked))
+        screen.show(render.ranking(outcome.ranked))
     if outcome.kind == "answered" and screen.is_drawn:
         screen.note(f"Follow up with: footnote ask --thread {conversation.thread} “…”")

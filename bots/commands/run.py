@@ -11,29 +11,29 @@ from argparse import Namespace
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from bots import loop
-from bots.delivery.rooms import Rooms, open_rooms
+from bots import process
+from bots.chat.channels import Rooms, open_rooms
+from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.discord.address import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import KNOWN
 from bots.doctor.installation import look
 from bots.doctor.settings import misspelt
-from bots.keeping import Keeper
 from bots.lag import lag_watched, loop_first
 from bots.logs import log_to_stderr
 from bots.memory import keep_few_arenas
-from bots.messages import NOTHING_INDEXED, counted
+from bots.refresh import Keeper
 from bots.slack.address import PLATFORM as SLACK
 from bots.slack.serve import open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
 from core.bootstrap import Footnote, Reads, open_footnote
 from core.conversation import Conversation
 from core.errors import SettingsError, for_people
+from core.library.data_lock import prepare
 from core.library.library import Library
-from core.library.owner import prepare
 from core.settings import Settings
-from core.turns import open_turns
+from core.turns.turns import open_turns
 from core.values import value
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     keep_few_arenas()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
-    return loop.run(_run(_served(arguments), settings))
+    return process.run(_run(_served(arguments), settings))
 
 
 async def _run(served: Served, settings: Settings) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-from bots import messages
-from bots.terminal import write
+from bots.chat import texts
+from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
 from core.library.catalogue import Entry
@@ -23,9 +23,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.json:
         print(json.dumps([_record(entry) for entry in entries]))  # noqa: T201 - this is the output
     elif not entries:
-        screen.note(messages.NOTHING_INDEXED)
+        screen.note(texts.NOTHING_INDEXED)
     elif screen.is_drawn:
-        screen.show(write.source_list(entries, limit=None))
+        screen.show(render.source_list(entries, limit=None))
     else:
         for entry in entries:
             screen.write(f"{entry.source}\t{entry.title}\t{entry.passages}\t{entry.collection}")

@@ -6,7 +6,7 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from bots.delivery.proxies import proxy_for
+from bots.chat.proxies import proxy_for
 from bots.discord.settings import DiscordSettings
 from core.errors import SettingsError
 from core.values import value

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from bots.delivery.platform import Refused
-from core.messenger import Unreachable
+from bots.chat.platform import Refused
+from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
     from discord.errors import HTTPException

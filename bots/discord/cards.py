@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bots.delivery import deciding
-from bots.delivery.markdown.safe import line
-from bots.delivery.setting import Setting
+from bots.chat import proposals
+from bots.chat.markdown.safe import line
+from bots.chat.setting import Setting
+from bots.chat.texts import FOOTNOTES_SHOWN, clipped, say_in
 from bots.discord import components
 from bots.discord.components import Component, is_blank
 from bots.discord.dialect import DISCORD
 from bots.discord.footnotes import footnotes
 from bots.discord.message import Message, message_of
-from bots.messages import FOOTNOTES_SHOWN, clipped, say_in
 from core.conversation import QUERY_LIMIT, Proposal, Verdict
-from core.messenger import Address
 from core.text.language import language_of
+from core.turns.messenger import Address
 
 TRIED_SHOWN = 5  # earlier queries named on the card
 REASON_SHOWN = 500  # characters
@@ -64,12 +64,12 @@ def _request(proposal: Proposal, setting: Setting) -> Iterator[Component]:
             components.button(say("edit"), "edit", proposal.id),
             components.button(say("deny"), "deny", proposal.id),
         )
-        yield from components.small(deciding.waiting(proposal, setting))
+        yield from components.small(proposals.waiting(proposal, setting))
         return
     if proposal.allowed not in (None, proposal.query):
         yield from components.small(say("edited"))
         yield _exactly(proposal.allowed or "")
-    yield from components.small(deciding.decision(proposal, setting))
+    yield from components.small(proposals.decision(proposal, setting))
 
 
 def _exactly(query: str) -> Component:

@@ -10,7 +10,7 @@ from bots.discord import calls
 from bots.discord.calls import DiscordCalls, DiscordRefused
 from bots.discord.marks import began, mark_of, mark_on
 from bots.discord.message import Message
-from bots.discord.read import thread_name
+from bots.discord.receive import thread_name
 
 PAGE, PAGES = 100, 10  # messages of a channel that are read at a time, "Get Channel Messages", and how often
 ARCHIVED_AFTER = 1_440  # minutes without a word until a thread leaves the list, "Start Thread from Message"

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable
 
 import discord
 
-from bots.delivery.proxies import proxy_for
+from bots.chat.proxies import proxy_for
 from bots.discord.address import DIRECT, PLATFORM, Me
 from bots.discord.application import Application
+from bots.discord.backfill import Missed, first_to_look_at
 from bots.discord.intake import Intake
-from bots.discord.missed import Missed, first_to_look_at
 from bots.discord.settings import API_URL, DiscordSettings
-from core.clocks import UnhurriedClock
-from core.turns import TurnsClosed
+from core.turns.clocks import UnhurriedClock
+from core.turns.turns import TurnsClosed
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bots.delivery.markdown.safe import line
+from bots.chat.markdown.safe import line
+from bots.chat.texts import clipped
 from bots.discord import limits, safe
-from bots.messages import clipped
 
 Component = dict[str, Any]
 Part = str | Component  #: Markdown that may share a text display with its neighbours, or a component
@@ -65,7 +65,7 @@ def feedback(turn_id: str) -> tuple[Component, Component]:
 
 def small(words: str) -> Iterator[Component]:
     """A line of small print, if there are words."""
-    if markdown := safe.small(clipped(line(words), LINE)):
+    if markdown := safe.small_print(clipped(line(words), LINE)):
         yield text(markdown)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from bots.delivery.markdown.safe import line, web_link
+from bots.chat.markdown.safe import line, web_link
+from bots.chat.texts import clipped, headings, omissions, remarks, say_in, whence
 from bots.discord.components import Component, Part, is_blank, text
 from bots.discord.dialect import DISCORD
 from bots.discord.message import Message, note, packed
-from bots.discord.safe import link, small, words
-from bots.messages import clipped, headings, omissions, remarks, say_in, whence
+from bots.discord.safe import link, small_print, words
 from core.conversation import Citation, Outcome
 
 TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
@@ -42,9 +42,9 @@ def _whole(above: str, quote: str) -> Iterator[Part]:
 def footnotes(
     citations: Iterable[Citation], language: str, *, with_quotes: bool = True
 ) -> Iterator[Component]:
-    """Number, title › place and source of each in small print, with its quote beneath."""
+    """Number, title › place and source of each in small_print print, with its quote beneath."""
     for citation in citations:
-        quote = small(_quoted(clipped(line(citation.quote), QUOTE_SHOWN))) if with_quotes else ""
+        quote = small_print(_quoted(clipped(line(citation.quote), QUOTE_SHOWN))) if with_quotes else ""
         yield text(f"-# {_place(citation, language)}\n{quote}".rstrip())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bots.delivery.rooms import Rooms
+from bots.chat.channels import Rooms
 from bots.discord.address import PLATFORM
 
 

@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bots.delivery.hearing import Room
-from bots.delivery.reception import Reception
-from bots.delivery.rooms import Rooms
-from bots.delivery.said import Feedback, Said, Word
-from bots.discord import acts, posts
-from bots.discord.acts import Act
+from bots.chat.channels import Rooms
+from bots.chat.inbox import Reception
+from bots.chat.incoming import Room
+from bots.chat.said import Feedback, Said, Word
+from bots.chat.texts import ENGLISH, say_in
+from bots.discord import interactions, post
 from bots.discord.address import DIRECT, PLATFORM, Address, Me, conversation_of, said_at, turn_id
 from bots.discord.calls import DiscordRefused
 from bots.discord.heard import Heard
+from bots.discord.interactions import Act
 from bots.discord.message import note
-from bots.discord.posts import DiscordPosts
-from bots.discord.read import Seen, is_called, place_of, read, thread_of
+from bots.discord.post import DiscordPosts
+from bots.discord.receive import Seen, is_called, place_of, read, thread_of
 from bots.discord.seen import act as act_of
 from bots.discord.seen import seen
-from bots.messages import ENGLISH, say_in
 from core.errors import QuestionRejected
 from core.text.language import language_of
 from core.wording import in_language
@@ -130,7 +130,7 @@ class Intake:
             if key:
                 await self.posts.whisper(given.address, note(say_in(given.language)(key)))
             elif "name" not in given.data:
-                await self.posts.respond(given.address, posts.UPDATE_LATER)
+                await self.posts.respond(given.address, post.UPDATE_LATER)
         except DiscordRefused as refused:
             logger.info("too late to acknowledge", extra={"reason": refused.code})
 
@@ -144,7 +144,7 @@ _ANSWERS: Mapping[str, str] = {
 }
 
 _KINDS: Mapping[str, Callable[[Act], Said | None]] = {
-    "component": acts.pressed,
-    "modal_submit": acts.submitted,
-    "application_command": acts.commanded,
+    "component": interactions.pressed,
+    "modal_submit": interactions.submitted,
+    "application_command": interactions.commanded,
 }

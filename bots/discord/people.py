@@ -9,7 +9,7 @@ from typing import Any
 
 from bots.discord.address import DIRECT
 from bots.discord.calls import DiscordCalls, DiscordRefused
-from core.messenger import Address, Unreachable
+from core.turns.messenger import Address, Unreachable
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from bots.delivery.attachments import content_of
-from bots.delivery.proxies import proxy_for
-from bots.delivery.said import Attachment
+from bots.chat.proxies import proxy_for
+from bots.chat.said import Attachment
+from bots.chat.uploads import content_of
 from bots.discord.settings import DiscordSettings
 from core.errors import DocumentError
 

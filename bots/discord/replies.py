@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import assert_never
 
-from bots.delivery.markdown.safe import line
-from bots.delivery.replies import Footnotes, Note, Reply, Sources
+from bots.chat.markdown.safe import line
+from bots.chat.replies import Footnotes, Note, Reply, Sources
+from bots.chat.texts import LISTED, clipped, say_in
 from bots.discord import components
 from bots.discord.components import Part
 from bots.discord.footnotes import TITLE_SHOWN, all_footnotes
 from bots.discord.message import Message, note, packed
 from bots.discord.safe import words
-from bots.messages import LISTED, clipped, say_in
 from core.library.catalogue import Entry
 from core.wording import Wording
 

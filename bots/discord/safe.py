@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from bots.delivery.markdown.dialect import Terms
-from bots.delivery.markdown.inline import prose
-from bots.delivery.markdown.safe import line, names_another_host
+from bots.chat.markdown.dialect import Terms
+from bots.chat.markdown.inline import prose
+from bots.chat.markdown.safe import line, names_another_host
 from bots.discord.dialect import DISCORD
 
 
@@ -15,7 +15,7 @@ def words(text: str) -> str:
     return DISCORD.guarded(prose(line(text), Terms(dialect=DISCORD)))
 
 
-def small(text: str) -> str:
+def small_print(text: str) -> str:
     """The same in small print; nothing where there are no words. Stands on a line of its own."""
     said = words(text)
     return f"-# {said}" if said else ""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bots.delivery.said import Attachment
-from bots.discord.acts import Act
+from bots.chat.said import Attachment
+from bots.chat.texts import say_in
 from bots.discord.address import DIRECT, TALK, Address, Me
-from bots.discord.read import Seen, spoken
-from bots.messages import say_in
+from bots.discord.interactions import Act
+from bots.discord.receive import Seen, spoken
 from core.text.language import language_of
 
 if TYPE_CHECKING:

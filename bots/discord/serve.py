@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bots.delivery.reception import Reception, rates_of
-from bots.delivery.rooms import Rooms
-from bots.delivery.voice import Voice
-from bots.discord import write
+from bots.chat.channels import Rooms
+from bots.chat.inbox import Reception, rates_of
+from bots.chat.messenger import Voice
+from bots.discord import render
 from bots.discord.address import PLATFORM
 from bots.discord.application import Application, application_of
 from bots.discord.calls import DiscordCalls
@@ -21,12 +21,12 @@ from bots.discord.heard import Heard
 from bots.discord.intake import Intake
 from bots.discord.message import Message
 from bots.discord.people import DiscordPeople
-from bots.discord.posts import DiscordPosts
+from bots.discord.post import DiscordPosts
 from bots.discord.premises import DiscordPremises
 from bots.discord.settings import DiscordSettings
 from core.bootstrap import Footnote
 from core.errors import SettingsError
-from core.turns import Turns
+from core.turns.turns import Turns
 
 if TYPE_CHECKING:
     from bots.discord.client import FootnoteClient
@@ -104,7 +104,7 @@ async def open_discord(
             footnote,
             rooms,
             posts=posts,
-            writer=write,
+            writer=render,
             people=people,
             premises=premises,
             refresh=REFRESH,

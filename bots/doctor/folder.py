@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bots.doctor.findings import Finding, failed, ok, warning
 from bots.doctor.installation import Installation
-from core.library.owner import FOR_THE_OWNER_ALONE
+from core.library.data_lock import FOR_THE_OWNER_ALONE
 
 NAME = "data folder"
 LITTLE_ROOM = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450

@@ -9,15 +9,15 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+from bots.chat.texts import counted
 from bots.doctor.embedding import embedder_here
 from bots.doctor.findings import Finding, failed, ok, told, warning
 from bots.doctor.folder import owner_of
 from bots.doctor.installation import Installation
-from bots.messages import counted
 from core.errors import SettingsError
 from core.library.catalogue import Catalogue
 from core.library.database import BUSY_TIMEOUT, Database
-from core.library.disk import survey
+from core.library.files import survey
 from core.library.lexical import LexicalIndex
 from core.library.library import Library
 from core.library.roots import Roots

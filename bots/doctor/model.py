@@ -7,13 +7,13 @@ import logging
 import time
 from collections.abc import Mapping
 
+from bots.chat.texts import duration
 from bots.doctor.findings import Finding, State, ok, told, warning
 from bots.doctor.installation import Installation
-from bots.messages import duration
 from core.errors import SettingsError
-from core.model import faults
-from core.model.faults import CallFailed, Fault
-from core.model.providers import GOOGLE, Access, connect, split_name
+from core.reasoning import faults
+from core.reasoning.faults import CallFailed, Fault
+from core.reasoning.providers import GOOGLE, Access, connect, split_name
 from core.settings import Settings
 
 NAME = "model"
@@ -65,8 +65,8 @@ async def _call(setting: str, name: str, settings: Settings, patience: float) ->
     """Seconds until the model answered. Raises SettingsError, TimeoutError, CallFailed."""
     from langsmith import tracing_context
 
-    from core.model.quiet import QUIET
-    from core.model.replies import check_ending
+    from core.reasoning.quiet import QUIET
+    from core.reasoning.replies import check_ending
 
     access = Access(
         google_api_key=settings.google_api_key,

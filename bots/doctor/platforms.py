@@ -6,10 +6,10 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from bots.discord import checkup as discord
+from bots.discord import doctor as discord
 from bots.doctor.findings import Finding
 from bots.doctor.installation import Installation
-from bots.slack import checkup as slack
+from bots.slack import doctor as slack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

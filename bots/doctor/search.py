@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from bots.chat.texts import ENGINE_NAMES
 from bots.doctor.findings import Finding, failed, ok, warning
 from bots.doctor.installation import Installation
-from bots.messages import ENGINE_NAMES
 from core.settings import Settings
 from core.web.http_engines import SEARXNG_SENTENCES
 

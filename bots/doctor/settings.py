@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bots.doctor.findings import Finding, failed, ok, warning
 from bots.doctor.installation import ENV_FILE, Installation
-from core.library.owner import FOR_THE_OWNER_ALONE
+from core.library.data_lock import FOR_THE_OWNER_ALONE
 
 NAME = "settings"
 ALIKE = 0.75  # of difflib's similarity; below it lie the keys of other providers

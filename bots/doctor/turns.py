@@ -8,10 +8,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, warning
 from bots.doctor.folder import owner_of
 from bots.doctor.installation import Installation
-from bots.messages import counted
 
 NAME = "turns"
 PATIENCE = 5  # seconds for a server to answer

@@ -10,9 +10,9 @@ from bots.batch import Asked, Malformed, Record, answer_all
 from bots.eval.questions import Expected
 from bots.local import fresh_conversation, situation
 from bots.record import failed
-from bots.terminal.read import ask
-from core.assistant import Assistant
+from bots.terminal.receive import ask
 from core.conversation import Conversation, Outcome
+from core.turns.assistant import Assistant
 
 logger = logging.getLogger(__name__)
 

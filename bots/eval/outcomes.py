@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from bots.chat.texts import clipped, counted, text_of
 from bots.eval.answers import BAD, GOOD, Judged, Verdict
 from bots.eval.intervals import wilson, with_interval
 from bots.eval.questions import Expected
 from bots.eval.sections import Plot, Section, Table
-from bots.messages import clipped, counted, text_of
 from core.values import value
 
 WORST_SHOWN = 25  # cases; more are in the JSON

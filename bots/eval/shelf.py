@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.conversation import Citation
 from core.errors import DocumentError
-from core.library.load import read_document
+from core.library.formats.read import read_document
 
 #: Files whose offsets count characters of the file itself: they are read here without any loader.
 ITSELF = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".txt", ".text", ".rst", ".log"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bots.delivery.markdown import safe
-from bots.messages import clipped
+from bots.chat.markdown import safe
+from bots.chat.texts import clipped
 from bots.slack import limits
 from bots.slack.safe import escaped
 from core.wording import Wording
@@ -39,7 +39,7 @@ def actions(*elements: Block) -> Block:
 
 
 def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Block:
-    """``action`` up to a colon is what :mod:`bots.slack.read` knows it by."""
+    """``action`` up to a colon is what :mod:`bots.slack.receive` knows it by."""
     made = {
         "type": "button",
         "text": plain(clipped(safe.line(label), limits.BUTTON_LABEL)),

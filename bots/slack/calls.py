@@ -14,10 +14,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bots.delivery.platform import Refused
-from bots.delivery.proxies import is_reached_directly
+from bots.chat.platform import Refused
+from bots.chat.proxies import is_reached_directly
 from bots.slack.settings import SlackSettings
-from core.messenger import Unreachable
+from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
     from slack_sdk.errors import SlackApiError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bots.delivery import deciding
-from bots.delivery.markdown.safe import line
-from bots.delivery.setting import Setting
-from bots.messages import FOOTNOTES_SHOWN, clipped, say_in
+from bots.chat import proposals
+from bots.chat.markdown.safe import line
+from bots.chat.setting import Setting
+from bots.chat.texts import FOOTNOTES_SHOWN, clipped, say_in
 from bots.slack import blocks
 from bots.slack.address import metadata_of
 from bots.slack.blocks import Block
@@ -17,8 +17,8 @@ from bots.slack.limits import SECTION_TEXT
 from bots.slack.message import Message, message_of
 from bots.slack.safe import escaped
 from core.conversation import QUERY_LIMIT, Proposal
-from core.messenger import Address
 from core.text.language import language_of
+from core.turns.messenger import Address
 
 CALLBACK = "edit_query"  # by which the modal's submission is known
 TRIED_SHOWN = 5  # earlier queries named on the card
@@ -50,22 +50,22 @@ def request(proposal: Proposal, setting: Setting) -> Iterator[Block]:
     """The exact query and, while it is open, the buttons; then who decided and when."""
     say = say_in(language_of(proposal.question))
     yield blocks.section(escaped(say("would_search", engine=clipped(line(setting.engine)))))
-    yield blocks.preformatted(_whole(line(proposal.query)))
+    yield blocks.preformatted(_whole_query(line(proposal.query)))
     if not proposal.is_open:
         if proposal.allowed not in (None, proposal.query):
             yield blocks.context(escaped(say("edited")))
-            yield blocks.preformatted(_whole(line(proposal.allowed or "")))
-        yield blocks.context(escaped(deciding.decision(proposal, setting)))
+            yield blocks.preformatted(_whole_query(line(proposal.allowed or "")))
+        yield blocks.context(escaped(proposals.decision(proposal, setting)))
         return
     yield blocks.actions(
         blocks.button(say("search"), "approve", proposal.id, is_primary=True),
         blocks.button(say("edit"), "edit", proposal.id),
         blocks.button(say("deny"), "deny", proposal.id),
     )
-    yield blocks.context(escaped(deciding.waiting(proposal, setting)))
+    yield blocks.context(escaped(proposals.waiting(proposal, setting)))
 
 
-def _whole(query: str) -> str:
+def _whole_query(query: str) -> str:
     """The query, which is never longer than a block; one that were would be seen to go on."""
     return query if 0 < len(query) <= SECTION_TEXT else f"{query[:SECTION_TEXT]}…"
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import TYPE_CHECKING
 
-from bots.delivery.markdown.blocks import NESTING
-from bots.delivery.markdown.dialect import Dialect, guarded_line
-from bots.delivery.markdown.safe import addresses, same_place
+from bots.chat.markdown.blocks import NESTING
+from bots.chat.markdown.dialect import Dialect, guarded_line
+from bots.chat.markdown.safe import addresses, same_place
 from bots.slack.limits import TABLE_ROWS
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bots.delivery.markdown.safe import line, web_link
-from bots.messages import clipped, headings, omissions, remarks, say_in, whence
+from bots.chat.markdown.safe import line, web_link
+from bots.chat.texts import clipped, headings, omissions, remarks, say_in, whence
 from bots.slack import blocks, limits
 from bots.slack.blocks import Block, Part
 from bots.slack.message import Message, packed

@@ -6,15 +6,15 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from bots.delivery.hearing import Room
-from bots.delivery.reception import Reception
-from bots.delivery.rooms import Rooms
-from bots.delivery.said import Said
+from bots.chat.channels import Rooms
+from bots.chat.inbox import Reception
+from bots.chat.incoming import Room
+from bots.chat.said import Said
 from bots.slack.address import Me, Payload, address_of, conversation_of, id_of
 from bots.slack.calls import SlackCalls
+from bots.slack.interactions import typed
 from bots.slack.manifest import PROMPTS
-from bots.slack.presses import typed
-from bots.slack.read import read
+from bots.slack.receive import read
 from core.errors import QuestionRejected
 from core.text.language import language_of
 from core.wording import in_language

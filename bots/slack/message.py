@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bots.delivery.markdown.safe import line
+from bots.chat.markdown.safe import line
 from bots.slack import blocks, limits
 from bots.slack.blocks import Block, Part
 from bots.slack.safe import fallback

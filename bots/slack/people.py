@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bots.slack.calls import SlackCalls, SlackRefused
-from core.messenger import Address, Unreachable
+from core.turns.messenger import Address, Unreachable
 
 logger = logging.getLogger(__name__)
 

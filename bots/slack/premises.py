@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from bots.delivery.attachments import content_of
-from bots.delivery.said import Attachment
+from bots.chat.said import Attachment
+from bots.chat.uploads import content_of
 from bots.slack.calls import SlackCalls
 from bots.slack.settings import SlackSettings
 from core.errors import DocumentError

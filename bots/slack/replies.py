@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import assert_never
 
-from bots.delivery.markdown.safe import line
-from bots.delivery.replies import Footnotes, Note, Reply, Sources
-from bots.messages import LISTED, clipped, say_in
+from bots.chat.markdown.safe import line
+from bots.chat.replies import Footnotes, Note, Reply, Sources
+from bots.chat.texts import LISTED, clipped, say_in
 from bots.slack import blocks
 from bots.slack.blocks import Part
 from bots.slack.footnotes import TITLE_SHOWN, all_footnotes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from bots.delivery.markdown.safe import addresses, clean, line, names_another_host
+from bots.chat.markdown.safe import addresses, clean, line, names_another_host
 
 
 def escaped(text: str) -> str:

@@ -12,23 +12,23 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bots.delivery.proxies import is_reached_directly
-from bots.delivery.reception import Reception, rates_of
-from bots.delivery.rooms import Rooms
-from bots.delivery.voice import Voice
-from bots.slack import write
+from bots.chat.channels import Rooms
+from bots.chat.inbox import Reception, rates_of
+from bots.chat.messenger import Voice
+from bots.chat.proxies import is_reached_directly
+from bots.slack import render
 from bots.slack.address import PLATFORM, Me
 from bots.slack.calls import SlackCalls, SlackRefused, open_calls, quiet_logger
 from bots.slack.intake import Intake
 from bots.slack.message import Message
 from bots.slack.people import SlackPeople
-from bots.slack.posts import SlackPosts
+from bots.slack.post import SlackPosts
 from bots.slack.premises import SlackPremises
 from bots.slack.settings import SlackSettings
 from core.bootstrap import Footnote
 from core.errors import SettingsError
-from core.messenger import Unreachable
-from core.turns import Turns
+from core.turns.messenger import Unreachable
+from core.turns.turns import Turns
 
 if TYPE_CHECKING:
     from slack_bolt.app.async_app import AsyncApp
@@ -99,7 +99,7 @@ async def open_slack(settings: SlackSettings, footnote: Footnote, rooms: Rooms) 
             footnote,
             rooms,
             posts=SlackPosts(calls=calls, my_user_id=me.user_id),
-            writer=write,
+            writer=render,
             people=people,
             premises=premises,
             refresh=REFRESH,

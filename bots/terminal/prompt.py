@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bots.lines import lines_of
-from bots.terminal.read import COMMANDS
+from bots.terminal.receive import COMMANDS
 
 
 class Lines(Protocol):

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from bots.delivery.markdown.safe import web_link
+from bots.chat.markdown.safe import web_link
 
 #: ECMA-48 sequences with what they carry: CSI, then OSC and other strings up to their end, then the rest.
 _SEQUENCE = re.compile(

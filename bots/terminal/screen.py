@@ -12,8 +12,8 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 from rich.theme import Theme
 
+from bots.chat.texts import progress_note
 from bots.indexing import Watch, Work
-from bots.messages import progress_note
 from bots.terminal.safe import SafeConsole, line, plain
 from core.conversation import Progress
 

@@ -15,7 +15,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from core.library.addresses import span_below
-from core.library.chunk import CHUNKER_VERSION
+from core.library.chunking import CHUNKER_VERSION
 from core.library.database import SCHEMA_VERSION, Database
 from core.library.documents import Passage, Piece, Scope
 from core.library.lexical import (
@@ -28,8 +28,8 @@ from core.library.lexical import (
     strike,
     words_of,
 )
-from core.library.pace import paced
 from core.library.roots import Roots
+from core.library.throttle import paced
 from core.text.terms import TERMS_VERSION
 
 INDEX_VERSION = f"{SCHEMA_VERSION}.{CHUNKER_VERSION}.{TERMS_VERSION}.{LEXICAL_VERSION}"

@@ -15,10 +15,10 @@ from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
 from core.library.addresses import is_within, places_meant
 from core.library.catalogue import INDEX_VERSION, Catalogue, Entry, NewDocument
 from core.library.characters import whole
-from core.library.chunk import cut
-from core.library.disk import resolved, survey
+from core.library.chunking import cut
 from core.library.documents import Document, Passage, Retrieval
-from core.library.formats import apart
+from core.library.files import resolved, survey
+from core.library.formats import parser_process
 from core.library.migrations import Age, age_of
 from core.library.retriever import Query, Retriever
 from core.library.sync import Failure, SyncReport, carry_out, plan_sync, storable
@@ -70,7 +70,7 @@ class Library:
             return self._vectors
 
     def close(self) -> None:
-        apart.close()  # who still waits for a document to be read waits no longer
+        parser_process.close()  # who still waits for a document to be read waits no longer
         if self._vectors is not None:
             self._vectors.close()
         self.catalogue.close()

@@ -127,13 +127,13 @@ def _balanced(spans: Sequence[Span]) -> list[Span]:
     """Neighbours joined into pieces of even size, as many as bring them nearest to the target."""
     total = sum(map(len, spans))
     count = max(1, int(total / TARGET + 0.5))
-    joined = list(_joined(spans, total / count))
+    joined = list(_joined_spans(spans, total / count))
     if len(joined) > 1 and len(joined[-1]) < TINY and joined[-1].end - joined[-2].start <= LIMIT:
         joined[-2:] = [Span(joined[-2].start, joined[-1].end)]
     return joined
 
 
-def _joined(spans: Iterable[Span], aim: float) -> Iterator[Span]:
+def _joined_spans(spans: Iterable[Span], aim: float) -> Iterator[Span]:
     open_span: Span | None = None
     filled = 0  # without the gaps between blocks, where markup may stand
     for span in spans:

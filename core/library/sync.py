@@ -15,10 +15,10 @@ from core.errors import DocumentError
 from core.library.addresses import is_within
 from core.library.catalogue import Catalogue, Entry, NewDocument
 from core.library.characters import whole
-from core.library.chunk import cut
-from core.library.disk import Failure, Found, Listing, list_files, reason_of
+from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.load import FILE_LIMIT, read_document
+from core.library.files import Failure, Found, Listing, list_files, reason_of
+from core.library.formats.read import FILE_LIMIT, read_document
 from core.library.roots import Unreadable
 
 

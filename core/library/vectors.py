@@ -2,7 +2,7 @@
 
 A search reads the collections it names and no other: the filter is in where it looks, not
 in what it looks for. Vectors have length one, so the inner product is the cosine. One
-process at a time (:mod:`core.library.owner`): Chroma's readers miss other processes' writes.
+process at a time (:mod:`core.library.data_lock`): Chroma's readers miss other processes' writes.
 """
 
 from __future__ import annotations

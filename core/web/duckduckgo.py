@@ -14,16 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from core.web.asking import (
-    REPLY_LIMIT,
-    Reply,
-    ask,
-    rate_limited,
-    require_ok,
-    seconds_asked,
-    unreadable,
-)
 from core.web.hits import clean_hits
+from core.web.request import REPLY_LIMIT, Reply, ask, rate_limited, require_ok, seconds_asked, unreadable
 from core.web.results import Hit
 
 REGION = "us-en"  # ddgs's own default; the query is sent in whatever language it is

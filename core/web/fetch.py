@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 from core.errors import FetchRefused, SearchTrouble
 from core.web.addresses import Address, is_public
-from core.web.asking import OK
 from core.web.body import ACCEPT_ENCODING, read_body
 from core.web.hosts import host_of, is_allowed, parse
 from core.web.pages import INGESTED_TYPES, READABLE_TYPES, Resource, page_of
+from core.web.request import OK
 from core.web.results import Page
 
 if TYPE_CHECKING:

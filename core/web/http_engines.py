@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from core.errors import SearchTrouble
-from core.web.asking import OK, REPLY_LIMIT, Reply, ask, require_ok, seconds_asked, unreadable
 from core.web.body import ACCEPT_ENCODING, read_body
 from core.web.fetch import default_tls
 from core.web.hits import clean_hits
+from core.web.request import OK, REPLY_LIMIT, Reply, ask, require_ok, seconds_asked, unreadable
 from core.web.results import Hit
 
 TAVILY_RESULT_LIMIT = 20  # results, Tavily "max_results"
@@ -89,7 +89,7 @@ async def exchange(engine: str, method: str, url: str, **content: Any) -> Reply:
     headers = {"Accept": "application/json", "Accept-Encoding": ACCEPT_ENCODING, **content.pop("headers", {})}
     tls = await asyncio.to_thread(default_tls)
     try:
-        # No timeout here: core.web.asking bounds the search as a whole.
+        # No timeout here: core.web.request bounds the search as a whole.
         async with (
             httpx.AsyncClient(timeout=None, verify=tls) as client,  # noqa: S113 - see above
             client.stream(method, url, headers=headers, **content) as response,

@@ -49,7 +49,7 @@ def text_page(resource: Resource) -> tuple[str, str]:
 
 def html_page(resource: Resource) -> tuple[str, str]:
     """Title and readable text. What the server calls the charset outranks the page's word (HTML, 13.2.3.2)."""
-    from core.library.load import parse_html
+    from core.library.formats.read import parse_html
 
     data = text_page(resource)[1] if resource.charset else resource.data
     document = parse_html(data, url=resource.url)

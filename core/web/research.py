@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from core.conversation import Progress
 from core.errors import FetchRefused, SearchTrouble
-from core.library.chunk import cut
+from core.library.chunking import cut
 from core.library.documents import Passage, Piece, Retrieved
 from core.library.formats import markdown
 from core.text.terms import weights_among

@@ -8,9 +8,9 @@ from benchmarks.corpora import Asked
 from fakes.passages import loose_strip
 
 from bots.eval.sections import Options
-from core.citations import to_answer
 from core.conversation import Outcome
-from core.reasoner import Draft
+from core.grounding.citations import to_answer
+from core.reasoning.reasoner import Draft
 
 TEXT = "The harbour of our town is old. It never closes. Ferries leave at seven."
 OTHER = "The moon is far away."

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bots.eval.sections import Options
+from core.graph.policy import PRESETS
 from core.library.documents import Passage, Retrieval, Retrieved
-from core.policy import PRESETS
 
 GOLD = "The tower is 300 metres tall. Visitors may enter it."
 BESIDE = [f"Bridge {name} spans the river." for name in ("Alpha", "Beta", "Gamma", "Delta")]

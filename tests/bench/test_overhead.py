@@ -72,7 +72,7 @@ def test_a_builtins_time_is_that_of_the_package_that_called_it():
     [
         ("/x/site-packages/pydantic/main.py", "__iter__", "pydantic"),
         ("/x/site-packages/six.py", "u", "six"),
-        ("/x/footnote/bots/messages.py", "counted", "bots"),
+        ("/x/footnote/bots/chat/texts.py", "counted", "bots"),
         ("/usr/lib/python3.11/copy.py", "deepcopy", "Python"),
         ("~", "<method 'poll' of 'select.epoll' objects>", "waiting for replies"),
     ],

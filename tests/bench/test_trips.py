@@ -14,8 +14,8 @@ from benchmarks.ways import WAYS, Way
 from fakes.passages import statements
 from fakes.scripted import hit
 
-from core import prompts
-from core.reasoner import Ask
+from core.reasoning import prompts
+from core.reasoning.reasoner import Ask
 
 
 def seen(*spans: tuple[float, float]) -> list[Seen]:
@@ -69,7 +69,7 @@ def test_it_grades_by_the_word_that_helps():
 
 
 def test_it_writes_from_the_strip_that_helps_and_else_says_so():
-    from core.strips import refine
+    from core.grounding.strips import refine
 
     request = asked(prompts.write(ASK, refine(PASSAGES, {}, around=0, whole=True)))
 

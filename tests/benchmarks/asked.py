@@ -138,7 +138,7 @@ class AskedScript:
         return said.read(await self._send(said))
 
     async def _send(self, request: Request) -> Any:
-        from core.model.quiet import QUIET
+        from core.reasoning.quiet import QUIET
 
         messages = [("system", request.instructions), ("human", request.content)]
         if request.shape is None:

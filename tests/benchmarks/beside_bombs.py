@@ -33,9 +33,9 @@ from benchmarks.synthetic import library_of, questions
 from bots.eval.intervals import percentile
 from bots.eval.sections import Options
 from bots.lag import loop_first
-from core.assistant import Assistant
-from core.library.formats.apart import AT_ONCE
+from core.library.formats.parser_process import AT_ONCE
 from core.library.library import Library
+from core.turns.assistant import Assistant
 
 PASSAGES = 1_000
 TRIPS = 2  # replies of the model, one after the other, of a question that the documents answer

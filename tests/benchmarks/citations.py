@@ -27,16 +27,16 @@ from benchmarks.served import thinking_with
 from bots.eval.answers import folded
 from bots.eval.intervals import Measured, mean_of, share_of, told
 from bots.eval.sections import Options, Section, Table
-from core.claims import claims_of
 from core.conversation import Conversation, Question
+from core.grounding.claims import claims_of
 from core.text.inline import as_words
 from core.values import value
 
 if TYPE_CHECKING:
-    from core.assistant import Assistant
-    from core.claims import Claim
     from core.conversation import Citation, Outcome
+    from core.grounding.claims import Claim
     from core.library.embedding import Embedder
+    from core.turns.assistant import Assistant
 
 NAME = "citations"
 TITLE = "Footnotes offline"
@@ -93,7 +93,7 @@ def _corpora(options: Options) -> Mapping[str, Corpus]:
 
 
 async def _cited(corpus: Corpus, folder: Path, embedder: Embedder | None) -> list[Cited]:
-    from core.extractive import ExtractiveReasoner
+    from core.reasoning.extractive import ExtractiveReasoner
 
     library = open_library(folder, embedder)
     try:

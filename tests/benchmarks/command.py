@@ -12,9 +12,9 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks import BENCHES, benchmark
+from bots.chat.texts import counted, duration
 from bots.eval.report import now, tell, write_report
 from bots.eval.sections import Benchmark, Options, Report, require_whole
-from bots.messages import counted, duration
 from bots.terminal.screen import Screen
 from core.errors import FootnoteError, SettingsError
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from core.conversation import Exchange
+from core.graph.state import ANSWER_REMEMBERED, HISTORY_LIMIT
 from core.library.documents import Passage, Scope
 from core.library.library import DEFAULT_COLLECTION
-from core.state import ANSWER_REMEMBERED, HISTORY_LIMIT
 from core.values import value
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def headings(library: Library) -> tuple[Asked, ...]:
     next heading, whatever the level of that one.
     """
     from core.library.formats.markdown import heading_text
-    from core.library.load import read_document
+    from core.library.formats.read import read_document
 
     asked, held = [], passages_of(library)
     for entry in library.entries():

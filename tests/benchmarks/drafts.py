@@ -27,7 +27,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)
 
 from benchmarks.draft_labels import Item, Shown, Which, plain, read_items, shown
 from bots.local import fresh_conversation, run_in_order, situation
-from bots.terminal.read import ask
+from bots.terminal.receive import ask
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Outcome
 from core.settings import Settings

@@ -27,17 +27,17 @@ from benchmarks.corpora import (
 )
 from bots.eval.intervals import Measured, mean_of, share_of, told
 from bots.eval.sections import Cell, Options, Section, Table
-from core.citations import to_answer
-from core.extractive import ExtractiveReasoner
+from core.grounding.citations import to_answer
+from core.grounding.strips import refine
 from core.library.documents import Passage, Retrieved
-from core.reasoner import Ask
-from core.strips import refine
+from core.reasoning.extractive import ExtractiveReasoner
+from core.reasoning.reasoner import Ask
 from core.values import value
 
 if TYPE_CHECKING:
-    from core.extractive import Similarity
     from core.library.embedding import Embedder
     from core.library.library import Library
+    from core.reasoning.extractive import Similarity
 
 NAME = "extraction"
 TITLE = "Sentences quoted offline"

@@ -21,8 +21,8 @@ from typing import Literal, TypeVar
 from benchmarks.draft_labels import Which, plain
 from benchmarks.truth import Known, World, draw
 from core.library.documents import Retrieval
-from core.model.calls import Calls, Limits
-from core.model.circuit import Circuit
+from core.reasoning.calls import Calls, Limits
+from core.reasoning.circuit import Circuit
 from core.values import value
 
 Said = TypeVar("Said")

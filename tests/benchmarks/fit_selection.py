@@ -32,9 +32,9 @@ from benchmarks.corpora import (
     squad,
 )
 from benchmarks.extraction import holds_answer, sentence_f1
-from core.extractive import MEANING_PASSAGES
 from core.library.documents import Retrieved
 from core.library.retriever import Query
+from core.reasoning.extractive import MEANING_PASSAGES
 from core.text import selection
 from core.text.sentences import split_units
 from core.values import value

@@ -103,7 +103,7 @@ async def run_all(world: World, *, errors: Sequence[float], seeds: int, say: Cal
     """Every graph on every question, with the same lots for all of them."""
     from benchmarks import published
     from benchmarks.scripted_turns import Footnote
-    from core.policy import PRESETS
+    from core.graph.policy import PRESETS
 
     footnote = Footnote.build(PRESETS[OURS])
     graphs = {name: published.build(name) for name in published.MODULES}

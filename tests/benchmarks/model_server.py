@@ -22,7 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.prompts import NO_ANSWER
+from core.reasoning.prompts import NO_ANSWER
 from core.values import value
 
 if TYPE_CHECKING:

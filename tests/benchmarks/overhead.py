@@ -22,7 +22,7 @@ from core.conversation import Conversation, Question
 from core.values import value
 
 if TYPE_CHECKING:
-    from core.assistant import Assistant
+    from core.turns.assistant import Assistant
 
 NAME = "overhead"
 TITLE = "What a turn costs this machine"

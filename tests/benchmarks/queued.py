@@ -16,12 +16,12 @@ from benchmarks.served import serving
 from benchmarks.synthetic import library_of
 from bots.eval.sections import Options
 from core.conversation import Conversation, Errand, Outcome, Progress, Question, Remark, Turn
-from core.messenger import Address
-from core.turns import open_turns
+from core.turns.messenger import Address
+from core.turns.turns import open_turns
 from core.values import value
 
 if TYPE_CHECKING:
-    from core.turns import Turns
+    from core.turns.turns import Turns
 
 PLATFORM = "bench"
 CONVERSATIONS, QUEUE = "conversations.sqlite", "turns.sqlite"  # where both are kept

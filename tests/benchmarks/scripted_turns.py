@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from benchmarks.fallible import Script, Written, called, counted
 from benchmarks.truth import WEB_HITS, Known, draw
 from core.conversation import Conversation, Decision, Exchange, Outcome, Progress, Question, Turn, Usage
+from core.graph.policy import Policy
 from core.library.documents import Passage, Retrieval, Retrieved
-from core.model.calls import Calls, Limits
-from core.policy import Policy
-from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
+from core.reasoning.calls import Calls, Limits
+from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.graph.state import CompiledStateGraph
 
-    from core.ports import Deps
-    from core.state import State
+    from core.graph.context import Deps
+    from core.graph.state import State
 
 CONVERSATION = Conversation(platform="bench", space="world", channel="judges", thread="1")
 REWRITES = 2  # wordings that a plan gives for the documents
@@ -87,7 +87,7 @@ class ScriptedReasoner:
         return f"{_wording(written, source.text, known.answer if telling else '')} [{source.number}]"
 
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
-        from core.extractive import ExtractiveReasoner
+        from core.reasoning.extractive import ExtractiveReasoner
 
         return await ExtractiveReasoner().quote(ask, strips)
 
@@ -192,7 +192,7 @@ class Footnote:
     def build(cls, policy: Policy) -> Footnote:
         from langgraph.checkpoint.memory import InMemorySaver
 
-        from core.graph import build_graph
+        from core.graph.graph import build_graph
 
         checkpoints = InMemorySaver()
         return cls(build_graph(checkpoints), checkpoints, policy)
@@ -218,10 +218,10 @@ class Footnote:
         )
 
     async def _turn(self, turn: Turn, script: Script) -> tuple[Outcome, Usage]:
-        from core.extractive import ExtractiveReasoner
-        from core.fallback import FallbackReasoner
-        from core.graph import RECURSION_LIMIT
-        from core.ports import Deps
+        from core.graph.context import Deps
+        from core.graph.graph import RECURSION_LIMIT
+        from core.reasoning.extractive import ExtractiveReasoner
+        from core.reasoning.fallback import FallbackReasoner
 
         reasoner = ScriptedReasoner(script=script)
         deps = Deps(

@@ -11,18 +11,18 @@ from benchmarks.corpora import EVERYTHING
 from core.conversation import Progress, Turn
 
 if TYPE_CHECKING:
-    from core.assistant import Assistant
+    from core.graph.context import Deps, Web
     from core.library.library import Library
-    from core.model.providers import Access
-    from core.ports import Deps, Web
-    from core.reasoner import Reasoner
+    from core.reasoning.providers import Access
+    from core.reasoning.reasoner import Reasoner
+    from core.turns.assistant import Assistant
 
 CHAT_MODEL, GRADER_MODEL = "gemini-3.5-flash", "gemini-3.5-flash-lite"
 PATIENCE = 600.0  # seconds for one turn: a bound that no measurement should meet
 
 
 def access_to(base_url: str) -> Access:
-    from core.model.providers import Access
+    from core.reasoning.providers import Access
 
     return Access(google_api_key="local", google_url=base_url, timeout=PATIENCE)
 
@@ -32,9 +32,9 @@ async def serving(
     library: Library, folder: Path, base_url: str, *, web: Callable[[Turn], Web | None] = lambda _turn: None
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library; conversations are kept in the folder."""
-    from core.chat_model import ChatModels
-    from core.extractive import ExtractiveReasoner
-    from core.fallback import FallbackReasoner
+    from core.reasoning.chat_model import ChatModels
+    from core.reasoning.extractive import ExtractiveReasoner
+    from core.reasoning.fallback import FallbackReasoner
 
     models = ChatModels.open(chat_model=CHAT_MODEL, grader_model=GRADER_MODEL, access=access_to(base_url))
 
@@ -56,12 +56,12 @@ async def thinking_with(
     turn_timeout: float = PATIENCE,
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library with a reasoner of each turn's own."""
-    from core.assistant import Assistant
     from core.bootstrap import ScopedDocuments
-    from core.checkpoints import open_checkpoints
-    from core.graph import build_graph
-    from core.policy import PRESETS
-    from core.ports import Deps
+    from core.graph.context import Deps
+    from core.graph.graph import build_graph
+    from core.graph.policy import PRESETS
+    from core.turns.assistant import Assistant
+    from core.turns.checkpoints import open_checkpoints
 
     def make_deps(turn: Turn, report: Callable[[Progress], None]) -> Deps:
         return Deps(

@@ -25,7 +25,7 @@ from benchmarks.model_server import Scenario
 from benchmarks.queued import CONVERSATIONS, QUEUE, asked, running, size_of
 from benchmarks.synthetic import questions
 from bots.memory import keep_few_arenas
-from core.turn_queue import sweep
+from core.turns.queue import sweep
 from core.values import value
 
 SIDE_BY_SIDE = 32

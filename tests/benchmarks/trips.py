@@ -28,8 +28,8 @@ from core.values import value
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
-    from core.assistant import Assistant
     from core.library.library import Library
+    from core.turns.assistant import Assistant
 
     CompiledGraph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -130,7 +130,7 @@ def _library(folder: Path) -> Iterator[Library]:
 
 def _published(library: Library, base_url: str) -> dict[str, Ask]:
     """The five graphs, each asked of the same library and the same model as ours."""
-    from core.model.providers import connect
+    from core.reasoning.providers import connect
 
     model = connect("CHAT_MODEL", CHAT_MODEL, access_to(base_url))
 

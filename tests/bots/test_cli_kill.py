@@ -30,8 +30,8 @@ async def killed_in(machine, wait, *arguments):
 
 async def questions_remembered(machine, thread):
     """What was asked in the thread, as its follow-ups would see it."""
-    from core.checkpoints import open_checkpoints
-    from core.graph import build_graph
+    from core.graph.graph import build_graph
+    from core.turns.checkpoints import open_checkpoints
 
     async with open_checkpoints(machine.folder / ".footnote" / "conversations.sqlite") as checkpoints:
         config = {"configurable": {"thread_id": f"cli/local/terminal/{thread}"}}

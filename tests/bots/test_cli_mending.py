@@ -12,10 +12,10 @@ from contextlib import closing
 import pytest
 from harbour import FERRY_QUESTION
 
-from bots.delivery.rooms import own_collection
+from bots.chat.channels import own_collection
 from core.bootstrap import open_library
 from core.conversation import Conversation
-from core.library.load import parse_html
+from core.library.formats.read import parse_html
 from core.settings import Settings
 
 QUAY = Conversation(platform="slack", space="T1", channel="C1", thread="1.1")

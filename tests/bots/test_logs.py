@@ -11,7 +11,7 @@ from bots.logs import JsonLines
 def test_a_record_is_one_line_with_what_was_handed_in_beside_the_message():
     record = logging.makeLogRecord(
         {
-            "name": "core.assistant",
+            "name": "core.turns.assistant",
             "levelname": "WARNING",
             "msg": "turn %s failed",
             "args": ("t1",),
@@ -25,7 +25,7 @@ def test_a_record_is_one_line_with_what_was_handed_in_beside_the_message():
     assert json.loads(line) == {
         "time": "2023-11-14T22:13:20.250+00:00",
         "level": "warning",
-        "logger": "core.assistant",
+        "logger": "core.turns.assistant",
         "message": "turn t1 failed",
         "conversation": "cli/local/terminal/x",
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bots import messages
+from bots.chat import texts
 from core.conversation import Answer, Citation, Outcome, Progress, Proposal
 from core.library.library import Failure, SyncReport
 
@@ -40,13 +40,13 @@ def citation(**fields):
     ],
 )
 def test_progress(progress, note):
-    assert messages.progress_note(progress) == note
+    assert texts.progress_note(progress) == note
 
 
 def test_a_title_is_not_said_twice():
-    assert messages.headings(citation()) == "Harbour handbook › Mooring fees"
-    assert messages.headings(citation(location="page 3")) == "Harbour handbook › page 3"
-    assert messages.headings(citation(location="Harbour handbook")) == "Harbour handbook"
+    assert texts.headings(citation()) == "Harbour handbook › Mooring fees"
+    assert texts.headings(citation(location="page 3")) == "Harbour handbook › page 3"
+    assert texts.headings(citation(location="Harbour handbook")) == "Harbour handbook"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_title_is_not_said_twice():
     ],
 )
 def test_the_date_of_a_web_page(published, said):
-    assert messages.calendar_date(published, "en") == said
+    assert texts.calendar_date(published, "en") == said
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_the_date_of_a_web_page(published, said):
 def test_where_an_answer_comes_from(grounding, composed, line):
     answer = Answer(text="x [1]", citations=(citation(),), grounding=grounding, composed=composed)
 
-    assert messages.provenance(Outcome(kind="answered", turn_id="t"), answer) == line
+    assert texts.provenance(Outcome(kind="answered", turn_id="t"), answer) == line
 
 
 def test_an_answer_without_footnotes_is_marked():
     answer = Answer(text="Hello.", citations=(), grounding="none", composed=True)
 
     assert (
-        messages.provenance(Outcome(kind="answered", turn_id="t"), answer)
+        texts.provenance(Outcome(kind="answered", turn_id="t"), answer)
         == "No footnotes: nothing here is taken from your documents."
     )
 
@@ -102,7 +102,7 @@ def test_times_are_local(monkeypatch):
         decided_at=1_700_000_000.0,  # 22:13 UTC
     )
     try:
-        assert messages.decided(proposal) == "ada allowed this search at 07:13."
+        assert texts.decided(proposal) == "ada allowed this search at 07:13."
     finally:
         del os.environ["TZ"]
         time.tzset()
@@ -111,17 +111,17 @@ def test_times_are_local(monkeypatch):
 def test_what_a_sync_did_names_only_what_happened():
     failed = (Failure(source="docs/x.pdf", reason="is empty"),)
 
-    assert messages.synced(SyncReport(added=12, failed=failed)) == "12 documents added, 1 failed."
-    assert messages.synced(SyncReport(changed=1, removed=2, skipped=1_500)) == (
+    assert texts.synced(SyncReport(added=12, failed=failed)) == "12 documents added, 1 failed."
+    assert texts.synced(SyncReport(changed=1, removed=2, skipped=1_500)) == (
         "1 document changed, 2 removed, 1,500 unchanged."
     )
-    assert messages.synced(SyncReport()) == "0 documents changed."
+    assert texts.synced(SyncReport()) == "0 documents changed."
 
 
 def test_a_long_question_is_named_in_one_short_line():
-    assert messages.clipped("When  is\nhigh tide?") == "When is high tide?"
-    assert messages.clipped("word " * 100) == "word word word word word word word word word word word word…"
-    assert messages.clipped("x" * 100) == "x" * 59 + "…"
+    assert texts.clipped("When  is\nhigh tide?") == "When is high tide?"
+    assert texts.clipped("word " * 100) == "word word word word word word word word word word word word…"
+    assert texts.clipped("x" * 100) == "x" * 59 + "…"
 
 
 def test_the_whole_outcome_as_text_for_a_file():
@@ -133,7 +133,7 @@ def test_the_whole_outcome_as_text_for_a_file():
     )
     outcome = Outcome(kind="answered", turn_id="t", answer=answer, timing_ms={"total": 12.3})
 
-    assert messages.page_of(outcome) == (
+    assert texts.page_of(outcome) == (
         "18 euros. [1]\n\n"
         "[1] Harbour handbook › Mooring fees · docs/harbour.md · https://h.example/\n"
         "    “A night costs 18 euros.”\n\n"
@@ -147,13 +147,13 @@ def test_a_proposal_as_text_for_a_file():
     )
     outcome = Outcome(kind="approval_needed", turn_id="t", proposal=proposal)
 
-    assert messages.page_of(outcome, engine="DuckDuckGo") == (
+    assert texts.page_of(outcome, engine="DuckDuckGo") == (
         "Not here.\n\nI would search DuckDuckGo for:\n\n> tides\n\nNothing is sent until you allow it."
     )
 
 
 def test_an_empty_folder_is_told_what_can_be_read():
-    said = messages.nothing_to_read(Path("notes"), {".md": None, ".txt": None})
+    said = texts.nothing_to_read(Path("notes"), {".md": None, ".txt": None})
 
     assert said == "There is nothing to read in notes: Footnote reads .md, .txt."
 
@@ -169,7 +169,7 @@ def test_an_empty_folder_is_told_what_can_be_read():
     ],
 )
 def test_help_says_when_the_documents_were_looked_through(age, when):
-    first, *_ = messages.help_lines("en", collections=("docs",), documents=12, age=age)
+    first, *_ = texts.help_lines("en", collections=("docs",), documents=12, age=age)
 
     assert (
         first

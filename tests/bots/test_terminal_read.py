@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bots.terminal.read import Command, Situation, decide, read
+from bots.terminal.receive import Command, Situation, decide, read
 from core.conversation import Conversation, Decision, Proposal, Question
 from core.errors import QuestionRejected
 

@@ -8,9 +8,9 @@ import unicodedata
 
 import pytest
 
+from bots.terminal.render import Setting, card, footnotes, link_of, proposal_list, source_list, write
 from bots.terminal.safe import SafeConsole
 from bots.terminal.screen import THEME
-from bots.terminal.write import Setting, card, footnotes, link_of, proposal_list, source_list, write
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.library.catalogue import Entry
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import ClientSession, web
 
-from bots.delivery.attachments import FILE_LIMIT, PART, content_of
+from bots.chat.uploads import FILE_LIMIT, PART, content_of
 from core.errors import DocumentError
 
 

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 from test_beside import ANSWER, IN_PART, PROPOSAL, QUERY, SETTING, decided
 
-from bots.delivery.hearing import Heard, meaning
-from bots.discord import write as discord
-from bots.messages import page_of
+from bots.chat.incoming import Heard, meaning
+from bots.chat.texts import page_of
+from bots.discord import render as discord
 from bots.record import record_of
-from bots.terminal import write as terminal
+from bots.terminal import render as terminal
 from core.conversation import Conversation, Question
 
 HERE = Conversation(platform="x", space="1", channel="2", thread="3")

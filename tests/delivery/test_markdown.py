@@ -14,9 +14,9 @@ from fakes.slack.rendering import entities_of, visible_text
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bots.delivery.markdown.dialect import Dialect
-from bots.delivery.markdown.pieces import pieces
-from bots.delivery.markdown.safe import names_another_host, web_link
+from bots.chat.markdown.dialect import Dialect
+from bots.chat.markdown.pieces import pieces
+from bots.chat.markdown.safe import names_another_host, web_link
 from bots.discord.dialect import DISCORD
 from bots.slack.dialect import SLACK
 

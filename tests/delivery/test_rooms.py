@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bots.delivery.rooms import open_rooms, own_collection
-from bots.delivery.said import Feedback
+from bots.chat.channels import open_rooms, own_collection
+from bots.chat.said import Feedback
 from core.conversation import Conversation
 from core.library.catalogue import Catalogue
 from core.library.library import Library

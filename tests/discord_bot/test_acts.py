@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from bots.delivery.said import Attachment, Feedback
-from bots.discord.acts import Act, commanded, pressed, submitted
+from bots.chat.said import Attachment, Feedback
 from bots.discord.address import conversation_of, said_at, stands_in_channel
 from bots.discord.cards import editor
+from bots.discord.interactions import Act, commanded, pressed, submitted
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT, Conversation, Decision, Proposal, Question
 from core.errors import QuestionRejected
 

@@ -8,8 +8,8 @@ from fakes.hostile import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bots.delivery.markdown.pieces import pieces
-from bots.delivery.markdown.safe import names_another_host
+from bots.chat.markdown.pieces import pieces
+from bots.chat.markdown.safe import names_another_host
 from bots.discord.dialect import DISCORD
 from bots.discord.safe import link, small, words
 

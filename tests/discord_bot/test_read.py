@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.delivery.hearing import Room
-from bots.delivery.said import Attachment, Word
+from bots.chat.incoming import Room
+from bots.chat.said import Attachment, Word
 from bots.discord.address import DIRECT, Me, said_at
-from bots.discord.read import Seen, place_of, read, spoken, thread_name
+from bots.discord.receive import Seen, place_of, read, spoken, thread_name
 from core.conversation import QUESTION_LIMIT, Conversation, Question
 from core.errors import QuestionRejected
 

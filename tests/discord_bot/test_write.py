@@ -17,16 +17,16 @@ from fakes.hostile import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bots.delivery import deciding
-from bots.delivery.markdown.safe import names_another_host, web_link
-from bots.delivery.replies import Footnotes, Note, Sources
-from bots.delivery.setting import Setting
+from bots.chat import proposals
+from bots.chat.markdown.safe import names_another_host, web_link
+from bots.chat.replies import Footnotes, Note, Sources
+from bots.chat.setting import Setting
+from bots.chat.texts import help_lines, say_in
 from bots.discord import components
 from bots.discord.cards import proposal_card
 from bots.discord.components import packed
 from bots.discord.limits import CUSTOM_ID
-from bots.discord.write import editor, messages, note, reply
-from bots.messages import help_lines, say_in
+from bots.discord.render import editor, messages, note, reply
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.catalogue import Entry
 
@@ -140,7 +140,7 @@ def assert_harmless(message, own=()):
 
 
 def test_writing_loads_no_library_of_discords():
-    code = "import sys, bots.discord.write; print('discord' in sys.modules, 'markdown_it' in sys.modules)"
+    code = "import sys, bots.discord.render; print('discord' in sys.modules, 'markdown_it' in sys.modules)"
     root = Path(__file__).resolve().parents[2]
 
     ran = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
@@ -513,11 +513,11 @@ def test_the_edge_of_the_card_tells_open_from_decided():
 
 
 def test_who_may_not_decide_is_told_who_may():
-    assert deciding.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
+    assert proposals.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
-    assert deciding.settled(decided("deny"), SETTING).startswith("Bob already said no to this search at ")
+    assert proposals.settled(decided("deny"), SETTING).startswith("Bob already said no to this search at ")
 
 
 def test_somebody_without_a_name_is_never_mentioned():
@@ -608,7 +608,7 @@ def everywhere(text):
     yield from messages(Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), setting)
     yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), setting)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (note(deciding.refused(sly, setting)), note(deciding.settled(closed, setting)))
+    yield from (note(proposals.refused(sly, setting)), note(proposals.settled(closed, setting)))
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 

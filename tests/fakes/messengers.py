@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from core.conversation import Errand, Outcome, Progress, Remark, Turn
-from core.messenger import Address
+from core.turns.messenger import Address
 
 
 @dataclass

@@ -20,8 +20,8 @@ from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 
 from core.conversation import Errand, Outcome, Progress, Remark, Turn
-from core.messenger import Address
-from core.turns import open_turns
+from core.turns.messenger import Address
+from core.turns.turns import open_turns
 
 CONVERSATIONS = 4
 LOOK_EVERY = 0.05  # seconds

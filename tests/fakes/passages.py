@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from core.library.chunk import cut
+from core.library.chunking import cut
 from core.library.documents import Passage, Retrieved
-from core.library.load import read_document
-from core.reasoner import Statement, Strip
+from core.library.formats.read import read_document
+from core.reasoning.reasoner import Statement, Strip
 from core.text.sentences import split_units
 
 #: For property tests: examples enough, and no clock.

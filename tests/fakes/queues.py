@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from core.disk_watch import DiskWatch
-from core.turn_queue import launched
-from core.turns import QUEUE
+from core.turns.disk_watch import DiskWatch
+from core.turns.queue import launched
+from core.turns.turns import QUEUE
 
 
 def make_empty_queue(folder: Path) -> Path:

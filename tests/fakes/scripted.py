@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from core.conversation import Conversation, Decision, Exchange, Progress, Question, Usage
 from core.errors import SearchTrouble
 from core.library.documents import Passage, Retrieval, Retrieved
-from core.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
+from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
 
 HERE = Conversation(platform="test", space="s", channel="c", thread="t")

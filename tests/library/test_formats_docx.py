@@ -11,10 +11,10 @@ from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 
 from core.errors import DocumentError
-from core.library.chunk import cut
+from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import word
-from core.library.load import read_document
+from core.library.formats.read import read_document
 
 
 def saved(document) -> bytes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from core.errors import DocumentError
-from core.library.chunk import cut
+from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import webpage
-from core.library.load import parse_html, read_document
+from core.library.formats.read import parse_html, read_document
 
 SENTENCE = "We describe the process in detail, so that everyone knows what to do when it happens. "
 GUIDE = f"""

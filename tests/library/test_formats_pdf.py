@@ -12,7 +12,7 @@ from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
 from core.errors import DocumentError
-from core.library.chunk import cut
+from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import pdf
 from core.library.formats.reflow import Line, paragraphs

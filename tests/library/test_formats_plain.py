@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import DocumentError
-from core.library.chunk import cut
+from core.library.chunking import cut
 from core.library.formats import delimited, lines, plain
 
 GUIDE = """\

@@ -14,12 +14,12 @@ import pytest
 from core.errors import IndexInUse, IndexMismatch, SettingsError
 from core.library import migrations
 from core.library.catalogue import INDEX_VERSION
+from core.library.data_lock import owned
 from core.library.database import SCHEMA_VERSION
 from core.library.documents import Passage
 from core.library.embedding import OnnxEmbedder
 from core.library.library import embedded_text
 from core.library.migrations import age_of
-from core.library.owner import owned
 from core.library.sync import SyncReport
 from core.library.vectors import VectorIndex
 from tests.fakes.older import PAGE, lay_down, write_documents

@@ -10,13 +10,13 @@ import pytest
 
 from core.errors import IndexInUse, SettingsError
 from core.library.catalogue import Catalogue
-from core.library.owner import owned, prepare
+from core.library.data_lock import owned, prepare
 from core.library.vectors import VectorIndex
 
 HOLD = """
 import sys
 from pathlib import Path
-from core.library.owner import owned
+from core.library.data_lock import owned
 with owned(Path(sys.argv[1]), "footnote chat"):
     print("held", flush=True)
     sys.stdin.read()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from core.library.pace import others_first, paced
+from core.library.throttle import others_first, paced
 
 THREADS, ITEMS = 4, 30
 

@@ -7,8 +7,8 @@ import pytest
 
 from core.errors import SettingsError
 from core.library.catalogue import Entry
-from core.library.disk import Failure, Found, Listing, list_files
-from core.library.load import FILE_LIMIT
+from core.library.files import Failure, Found, Listing, list_files
+from core.library.formats.read import FILE_LIMIT
 from core.library.roots import Kept, Unreadable
 from core.library.sync import SyncReport, plan_sync
 from tests.library.shelf import files_read, found, open_library, quotable, sources, write

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from fakes.scripted import ScriptedReasoner
 
 from core.conversation import Usage
-from core.reasoner import Draft, Plan
+from core.reasoning.reasoner import Draft, Plan
 
 EVIL = "https://evil.example/collect"
 CANARY = re.compile(r"CANARY-[A-Z0-9]+")

@@ -14,11 +14,11 @@ from fakes.served import FERRY, FERRY_ANSWER, PATIENCE
 from office import Office
 
 from core.errors import DocumentError
-from core.library.chunk import cut
-from core.library.formats import apart
-from core.library.formats.apart import Worker, Workers
+from core.library.chunking import cut
+from core.library.formats import parser_process
 from core.library.formats.assembly import TEXT_LIMIT
-from core.library.load import parse_html, read_document
+from core.library.formats.parser_process import Worker, Workers
+from core.library.formats.read import parse_html, read_document
 from core.library.sync import storable
 
 LEFT = "takes too much time or memory to read, so it was left"
@@ -55,7 +55,7 @@ def workers(monkeypatch):
         return started[-1]
 
     files = Workers(start=start)
-    monkeypatch.setitem(apart._WORKERS, "file", files)
+    monkeypatch.setitem(parser_process._WORKERS, "file", files)
     yield started
     files.close()
 
@@ -96,7 +96,7 @@ def test_a_bomb_ends_in_a_sentence_or_in_its_few_words(name, tmp_path):
 
 
 def test_what_takes_too_long_is_left_and_the_next_file_read(tmp_path, workers, monkeypatch):
-    monkeypatch.setattr(apart, "FILE_TIME", 1.0)
+    monkeypatch.setattr(parser_process, "FILE_TIME", 1.0)
 
     with pytest.raises(DocumentError, match=LEFT):
         read_document(written(tmp_path, "slow.pdf", slow_book()))
@@ -107,13 +107,13 @@ def test_what_takes_too_long_is_left_and_the_next_file_read(tmp_path, workers, m
 
 
 def test_what_takes_too_much_memory_is_left_and_the_next_file_read(tmp_path, workers, monkeypatch):
-    monkeypatch.setattr(apart, "MEMORY", 130_000_000)
+    monkeypatch.setattr(parser_process, "MEMORY", 130_000_000)
 
     with pytest.raises(DocumentError, match=r"memory|damaged"):
         read_document(written(tmp_path, "wide.docx", wide_word()))
 
     assert "half past nine" in read_document(written(tmp_path, "a.html", PLAIN)).text
-    monkeypatch.setattr(apart, "MEMORY", 2_000_000_000)
+    monkeypatch.setattr(parser_process, "MEMORY", 2_000_000_000)
     with pytest.raises(DocumentError, match="is empty"):
         read_document(written(tmp_path, "wide.docx", wide_word()))
 
@@ -153,7 +153,9 @@ def test_a_page_and_a_small_file_are_read_while_bombs_hold_every_worker_for_file
     slow = written(tmp_path, "slow.pdf", slow_book())
     faults = []
 
-    readers = [threading.Thread(target=lambda: faults.append(read(slow)[1])) for _ in range(apart.AT_ONCE)]
+    readers = [
+        threading.Thread(target=lambda: faults.append(read(slow)[1])) for _ in range(parser_process.AT_ONCE)
+    ]
     for reader in readers:
         reader.start()
     try:
@@ -173,15 +175,15 @@ def test_a_file_that_is_left_at_a_stop_is_not_called_unreadable(tmp_path, worker
     slow, ended = written(tmp_path, "slow.pdf", slow_book()), []
 
     def reading():
-        with pytest.raises(apart.Left):
+        with pytest.raises(parser_process.Left):
             read_document(slow)
         ended.append(True)
 
     reader = threading.Thread(target=reading)
     reader.start()
-    while reader.is_alive() and not apart._WORKERS["file"]._busy:
+    while reader.is_alive() and not parser_process._WORKERS["file"]._busy:
         reader.join(0.01)
-    apart.close()
+    parser_process.close()
     reader.join(PATIENCE)
 
     assert ended == [True]

@@ -14,14 +14,14 @@ import pytest
 from fakes.web_servers import Canary, FakeSite, Served
 from private_addresses import NAMES, PUBLIC, URLS
 
+from bots.chat.channels import open_rooms
+from bots.chat.commands import Words
+from bots.chat.incoming import is_page
+from bots.chat.said import Attachment, Word
+from bots.chat.texts import say_in
 from bots.commands.ingest import run as ingest
-from bots.delivery.hearing import is_page
-from bots.delivery.rooms import open_rooms
-from bots.delivery.said import Attachment, Word
-from bots.delivery.words import Words
 from bots.discord.premises import DiscordPremises
 from bots.discord.settings import read_discord_settings
-from bots.messages import say_in
 from bots.slack.premises import SlackPremises
 from bots.slack.settings import read_slack_settings
 from core.bootstrap import Footnote, make_fetcher, make_web, open_library

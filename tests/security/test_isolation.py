@@ -9,11 +9,11 @@ from random import Random
 import pytest
 from benchmarks.corpora import add_paragraphs
 
-from bots.delivery.rooms import open_rooms, own_collection
+from bots.chat.channels import open_rooms, own_collection
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Question
-from core.records import plain
 from core.settings import Settings
+from core.turns.records import plain
 
 DEFAULT = "default"
 

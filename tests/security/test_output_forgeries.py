@@ -6,12 +6,12 @@ import pytest
 from forgeries import CITED, LINKS, MENTIONS, OTHER
 from judges import discord_faults, slack_faults, slack_view_faults, strings, unclean
 
-import bots.discord.write as discord
-import bots.slack.write as slack
-from bots.delivery import deciding
-from bots.delivery.replies import Footnotes, Note, Sources
-from bots.delivery.setting import Setting
-from bots.messages import help_lines
+import bots.discord.render as discord
+import bots.slack.render as slack
+from bots.chat import proposals
+from bots.chat.replies import Footnotes, Note, Sources
+from bots.chat.setting import Setting
+from bots.chat.texts import help_lines
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
 from core.library.catalogue import Entry
 
@@ -99,8 +99,8 @@ EDITED = {
         outcome("approval_needed", text, proposal=settled(text)), here
     ),
     "decided in part": lambda on, text, here: on.messages(answered_in_part(text, settled(text)), here),
-    "late press": lambda on, text, here: (on.note(deciding.settled(settled(text), here)),),
-    "refusal": lambda on, text, here: (on.note(deciding.refused(proposal(text), here)),),
+    "late press": lambda on, text, here: (on.note(proposals.settled(settled(text), here)),),
+    "refusal": lambda on, text, here: (on.note(proposals.refused(proposal(text), here)),),
     "note": lambda on, text, _here: (on.note(text),),
 }
 SHOWN = CREATED | EDITED

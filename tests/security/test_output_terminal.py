@@ -9,10 +9,10 @@ import pytest
 from forgeries import CITED, ESCAPES, LIES, LINKS, MENTIONS
 from judges import is_forged, quoted, unclean
 
-from bots.messages import page_of
+from bots.chat.texts import page_of
+from bots.terminal.render import Setting, card, footnotes, proposal_list, ranking, source_list, write
 from bots.terminal.safe import SafeConsole
 from bots.terminal.screen import THEME, Screen
-from bots.terminal.write import Setting, card, footnotes, proposal_list, ranking, source_list, write
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
 from core.library.catalogue import Entry
 

@@ -15,10 +15,10 @@ from injections import CANARY, EVIL, PAYLOADS, payload
 from judges import discord_faults, slack_faults
 from rigged import EACH, Web, ask_all, asked, assistant, named
 
-import bots.discord.write as discord
-import bots.slack.write as slack
-from bots.delivery.markdown.safe import web_link
-from bots.delivery.setting import Setting
+import bots.discord.render as discord
+import bots.slack.render as slack
+from bots.chat.markdown.safe import web_link
+from bots.chat.setting import Setting
 from core.conversation import Decision, Remark
 
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from fakes.slack.rendering import visible_text
 
-from bots.delivery.setting import Setting
-from bots.delivery.voice import Voice
-from bots.slack import write
+from bots.chat.messenger import Voice
+from bots.chat.setting import Setting
+from bots.slack import render
 from bots.slack.calls import open_calls
 from bots.slack.footnotes import all_footnotes
-from bots.slack.posts import SlackPosts
+from bots.slack.post import SlackPosts
 from bots.slack.settings import read_slack_settings
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal, Question
 
@@ -57,7 +57,7 @@ def decided(verdict="approve", query=None):
 
 
 def test_an_answer_in_part_says_what_is_missing_and_offers_to_search_for_it():
-    (message,) = write.messages(IN_PART, SETTING)
+    (message,) = render.messages(IN_PART, SETTING)
 
     assert seen(message) == (
         "Protokolle darf nur das Betriebsteam lesen. [1]\n───\n"
@@ -86,7 +86,7 @@ def test_what_was_left_out_is_shown_with_the_footnotes_in_private():
 def test_a_quote_that_may_be_it_is_shown_as_that():
     unsure = replace(ANSWER, composed=False, is_sure=False, left_out=(), missing="")
 
-    (message,) = write.messages(replace(IN_PART, answer=unsure), SETTING)
+    (message,) = render.messages(replace(IN_PART, answer=unsure), SETTING)
 
     assert seen(message).startswith("Vielleicht ist es das, was du suchst:\n")
     assert "zitiert" not in seen(message)
@@ -100,7 +100,7 @@ def test_a_decision_stays_in_the_message_that_asked_for_it(words, query):
     long = replace(IN_PART, answer=replace(ANSWER, text="Das Betriebsteam liest Protokolle. " * words))
     after = replace(long, proposal=PROPOSAL.settled(decided(query=query)))
 
-    open_ones, decided_ones = write.messages(long, SETTING), write.messages(after, SETTING)
+    open_ones, decided_ones = render.messages(long, SETTING), render.messages(after, SETTING)
 
     assert len(open_ones) == len(decided_ones)
     assert [seen(one) for one in open_ones[:-1]] == [seen(one) for one in decided_ones[:-1]]
@@ -122,7 +122,7 @@ def voice_of(calls, proposal):
         return {"q1": IN_PART}.get(turn_id)
 
     return Voice(
-        posts=SlackPosts(calls=calls, my_user_id="UBOT"), writer=write, people=Ann(), words=None,
+        posts=SlackPosts(calls=calls, my_user_id="UBOT"), writer=render, people=Ann(), words=None,
         proposals=proposals, engine="DuckDuckGo", approval="asker", has_approvers=False, refresh=90.0,
         outcomes=outcomes,
     )  # fmt: skip

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.delivery.hearing import Room
-from bots.delivery.said import Feedback, Word
+from bots.chat.incoming import Room
+from bots.chat.said import Feedback, Word
 from bots.slack.address import Me, address_of, metadata_of
-from bots.slack.read import read
+from bots.slack.receive import read
 from core.conversation import QUESTION_LIMIT, Conversation, Decision, Question
 from core.errors import QuestionRejected
 

@@ -11,16 +11,16 @@ from fakes.slack.rendering import entities_of, visible_text
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bots.delivery import deciding
-from bots.delivery.markdown.pieces import pieces
-from bots.delivery.markdown.safe import names_another_host, web_link
-from bots.delivery.replies import Footnotes, Note, Sources
-from bots.delivery.setting import Setting
-from bots.messages import help_lines, say_in
+from bots.chat import proposals
+from bots.chat.markdown.pieces import pieces
+from bots.chat.markdown.safe import names_another_host, web_link
+from bots.chat.replies import Footnotes, Note, Sources
+from bots.chat.setting import Setting
+from bots.chat.texts import help_lines, say_in
 from bots.slack.cards import editor, proposal_card
 from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
-from bots.slack.write import messages, note, reply
+from bots.slack.render import messages, note, reply
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.catalogue import Entry
 
@@ -276,13 +276,13 @@ def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
 
 
 def test_who_may_not_decide_is_told_who_may():
-    assert deciding.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
+    assert proposals.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
     late = proposal(verdict="deny", decided_by="U2", decided_at=1.7e9)
 
-    assert deciding.settled(late, SETTING).startswith("Bob already said no to this search at ")
+    assert proposals.settled(late, SETTING).startswith("Bob already said no to this search at ")
 
 
 def test_the_modal_opens_with_the_query():
@@ -349,7 +349,7 @@ def everywhere(text):
     yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), setting)
     yield from messages(Outcome(kind="failed", turn_id="t", reason=text), setting)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (note(deciding.refused(sly, setting)), note(deciding.settled(decided, setting)))
+    yield from (note(proposals.refused(sly, setting)), note(proposals.settled(decided, setting)))
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 

@@ -79,9 +79,9 @@ READERS = {
     "terms": "from core.text.terms import query_terms as read",
     "words of a source": "from core.text.inline import as_words as read",
     "markers": "from core.text.inline import without_markers as read",
-    "claims": "from core.claims import claims_of as read",
+    "claims": "from core.grounding.claims import claims_of as read",
     "doubts": """
-from core.doubts import doubts_of
+from core.grounding.doubts import doubts_of
 def read(text):
     doubts_of(text, [text[::2]]), doubts_of(text, [text[::2]], is_code=True)
 """,
@@ -92,7 +92,7 @@ def read(text):
 """,
     "follow-ups": "from core.text.followup import needs_history as read",
     "words for a search": """
-from core.extractive import keywords, web_query
+from core.reasoning.extractive import keywords, web_query
 def read(text):
     keywords(text), web_query(text)
 """,
@@ -131,11 +131,11 @@ def read_in_child(reader: str, *, size: int, budget: int) -> subprocess.Complete
 
 #: What becomes of a draft of this length, which is the longest that is read, in which every second claim fails.
 EDITING = """
-from core.citations import to_answer
-from core.claims import claims_of
-from core.model.drafts import DRAFT_LIMIT, to_draft
-from core.reasoner import Grounded
-from core.verdicts import edited, statements_of, verdicts_on
+from core.grounding.citations import to_answer
+from core.grounding.claims import claims_of
+from core.reasoning.drafts import DRAFT_LIMIT, to_draft
+from core.reasoning.reasoner import Grounded
+from core.grounding.verdicts import edited, statements_of, verdicts_on
 from tests.fakes.passages import loose_strip
 strips = tuple(loose_strip("x " * 200, number=number) for number in range(1, 5))
 def read(text):

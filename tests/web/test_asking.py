@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.web.asking import (
+from core.web.request import (
     FAULT_PAUSE,
     RATE_PAUSE,
     WAIT_LIMIT,

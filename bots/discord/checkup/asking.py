@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from bots.delivery.proxies import proxy_for
+from bots.chat.proxies import proxy_for
 from bots.discord.settings import DiscordSettings
 from core.values import value
 

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bots.delivery.proxies import is_reached_directly
+from bots.chat.proxies import is_reached_directly
+from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.folder import owner_of
 from bots.doctor.installation import Installation
-from bots.messages import counted
 from bots.slack.checkup.asking import PATIENCE, Refused, Silent, ask
 from bots.slack.checkup.sources import NETWORK, SOCKET_MODE, SOURCES
 from bots.slack.http import PATH

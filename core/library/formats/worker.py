@@ -1,7 +1,7 @@
 """The process in which strangers' files are parsed: ``python -m core.library.formats.worker``.
 
 It has no secrets in its environment, may take only so much memory and processor time, and is ended without
-regret: whoever asked (:mod:`core.library.formats.apart`) starts another one. Requests come in by standard
+regret: whoever asked (:mod:`core.library.formats.parser_process`) starts another one. Requests come in by standard
 input, replies go out by standard output; each is a header of JSON behind its length, and bytes behind that: a request's file,
 a reply's text. A document comes back cut into its pieces: whoever asked serves others meanwhile.
 """
@@ -115,14 +115,14 @@ def _parsed(asked: dict[str, Any], data: bytes) -> Document:
 
         text = data.decode("utf-8", "surrogatepass") if asked["is_text"] else data
         return webpage.parse(text, name=asked["name"], url=asked["url"])
-    from core.library.load import SUFFIXES
+    from core.library.formats.read import SUFFIXES
 
     path = Path(asked["name"])
     return SUFFIXES[path.suffix.lower()](data, path)
 
 
 def _written(document: Document) -> tuple[dict[str, Any], bytes]:
-    from core.library.chunk import cut
+    from core.library.chunking import cut
 
     document = replace(document, text=whole(document.text))
     blocks = [[b.kind, b.start, b.end, b.level, b.page, b.row] for b in document.blocks]

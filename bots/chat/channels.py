@@ -1,0 +1,204 @@
+"""What the bot knows of channels and threads: preferences, and which collections a channel reads.
+
+Kept in one small SQLite file. What is learned in a channel goes into a collection of its own,
+which is read there alone, whoever names it elsewhere: so nothing hangs on who may see the channel today.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from bots.chat.incoming import Follow, Room
+from bots.chat.said import Feedback
+from core.conversation import Conversation
+from core.errors import SettingsError
+from core.library.library import DEFAULT_COLLECTION, Library
+from core.turns.disk_watch import disk_trouble
+
+LOCKED = 0.05  # seconds that the loop waits for another program; whoever must write tries again
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS channels (
+    channel TEXT PRIMARY KEY,  -- platform/space/channel
+    follow TEXT NOT NULL DEFAULT 'thread',
+    reads TEXT NOT NULL DEFAULT 'default'  -- the collection beside the channel's own
+);
+CREATE TABLE IF NOT EXISTS threads (conversation TEXT PRIMARY KEY, asker TEXT NOT NULL, since REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS places (conversation TEXT PRIMARY KEY, place TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS heard (platform TEXT PRIMARY KEY, message INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS words (id TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS feedback (
+    turn TEXT, author TEXT, is_positive INTEGER NOT NULL, given_at REAL NOT NULL,
+    PRIMARY KEY (turn, author)
+);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """Each question takes microseconds, so none waits for a thread."""
+
+    database: sqlite3.Connection
+
+    def room_of(self, conversation: Conversation) -> Room:
+        """What decides how a message of this thread is read."""
+        follow = self._one("SELECT follow FROM channels WHERE channel = ?", conversation.channel_id)
+        known = self.database.execute(
+            "SELECT asker, since FROM threads WHERE conversation = ?", (conversation.id,)
+        ).fetchone()
+        asker, since = known or (None, 0.0)
+        return Room(
+            follow=cast("Follow", follow or "thread"),
+            knows_thread=known is not None,
+            asker=asker,
+            since=since,
+        )
+
+    def remember_thread(self, conversation: Conversation, asker: str, since: float) -> None:
+        """The bot is part of this thread from then on; who asked first stays its asker."""
+        self._write("INSERT OR IGNORE INTO threads VALUES (?, ?, ?)", conversation.id, asker, since)
+
+    def forget_thread(self, conversation: Conversation) -> None:
+        self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
+
+    def move(self, conversation: Conversation, place: str) -> None:
+        """The conversation goes on in a place whose name is not in its id."""
+        self._write("INSERT OR REPLACE INTO places VALUES (?, ?)", conversation.id, place)
+
+    def place_of(self, conversation: Conversation) -> str | None:
+        """Where a conversation was moved to."""
+        return cast(
+            "str | None", self._one("SELECT place FROM places WHERE conversation = ?", conversation.id)
+        )
+
+    def moved_to(self, place: str) -> Conversation | None:
+        """The conversation that was moved to a place."""
+        found = self._one("SELECT conversation FROM places WHERE place = ?", place)
+        return Conversation.parse(found) if found else None
+
+    def note_heard(self, platform: str, message: int) -> None:
+        """The newest message that was taken in, by an id that grows with time."""
+        self._write(
+            "INSERT INTO heard VALUES (?, ?) ON CONFLICT DO UPDATE SET message = max(message, excluded.message)",
+            platform, message,
+        )  # fmt: skip
+
+    def last_heard(self, platform: str) -> int | None:
+        return cast("int | None", self._one("SELECT message FROM heard WHERE platform = ?", platform))
+
+    def threads_of(self, platform: str, space: str) -> tuple[Conversation, ...]:
+        """The conversations that the bot is part of."""
+        begins = f"{platform}/{space}/"
+        rows = self.database.execute(
+            "SELECT conversation FROM threads WHERE substr(conversation, 1, ?) = ?", (len(begins), begins)
+        )
+        return tuple(Conversation.parse(row[0]) for row in rows)
+
+    def set_follow(self, conversation: Conversation, follow: Follow) -> None:
+        self._note_channel(conversation)
+        self._write("UPDATE channels SET follow = ? WHERE channel = ?", follow, conversation.channel_id)
+
+    def use(self, conversation: Conversation, collection: str, library: Library) -> bool:
+        """Read this collection from now on; False when there is none of that name to be read here."""
+        known = library.catalogue.collections() | {DEFAULT_COLLECTION}
+        if collection not in known or not may_read(conversation, collection):
+            return False
+        self._note_channel(conversation)
+        self._write("UPDATE channels SET reads = ? WHERE channel = ?", collection, conversation.channel_id)
+        return True
+
+    def reads(self, conversation: Conversation, library: Library) -> frozenset[str]:
+        """The collections that a question asked here may read; checked anew for each."""
+        chosen = self._one("SELECT reads FROM channels WHERE channel = ?", conversation.channel_id)
+        named = {chosen or DEFAULT_COLLECTION, own_collection(conversation)}
+        allowed = frozenset(name for name in named if may_read(conversation, name))
+        return allowed & library.catalogue.collections()
+
+    def take_word(self, word_id: str) -> bool:
+        """True the first time; a word that is brought again is not carried out again."""
+        with self.database:
+            taken = self.database.execute("INSERT OR IGNORE INTO words VALUES (?)", (word_id,))
+        return taken.rowcount == 1
+
+    def remember_forgotten(self, turn_ids: Iterable[str]) -> None:
+        """Turns of which nothing is kept but that they were: they may be brought once more."""
+        with self.database:
+            self.database.executemany(
+                "INSERT OR IGNORE INTO words VALUES (?)", ((turn,) for turn in turn_ids)
+            )
+
+    def was_forgotten(self, turn_id: str) -> bool:
+        return self._one("SELECT 1 FROM words WHERE id = ?", turn_id) is not None
+
+    def rate(self, feedback: Feedback) -> None:
+        """One opinion of one person about one turn: the last counts."""
+        self._write(
+            "INSERT OR REPLACE INTO feedback VALUES (?, ?, ?, ?)",
+            feedback.turn_id, feedback.author, int(feedback.is_positive), feedback.given_at,
+        )  # fmt: skip
+
+    def ratings(self, turn_id: str) -> dict[str, bool]:
+        """Who found an answer good, and who did not."""
+        rows = self.database.execute("SELECT author, is_positive FROM feedback WHERE turn = ?", (turn_id,))
+        return {author: bool(is_positive) for author, is_positive in rows}
+
+    def _note_channel(self, conversation: Conversation) -> None:
+        self._write("INSERT OR IGNORE INTO channels (channel) VALUES (?)", conversation.channel_id)
+
+    def _one(self, query: str, *values: object) -> Any:
+        row = self.database.execute(query, values).fetchone()
+        return None if row is None else row[0]
+
+    def _write(self, statement: str, *values: object) -> None:
+        with self.database:
+            self.database.execute(statement, values)
+
+
+_OWN = "channel-"
+
+
+def may_read(conversation: Conversation, collection: str) -> bool:
+    """What the operator ingested, and what was learned in this very channel."""
+    return not collection.startswith(_OWN) or collection == own_collection(conversation)
+
+
+def own_collection(conversation: Conversation) -> str:
+    """Where a channel's learned documents are kept; ids of channels hold letters and digits alone."""
+    return _OWN + conversation.channel_id.replace("/", "-")
+
+
+def _migrate(database: sqlite3.Connection) -> None:
+    """Bring a file of an earlier build to these tables."""
+    columns = {row[1] for row in database.execute("PRAGMA table_info(threads)")}
+    if "since" not in columns:
+        database.execute("ALTER TABLE threads ADD COLUMN since REAL NOT NULL DEFAULT 0")
+
+
+@contextmanager
+def open_rooms(data_dir: Path) -> Iterator[Rooms]:
+    """SettingsError when the file cannot be used."""
+    file = data_dir / "rooms.sqlite"
+    file.touch(mode=0o600)
+    with closing(sqlite3.connect(file, timeout=LOCKED)) as database:
+        _set_up(database, file)
+        yield Rooms(database)
+
+
+def _set_up(database: sqlite3.Connection, file: Path) -> None:
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.executescript(_TABLES)
+        _migrate(database)
+    except sqlite3.OperationalError as fault:
+        raise SettingsError(f"{file} cannot be used: {disk_trouble(fault) or 'the disk refused'}.") from fault
+    except sqlite3.DatabaseError as fault:
+        raise SettingsError(
+            f"{file} is damaged. Move it away: channels then have their defaults again, threads are followed up "
+            "with a mention, and documents and conversations are not affected."
+        ) from fault

@@ -1,0 +1,162 @@
+"""A message that a person wrote -> a question, a word to the bot, or nothing. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Literal, cast
+
+from bots.chat.said import Attachment, Word, WordName, checked_query
+from bots.chat.texts import ENGLISH, say_in
+from core.conversation import Conversation, Question, check_question
+from core.values import value
+from core.wording import LANGUAGES
+
+Follow = Literal["mention", "asker", "thread"]
+
+
+@value
+class Room:
+    """What is known of the channel and thread that a message came in."""
+
+    follow: Follow = "thread"  #: which messages of a thread need no mention
+    knows_thread: bool = False  #: the bot answered here, or was pulled in
+    asker: str | None = None  #: who first asked the bot in this thread
+    since: float = 0.0  #: when that was, in seconds since the epoch
+
+    def follows(self, author: str, text: str, said_at: float) -> bool:
+        """Whether what this person writes in the thread is for the bot without a mention.
+
+        The asker goes on talking to the bot; others in the thread talk to each other, unless they ask.
+        """
+        if not self.may_follow(author, said_at) or is_aside(text):
+            return False
+        return author == self.asker or asks(text)
+
+    def may_follow(self, author: str, said_at: float) -> bool:
+        """The same of a message whose words nobody knows."""
+        is_heard = self.follow == "thread" or (self.follow == "asker" and author == self.asker)
+        return self.knows_thread and said_at >= self.since and is_heard
+
+
+def is_aside(text: str) -> bool:
+    """Whether a message calls for no answer: nothing that is said, or an acknowledgement."""
+    return not any(sign.isalnum() for sign in text) or bool(_ASIDE.fullmatch(text))
+
+
+def asks(text: str) -> bool:
+    """Whether a message is a question by its look, or one of the words that stand alone."""
+    return (
+        "?" in text
+        or bool(_ASKS.match(text))
+        or _spoken_word(text, has_files=False, is_called=False) is not None
+    )
+
+
+_ASIDE = re.compile(
+    r"\W*(?:(?:yes|yep|yeah|no|nope|ok(?:ay)?|sure|thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|good|right"
+    r"|agreed|done|same|lol|haha|hm+|oh|ah|wow|got it|will do|sounds good|makes sense|of course|\+1)\W*)+",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\W*(?:(?:and|but|so|or|then|also)\W+)?(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did"
+    r"|can|could|will|would|should|may|must|has|have|had|explain|show|tell|list|find|compare|summari[sz]e)\b",
+    re.IGNORECASE,
+)
+
+
+@value
+class Heard:
+    """A message for the bot, by whatever platform it came."""
+
+    id: str
+    conversation: Conversation
+    author: str
+    text: str  #: without the bot's own mention
+    said_at: float  #: seconds since the epoch
+    files: tuple[Attachment, ...] = ()
+    is_called: bool  #: by a mention, a reply or in a direct message; else it is a follow-up
+
+    def word(self, name: WordName, argument: str = "", language: str = ENGLISH) -> Word:
+        return Word(
+            name=name, argument=argument, id=self.id, conversation=self.conversation, author=self.author,
+            said_at=self.said_at, files=self.files, language=language,
+        )  # fmt: skip
+
+
+def meaning(heard: Heard) -> Question | Word | None:
+    """None for what says nothing; QuestionRejected when a question is too long."""
+    if said := _spoken_word(heard.text, has_files=bool(heard.files), is_called=heard.is_called):
+        return heard.word(*said)
+    if not any(sign.isalnum() for sign in heard.text):
+        # A file alone is to be learned, a mention alone calls for help; anything else says nothing.
+        return heard.word("learn" if heard.files else "help") if heard.is_called else None
+    return Question(
+        id=heard.id,
+        conversation=heard.conversation,
+        author=heard.author,
+        text=check_question(heard.text),
+        asked_at=heard.said_at,
+    )
+
+
+_PATTERNS: Sequence[tuple[WordName, str, bool]] = (
+    ("help", r"help[.!?]?()", True),
+    ("sources", r"sources[.!?]?()", True),
+    ("forget", r"forget(?: this(?: thread)?)?[.!]?()", True),
+    ("unlearn", r"forget\s+(\S+)", False),
+    ("stop", r"stop[.!]?()", True),
+    ("follow", r"follow(?:\s+(\w+))?[.!]?", False),
+    ("learn", r"learn(?:\s+(https?://\S+))?", False),
+    ("use", r"use(?:\s+([\w.-]*\w))?", False),
+    ("approve", r"approve[.!:]?()", True),
+    ("deny", r"deny[.!]?()", True),
+    ("approve", r"approve:\s*(\S.*)", True),
+    ("approve", r"approve\s+(\S.*)", False),
+)
+#: What a word looks like, and whether a follow-up may say it without a mention.
+_WORDS = tuple(
+    (name, re.compile(looks, re.IGNORECASE | re.DOTALL), is_bare) for name, looks, is_bare in _PATTERNS
+)
+_LEARN_FILES = re.compile(r"learn\b.*", re.IGNORECASE | re.DOTALL)
+#: One thing after such a word is what it was told, though it may be nothing that it takes: it says what is.
+_TOLD = re.compile(r"(follow|learn|use)\s+(\S*[^\s?])", re.IGNORECASE)
+_QUOTING = "`'\"‘’“”"
+_ENDING = " .!?。！？"
+
+
+@cache
+def _words_of_others() -> Mapping[str, tuple[str, str]]:
+    """The English word for one of another language, and which that is."""
+    return {
+        said: (word, language)
+        for language in LANGUAGES
+        for word, others in say_in(language).entries["words"].items()
+        for said in others
+    }
+
+
+def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[WordName, str, str] | None:
+    """The word, what follows it, and its language."""
+    text, language = _words_of_others().get(text.strip(_ENDING).casefold(), (text, ENGLISH))
+    for name, pattern, is_bare in _WORDS:
+        if (is_called or is_bare) and (found := pattern.fullmatch(text)):
+            return name, _argument(name, found[1] or ""), language
+    if has_files and is_called and _LEARN_FILES.fullmatch(text):
+        return "learn", "", language
+    if is_called and (told := _TOLD.fullmatch(text)):
+        name = cast("WordName", told[1].lower())
+        return name, _argument(name, told[2].strip(_QUOTING)), language
+    return None
+
+
+def is_page(named: str) -> bool:
+    """Whether it is an address that "learn" takes."""
+    return named.lower().startswith(("http://", "https://"))
+
+
+def _argument(name: WordName, given: str) -> str:
+    if name == "approve" and given:
+        return checked_query(given)
+    return given.lower() if name == "follow" else given

@@ -1,0 +1,141 @@
+"""The blocks of CommonMark from an untrusted writer, read by a parser and written anew.
+
+What comes out has only the structure that stands here: no images, no links but the given ones,
+no raw HTML, no link definitions, every code block closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from bots.chat.markdown.dialect import Terms
+from bots.chat.markdown.inline import inline
+from bots.chat.markdown.safe import clean
+from bots.chat.markdown.tables import table
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode as Node
+
+NESTING = 40  # levels of lists and quotations; a text with more is shown as its source
+_FENCE = "```"
+
+
+def document(text: str) -> Node | None:
+    """The text as a tree of blocks; None where it is nested too deeply to be read whole."""
+    from markdown_it.tree import SyntaxTreeNode
+
+    tokens = _reader().parse(clean(text))
+    if any(token.level >= NESTING - 1 for token in tokens):
+        return None
+    return SyntaxTreeNode(tokens)
+
+
+@cache
+def _reader() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    # Escapes and entities stay apart from the words, so that they are written as they stood.
+    reader = MarkdownIt("commonmark", {"html": False, "maxNesting": NESTING})
+    return reader.enable(["table", "strikethrough"]).disable(["reference", "text_join", "autolink"])
+
+
+def block(node: Node, terms: Terms) -> str:
+    """One block, whatever it holds, without a line end after it."""
+    return _BLOCKS.get(node.type, content)(node, terms)
+
+
+def content(node: Node, terms: Terms) -> str:
+    """What stands in a quotation or in an item of a list."""
+    is_close = node.type == "list_item" and (is_tight(node) or not terms.dialect.nests)
+    return ("\n" if is_close else "\n\n").join(block(child, terms) for child in node.children)
+
+
+def is_tight(item: Node) -> bool:
+    """Whether no blank lines stand in an item."""
+    return all(child.hidden for child in item.children if child.type == "paragraph")
+
+
+def _paragraph(node: Node, terms: Terms) -> str:
+    return terms.dialect.guarded(inline(node.children[0], terms))
+
+
+def _heading(node: Node, terms: Terms) -> str:
+    level, title = int(node.tag[1]), " ".join(inline(node.children[0], terms).split())
+    if level <= terms.dialect.deepest_heading and (terms.dialect.nests or not _is_within(node, "list_item")):
+        return terms.dialect.heading(level, title)
+    mark = terms.dialect.emphasis(node) if title else ""
+    return terms.dialect.guarded(f"{mark}{title}{mark}")
+
+
+def _is_within(node: Node, kind: str) -> bool:
+    parent = node.parent
+    return parent is not None and (parent.type == kind or _is_within(parent, kind))
+
+
+def marked_items(node: Node, terms: Terms) -> Iterator[tuple[str, Node]]:
+    """Each item of a list after its bullet or number."""
+    first = int(node.attrs.get("start", 1))
+    for number, item in enumerate(node.children, start=first):
+        yield terms.dialect.marker(number if node.type == "ordered_list" else None, item.markup), item
+
+
+def indented(marker: str, lines: str, terms: Terms) -> str:
+    """An item: its marker, and its lines below each other.
+
+    Where lists hold no code, a code block stands below its item at the margin, which ends the list
+    there: an empty line within it would have ended the list, and with it the code.
+    """
+    first, *others = lines.split("\n")
+    if not terms.dialect.nests:
+        return _hoisted(marker, first, others)
+    below = (f"{' ' * len(marker)}{each}".rstrip() for each in others)
+    return "\n".join([f"{marker}{first}".rstrip(), *below])
+
+
+def _hoisted(marker: str, first: str, others: list[str]) -> str:
+    if first.startswith(_FENCE):
+        first, others = "", [first, *others]
+    made, is_code = [f"{marker}{first}".rstrip()], False
+    for each in others:
+        is_fence = each.startswith(_FENCE)
+        if is_fence and not is_code and made[-1]:
+            made.append("")
+        # The space behind the sign of an empty line in a quotation belongs to it.
+        made.append(each if is_fence or is_code or not each else f"{' ' * len(marker)}{each}")
+        is_code ^= is_fence
+    return "\n".join(made)
+
+
+def blank_lines(node: Node, terms: Terms) -> str:
+    """What stands between the items of a list."""
+    return "\n" if not terms.dialect.nests or all(is_tight(item) for item in node.children) else "\n\n"
+
+
+def _list(node: Node, terms: Terms) -> str:
+    return blank_lines(node, terms).join(
+        indented(marker, content(item, terms), terms) for marker, item in marked_items(node, terms)
+    )
+
+
+def quoted(node: Node, lines: str, terms: Terms) -> str:
+    """Lines of a quotation; one that stands in another is part of it where they do not nest."""
+    if not terms.dialect.nests and _is_within(node, "blockquote"):
+        return lines
+    blank = terms.dialect.quoted_blank
+    return "\n".join(f"> {each}".rstrip() if each.strip() else blank for each in lines.split("\n"))
+
+
+_BLOCKS: Mapping[str, Callable[[Node, Terms], str]] = {
+    "paragraph": _paragraph,
+    "heading": _heading,
+    "fence": lambda node, terms: terms.dialect.fence(node.content, node.info),
+    "code_block": lambda node, terms: terms.dialect.fence(node.content, ""),
+    "hr": lambda _node, terms: terms.dialect.rule,
+    "bullet_list": _list,
+    "ordered_list": _list,
+    "blockquote": lambda node, terms: quoted(node, content(node, terms), terms),
+    "table": table,
+}

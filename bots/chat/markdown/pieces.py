@@ -1,0 +1,187 @@
+"""A long answer as pieces that each stand alone: code closed, tables with their heading, lists with numbers.
+
+What a dialect does not hold harmless, once it is written, is shown as its source, in a code block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from bots.chat.markdown.blocks import blank_lines, block, content, document, indented, marked_items, quoted
+from bots.chat.markdown.cutting import fences, joined, paragraphs
+from bots.chat.markdown.dialect import Dialect, Terms
+from bots.chat.markdown.safe import clean
+from bots.chat.markdown.tables import aligned, records, rows, value_line
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode as Node
+
+SMALLEST = 200  # characters; what would have to be cut smaller is shown as its source
+
+_PIPE = re.compile(r"(?<!\\)\|")
+
+
+def pieces(text: str, *, links: Collection[str] = (), limit: int, dialect: Dialect) -> tuple[str, ...]:
+    """Safe Markdown in order, each at most ``limit`` characters (200 or more) and no block in two halves.
+
+    All words of the text are in it; the heading of a table is repeated.
+    """
+    terms = Terms(dialect=dialect, links=links)
+    tree = document(text)
+    if tree is None:
+        return tuple(fences(clean(text), terms, limit))
+    source = clean(text).split("\n")
+    return tuple(
+        piece for child in tree.children for piece in _faithful(child, source, terms, limit) if piece.strip()
+    )
+
+
+def _faithful(node: Node, source: list[str], terms: Terms, limit: int) -> Iterator[str]:
+    """Cells beyond the last column would not be shown at all: then the table is shown as its source."""
+    if node.type == "table" and node.map:
+        columns = len(node.children[0].children[0].children)
+        lines = source[slice(*node.map)]
+        if any(len(_PIPE.split(line.strip().strip("|"))) > columns for line in lines):
+            yield from fences("\n".join(lines), terms, limit)
+            return
+    yield from _harmless(node, terms, limit)
+
+
+def _harmless(node: Node, terms: Terms, limit: int) -> Iterator[str]:
+    made = list(cut(node, terms, limit))
+    if all(terms.dialect.is_harmless(piece, terms.links) for piece in made):
+        yield from made
+    else:
+        yield from fences(block(node, terms), terms, limit)
+
+
+def cut(node: Node, terms: Terms, limit: int) -> Iterator[str]:
+    """One block, or as many as it takes."""
+    whole = block(node, terms)
+    if len(whole) <= limit:
+        yield whole
+    elif limit < SMALLEST:
+        yield from fences(whole, terms, limit)
+    else:
+        yield from _CUTS.get(node.type, _cut_children)(node, terms, limit)
+
+
+def _cut_children(node: Node, terms: Terms, limit: int) -> Iterator[str]:
+    for child in node.children:
+        yield from cut(child, terms, limit)
+
+
+def _cut_paragraph(node: Node, terms: Terms, limit: int) -> Iterator[str]:
+    yield from paragraphs(node.children[0], terms, limit)
+
+
+def _cut_list(node: Node, terms: Terms, limit: int) -> Iterator[str]:
+    """Between items where it can be; a new piece goes on with the next number."""
+    together, between = "", blank_lines(node, terms)
+    for marker, item in marked_items(node, terms):
+        whole = indented(marker, content(item, terms), terms)
+        if together and len(together) + len(between) + len(whole) > limit:
+            yield together
+            together = ""
+        if len(whole) > limit:
+            yield from _cut_item(marker, item, terms, limit)
+        else:
+            together += between + whole if together else whole
+    if together:
+        yield together
+
+
+def _cut_item(marker: str, item: Node, terms: Terms, limit: int) -> Iterator[str]:
+    """The marker stands before the first piece; the others are paragraphs below."""
+    inner = limit
+    while True:
+        first, *others = list(_cut_children(item, terms, inner)) or [""]
+        if len(begun := indented(marker, first, terms)) <= limit:
+            yield begun
+            yield from joined(others, limit)
+            return
+        inner //= 2
+
+
+def _cut_quotation(node: Node, terms: Terms, limit: int) -> Iterator[str]:
+    inner = limit // (1 + len(terms.dialect.quoted_blank))  # as much longer as empty lines become
+    for piece in joined(list(_cut_children(node, terms, inner)), inner):
+        yield quoted(node, piece, terms)
+
+
+def _cut_table(node: Node, terms: Terms, limit: int) -> Iterator[str]:
+    if terms.dialect.table_rows is None:
+        yield from _cut_rows(node, terms, limit)
+        return
+    heading, below = rows(node, terms)
+    if any(len(heading) + 1 + len(row) > limit for row in below):
+        yield from fences("\n".join([heading, *below]), terms, limit)
+        return
+    together, count = heading, 0
+    for row in below:
+        if count == terms.dialect.table_rows or len(together) + 1 + len(row) > limit:
+            yield together
+            together, count = heading, 0
+        together += f"\n{row}"
+        count += 1
+    yield together
+
+
+def _cut_rows(node: Node, terms: Terms, limit: int) -> Iterator[str]:
+    """Of a table that is not shown as one."""
+    if lines := aligned(node):
+        yield from _cut_aligned(lines, terms, limit)
+    else:
+        yield from joined(
+            [piece for record in records(node, terms) for piece in _cut_record(record, terms, limit)], limit
+        )
+
+
+def _cut_aligned(lines: list[str], terms: Terms, limit: int) -> Iterator[str]:
+    heading, below = "\n".join(lines[:2]), lines[2:]
+    together = heading
+    for row in below:
+        if len(terms.dialect.fence(f"{together}\n{row}", "")) > limit and together != heading:
+            yield from fences(together, terms, limit)
+            together = heading
+        together += f"\n{row}"
+    yield from fences(together, terms, limit)
+
+
+def _cut_record(record: list[tuple[str, Node]], terms: Terms, limit: int) -> Iterator[str]:
+    """One row, or as many lists as it takes."""
+    together = ""
+    for name, cell in record:
+        line = value_line(name, cell, terms)
+        if together and len(together) + 1 + len(line) > limit:
+            yield together
+            together = ""
+        if len(line) > limit:
+            yield from _cut_value(name, cell, terms, limit)
+        else:
+            together += f"\n{line}" if together else line
+    if together:
+        yield together
+
+
+def _cut_value(name: str, cell: Node, terms: Terms, limit: int) -> Iterator[str]:
+    begun = f"{terms.dialect.marker(None, '-')}{name}"
+    if len(begun) > limit // 2:
+        yield from fences(value_line(name, cell, terms), terms, limit)
+        return
+    first, *others = paragraphs(cell.children[0], terms, limit - len(begun))
+    yield from (f"{begun}{first}", *others)
+
+
+_CUTS: Mapping[str, Callable[[Node, Terms, int], Iterator[str]]] = {
+    "paragraph": _cut_paragraph,
+    "heading": _cut_paragraph,
+    "fence": lambda node, terms, limit: fences(node.content, terms, limit, node.info),
+    "code_block": lambda node, terms, limit: fences(node.content, terms, limit),
+    "bullet_list": _cut_list,
+    "ordered_list": _cut_list,
+    "blockquote": _cut_quotation,
+    "table": _cut_table,
+}

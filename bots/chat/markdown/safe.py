@@ -1,0 +1,134 @@
+"""What may reach a channel, whoever wrote it.
+
+Documents, web pages, models and people write text that a chat client would obey: addresses
+become links by themselves, and invisible signs turn or hide what stands beside them. An address
+that no citation names is shown as code, which can be read and copied but not followed by accident.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+from functools import cache
+from itertools import groupby
+from urllib.parse import SplitResult, quote, urlsplit
+
+from bots.chat.markdown.look_alikes import read_as
+from bots.chat.markdown.top_level import KNOWN, RESERVED
+
+URL_LIMIT = 2_000  # characters; a longer one is shown and not linked
+
+_KEPT = frozenset("\n\t\u200c\u200d")  # the joiners carry meaning in Persian, in Indic scripts and in emoji
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_DROPPED = frozenset(("Cc", "Cf", "Cs", "Co"))  # unassigned signs stay: newer emoji are among them
+_URL_SAFE = "%/:?#[]@!$&'()+,;=-._~"  # RFC 3986 without "*", which Markdown would take for its own
+_DOTS = ".\u3002\uff0e\uff61"  # all of them separate the labels of a host, UTS 46
+
+#: A host that a link may lead to: no sign in it that a reader would take for the end of one.
+_HOST = re.compile(rf"[\w.{_DOTS}-]+|\[[0-9a-f:.]+\]", re.IGNORECASE)
+_LATIN_ENDS = "|".join(
+    f"{first}(?:{'|'.join(end[1:] for end in ends)})"
+    for first, ends in groupby(sorted({*KNOWN, *RESERVED}), key=lambda end: end[0])
+)
+#: What a client makes into a link, a mail or a ping by itself. Wider than any client: "README.md" is shown as
+#: code too, since two letters are always a country.
+_ADDRESS = rf"""
+      (?:https?|ftp|steam|discord)://[^\s<>`]*
+    | (?<![a-z])[a-z][a-z0-9+.-]{{1,30}}://[^\s<>`]*
+    | (?<![a-z0-9])(?:mailto|tel|sms|slack|javascript|data|file):[^\s<>`]+
+    | (?<!\w)www[{_DOTS}][^\s<>`]+
+    | (?<![\w.+-])[\w.+-]+@(?:[\w-]+[{_DOTS}])+[a-z]{{2,24}}(?![^\W_]|-)
+    | (?<![\w@/.-])(?:[\w-]+[{_DOTS}])+
+      (?:[a-z]{{2}}|{_LATIN_ENDS}|xn--[a-z0-9-]+|(?<=\.)[^\W\d_\x00-\x7f]{{2,24}})
+      (?![^\W_]|-)(?:[:/?][^\s<>`]*)?
+    | (?<![\w@])@(?:here|channel|everyone)\b
+    """
+#: A host without a name: an IPv4 address, or an IPv6 one that is shortened, as a reader takes it.
+_NUMBERED = re.compile(
+    r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)|(?<![\w:])[0-9a-f:]*::[0-9a-f:]*(?![\w:])"
+)
+_TRAILING = ".,;:!?'\"*_~]}"  # marks that end a sentence rather than an address
+
+
+def clean(text: str) -> str:
+    """The text without control characters, bidirectional overrides and other invisibles."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = _LINE_ENDS.sub("\n", text)
+    return "".join(sign for sign in text if sign in _KEPT or unicodedata.category(sign) not in _DROPPED)
+
+
+def line(text: str) -> str:
+    """The same on one line."""
+    return " ".join(clean(text).split())
+
+
+def addresses(text: str) -> list[tuple[int, int]]:
+    """Where addresses begin and end."""
+    return [
+        (found.start(), found.start() + _length(found[0])) for found in _looks_like_address().finditer(text)
+    ]
+
+
+@cache
+def _looks_like_address() -> re.Pattern[str]:
+    return re.compile(_ADDRESS, re.VERBOSE | re.IGNORECASE)
+
+
+def _length(address: str) -> int:
+    """Without what belongs to the sentence around it: "(see https://a.test/b)."."""
+    end = len(address)
+    while end > 1:
+        last = address[end - 1]
+        is_open = last == ")" and address.count("(", 0, end) < address.count(")", 0, end)
+        if last not in _TRAILING and not is_open:
+            break
+        end -= 1
+    return end
+
+
+def web_link(address: str | None) -> str | None:
+    """A URL that may be followed: http or https, with a host and no credentials; None for anything else."""
+    if not address or len(address) > URL_LIMIT:
+        return None
+    try:
+        parts = urlsplit(clean(address).strip())
+        is_web = parts.scheme.lower() in ("http", "https") and bool(_HOST.fullmatch(_without_port(parts)))
+    except ValueError:
+        return None
+    return quote(line(address).replace(" ", "%20"), safe=_URL_SAFE) if is_web else None
+
+
+def _without_port(parts: SplitResult) -> str:
+    """The host as it is written; empty where that is followed by no port. ValueError where the port is none."""
+    return parts.netloc if parts.port is None else parts.netloc.rpartition(":")[0]
+
+
+def same_place(address: str, links: Collection[str]) -> str | None:
+    """The link among ``links`` that an address stands for."""
+    wanted = web_link(address)
+    if wanted is None:
+        return None
+    return next((link for link in links if link.rstrip("/") == wanted.rstrip("/")), None)
+
+
+def names_another_host(label: str, url: str) -> bool:
+    """Whether the words of a link speak of an address that it does not lead to, in whatever letters."""
+    if label == url:
+        return False
+    host = (urlsplit(url).hostname or "").removeprefix("www.")
+    seen = read_as(label)
+    named = [_host(said[start:end]) for said in {label, seen} for start, end in addresses(said)]
+    return any(each != host for each in (*named, *_NUMBERED.findall(seen)))
+
+
+def _host(address: str) -> str | None:
+    """Of an address as a reader takes it; None where readers and clients may disagree."""
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        host = parts.hostname or ""
+    except ValueError:
+        return None
+    is_plain = "@" not in parts.netloc and _HOST.fullmatch(host)
+    return host.removeprefix("www.") if is_plain else None

@@ -1,0 +1,275 @@
+"""Footnote's voice: one message for each turn, first a sign of life, in the end its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Generic, cast
+
+from bots.chat import proposals
+from bots.chat.channels import Rooms
+from bots.chat.commands import Words
+from bots.chat.notes import Notes
+from bots.chat.platform import People, Posts, Premises, Refused, Shown, Writer
+from bots.chat.replies import Note, Reply
+from bots.chat.said import TELL, word_of
+from bots.chat.setting import Setting
+from bots.chat.texts import ENGINE_NAMES, language_of_turn, progress_note, say_in
+from core.bootstrap import Footnote
+from core.conversation import (
+    Conversation,
+    Decision,
+    Errand,
+    Outcome,
+    Progress,
+    Proposal,
+    Question,
+    Remark,
+    Turn,
+)
+from core.errors import FootnoteError, for_people
+from core.settings import WebApproval
+from core.turns.archive import outcome_of
+from core.turns.assistant import Report
+from core.turns.disk_watch import disk_trouble
+from core.turns.messenger import Address, Unreachable
+from core.wording import Sentence, in_language
+
+logger = logging.getLogger(__name__)
+
+#: Handles that are no message: nothing may be said there any more; only the one who pressed is told.
+NOWHERE, PRIVATELY = "nowhere", "privately"
+
+
+@dataclass(slots=True, kw_only=True)
+class Voice(Generic[Shown]):
+    """The Messenger of one platform, over what its adapter offers."""
+
+    posts: Posts[Shown]
+    writer: Writer[Shown]
+    people: People
+    words: Words
+    proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
+    engine: str  #: the search engine, as people know it
+    approval: WebApproval
+    has_approvers: bool
+    refresh: float  #: seconds after which the platform's own sign of work is given again
+    outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is kept
+    _notes: dict[str, Notes] = field(default_factory=dict)  #: by turn
+
+    @classmethod
+    def over(
+        cls,
+        footnote: Footnote,
+        rooms: Rooms,
+        *,
+        posts: Posts[Shown],
+        writer: Writer[Shown],
+        people: People,
+        premises: Premises,
+        refresh: float,
+    ) -> Voice[Shown]:
+        """The voice of a platform whose adapter offers these."""
+        settings = footnote.settings
+        return cls(
+            posts=posts,
+            writer=writer,
+            people=people,
+            words=Words(footnote=footnote, rooms=rooms, people=people, premises=premises),
+            proposals=footnote.assistant.proposals,
+            engine=ENGINE_NAMES[settings.web_search],
+            approval=settings.web_approval,
+            has_approvers=bool(settings.web_approvers),
+            refresh=refresh,
+        )
+
+    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
+        if isinstance(turn, Decision):
+            proposal = await self._proposal(turn)
+            if proposal is None or not proposal.is_open:
+                return PRIVATELY
+            if turn.verdict == "deny":
+                return ""
+        try:
+            first = self.writer.note(progress_note(_first(turn), await self._language(turn)))
+            return await self.posts.say(address, turn.id, 0, first, is_again=is_again)
+        except Refused as refused:
+            logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
+            return NOWHERE
+
+    async def overheard(self, turn: Turn, address: Address) -> tuple[Remark, ...]:
+        if self.words.has_forgotten(turn.conversation):
+            return ()  # else what was forgotten would be read again where it was said
+        try:
+            return await self.posts.overheard(address)
+        except (Refused, Unreachable):
+            logger.warning("what was said before could not be read", extra=_named(turn))
+            return ()
+
+    def reporter(self, turn: Turn, address: Address, handle: str) -> Report:
+        if handle in ("", NOWHERE, PRIVATELY):
+            return lambda _: None
+        loop = asyncio.get_running_loop()
+        notes = Notes(show=self._shower(turn, address, handle), refresh=self.refresh)
+        self._notes[turn.id] = notes
+        notes.report(_first(turn))
+        # Steps of the graph may run beside the loop.
+        return lambda noted: cast("None", loop.call_soon_threadsafe(notes.report, noted))
+
+    async def deliver(
+        self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+    ) -> None:
+        if notes := self._notes.pop(turn.id, None):
+            await notes.close()
+        if handle == NOWHERE:
+            return
+        try:
+            if handle == PRIVATELY:
+                await self._tell_privately(turn, address, outcome)
+            else:
+                await self._show(turn, address, handle, outcome, is_again=is_again)
+        except Refused as refused:
+            logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
+
+    async def _tell_privately(self, turn: Turn | Errand, address: Address, outcome: Outcome) -> None:
+        proposal = await self._proposal(turn) if isinstance(turn, Decision) else None
+        if proposal is not None and not proposal.is_open:
+            await self.point_out_decision(address, proposal)
+        else:
+            await self.whisper(address, outcome.reason or say_in(outcome.language)("own_fault"))
+
+    async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
+        if errand.name == TELL:
+            await self._tell(errand, address)
+            return
+        replies = await self._replies(errand, address)
+        messages = [message for reply in replies for message in self.writer.reply(reply)]
+        try:
+            for part, message in enumerate(messages):
+                await self.posts.say(address, errand.id, part, message, is_again=is_again)
+        except Refused as refused:
+            logger.warning("cannot answer there", extra={**_named(errand), "reason": refused.code})
+
+    async def _tell(self, errand: Errand, address: Address) -> None:
+        message = self.writer.note(errand.details["sentence"])
+        try:
+            if errand.details.get("is_private"):  # of an earlier version, an errand does not say
+                await self.posts.confide(address, errand.id, message)
+            else:
+                await self.posts.whisper(address, message)
+        except Refused as refused:
+            logger.warning("cannot answer there", extra={**_named(errand), "reason": refused.code})
+
+    async def whisper(self, address: Address, sentence: str) -> None:
+        """A sentence for whoever spoke or pressed, and for nobody else."""
+        await self.posts.whisper(address, self.writer.note(sentence))
+
+    async def whisper_reply(self, address: Address, reply: Reply) -> None:
+        for message in self.writer.reply(reply):
+            await self.posts.whisper(address, message)
+
+    async def refuse(self, decision: Decision, address: Address, proposal: Proposal) -> None:
+        """Tell somebody who may not decide who may."""
+        told = proposals.refused(proposal, await self._setting(address, proposal))
+        await self.posts.confide(address, f"{decision.id}/told", self.writer.note(told))
+
+    async def point_out_decision(self, address: Address, proposal: Proposal) -> None:
+        """Tell somebody who comes too late who decided."""
+        await self.whisper(address, proposals.settled(proposal, await self._setting(address, proposal)))
+
+    async def open_editor(self, address: Address, proposal: Proposal) -> None:
+        await self.posts.open_editor(address, self.writer.editor(proposal, address))
+
+    async def _replies(self, errand: Errand, address: Address) -> tuple[Reply, ...]:
+        word = word_of(errand)
+        say = say_in(word.language)
+        try:
+            return await self.words.carry_out(word, address)
+        except FootnoteError as trouble:
+            return (Note(text=in_language(for_people(trouble), word.language)),)
+        except sqlite3.OperationalError as trouble:
+            logger.exception("a word could not be written down", extra=_named(errand))
+            reason = disk_trouble(trouble) or Sentence("disk_refused")
+            return (Note(text=say("not_written", trouble=reason)),)
+        except Exception:
+            # The boundary of an errand: whatever failed, a person is told that it did.
+            logger.exception("errand failed", extra=_named(errand))
+            return (Note(text=say("own_fault")),)
+
+    async def _show(
+        self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+    ) -> None:
+        if isinstance(turn, Decision):
+            await self._settle_card(turn, address)
+        setting = await self._setting(address, outcome.proposal, can_retry=isinstance(turn, Question))
+        first, *others = self.writer.messages(outcome, setting)
+        if handle:
+            await self.posts.change(address, handle, turn.id, 0, first)
+        else:
+            await self.posts.say(address, turn.id, 0, first, is_again=is_again)
+        for part, message in enumerate(others, start=1):
+            await self.posts.say(address, turn.id, part, message, is_again=is_again)
+        await self.posts.set_status(address, "")
+
+    async def _settle_card(self, turn: Decision, address: Address) -> None:
+        """Who decided and when, in place of the buttons; a card without buttons says so already."""
+        proposal = await self._proposal(turn)
+        if proposal is None or proposal.is_open:
+            return
+        proposed = await self.outcomes(proposal.turn_id)
+        if (
+            proposed is None
+        ):  # forgotten by the queue: an answer that stands above the buttons must not be lost
+            return
+        setting = await self._setting(address, proposal)
+        shown = self.writer.messages(replace(proposed, proposal=proposal), setting)
+        part = len(shown) - 1
+        card = await self.posts.find(address, proposal.turn_id, part)
+        if card is not None:
+            await self.posts.change(address, card, proposal.turn_id, part, shown[part])
+
+    async def _setting(
+        self, address: Address, proposal: Proposal | None = None, *, can_retry: bool = False
+    ) -> Setting:
+        """What the layout depends on, with the names of those who have to do with the proposal."""
+        people = (proposal.asker, proposal.decided_by) if proposal else ()
+        return Setting(
+            engine=self.engine,
+            approval=self.approval,
+            has_approvers=self.has_approvers,
+            can_retry=can_retry,
+            names=await self.people.names(address, people),
+        )
+
+    async def _proposal(self, turn: Decision) -> Proposal | None:
+        proposals = await self.proposals(turn.conversation)
+        return next((each for each in proposals if each.id == turn.proposal_id), None)
+
+    async def _language(self, turn: Turn) -> str:
+        proposals = await self.proposals(turn.conversation) if isinstance(turn, Decision) else ()
+        return language_of_turn(turn, proposals)
+
+    def _shower(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], Awaitable[None]]:
+        shown, language = _first(turn), ""
+
+        async def show(progress: Progress) -> None:
+            nonlocal shown, language
+            language = language or await self._language(turn)
+            words = progress_note(progress, language)
+            if progress != shown:
+                await self.posts.change(address, handle, turn.id, 0, self.writer.note(words))
+                shown = progress
+            await self.posts.set_status(address, words)
+
+        return show
+
+
+def _first(turn: Turn) -> Progress:
+    return Progress(stage="searching" if isinstance(turn, Decision) else "reading")
+
+
+def _named(turn: Turn | Errand) -> dict[str, str]:
+    return {"turn": turn.id, "conversation": turn.conversation.id}

@@ -1,0 +1,105 @@
+"""What each platform's adapter has to offer, so that the rest is the same on all of them.
+
+``Shown`` is a message as the platform's API is given it; an address is the platform's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
+
+from bots.chat.replies import Reply
+from bots.chat.said import Attachment
+from bots.chat.setting import Setting
+from core.conversation import Outcome, Proposal, Remark
+from core.turns.messenger import Address
+
+Shown = TypeVar("Shown")
+Shown_contra = TypeVar("Shown_contra", contravariant=True)
+Shown_co = TypeVar("Shown_co", covariant=True)
+
+
+class Refused(Exception):
+    """The platform will never do this; ``code`` is its own word for why."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Posts(Protocol[Shown_contra]):
+    """Saying a thing once: every message is one part of a turn, counted from 0, and is known by both.
+
+    Every method raises Refused or Unreachable.
+    """
+
+    async def say(
+        self, address: Address, turn: str, part: int, message: Shown_contra, *, is_again: bool
+    ) -> str:
+        """The handle of the message. ``is_again``: it may be there already, and is looked for."""
+        ...
+
+    async def change(
+        self, address: Address, handle: str, turn: str, part: int, message: Shown_contra
+    ) -> None:
+        """Put a message in the place of one; said anew where that one is gone."""
+        ...
+
+    async def find(self, address: Address, turn: str, part: int) -> str | None:
+        """The handle of a message of ours, by the turn and part it is."""
+        ...
+
+    async def whisper(self, address: Address, message: Shown_contra) -> None:
+        """Only the one who spoke or pressed sees it; never the only copy of an answer."""
+        ...
+
+    async def confide(self, address: Address, turn: str, message: Shown_contra) -> None:
+        """The same where others are not to see it: wherever the platform has a place for that."""
+        ...
+
+    async def open_editor(self, address: Address, editor: Any) -> None:
+        """Show whoever pressed what :meth:`Writer.editor` made."""
+        ...
+
+    async def set_status(self, address: Address, words: str) -> None:
+        """The platform's own sign that the bot is at work; empty words: it is not any more."""
+        ...
+
+    async def overheard(self, address: Address) -> tuple[Remark, ...]:
+        """What was said in the thread before the message of this address, oldest first; bounded."""
+        ...
+
+
+class Writer(Protocol[Shown_co]):
+    """Values -> messages; pure."""
+
+    def messages(self, outcome: Outcome, setting: Setting) -> tuple[Shown_co, ...]:
+        """The outcome as one message, or as several in order. A proposed search is in the last of them, and
+        stays in the same one once it is decided."""
+        ...
+
+    def note(self, sentence: str) -> Shown_co: ...
+
+    def reply(self, reply: Reply) -> tuple[Shown_co, ...]: ...
+
+    def editor(self, proposal: Proposal, address: Address) -> Any:
+        """A form in which the query can be changed before it is allowed."""
+        ...
+
+
+class People(Protocol):
+    """Who people are. What cannot be asked counts as unknown: no name but the id, in no group."""
+
+    async def names(self, address: Address, users: Iterable[str | None]) -> dict[str, str]: ...
+
+    async def groups_of(self, address: Address, user: str, among: Iterable[str]) -> tuple[str, ...]:
+        """Which of these roles or user groups the person is in."""
+        ...
+
+
+class Premises(Protocol):
+    """Where the files are that came with a message."""
+
+    async def fetch(self, file: Attachment) -> bytes:
+        """Raises DocumentError."""
+        ...

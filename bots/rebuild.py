@@ -1,0 +1,113 @@
+"""A damaged index, built anew beside what is left of it: from the documents and from what can still be read.
+
+Nothing that a channel learned is lost: its files lie in the data folder, and pages from the
+web are brought over as they were cut. The damaged file stays in place until the other is
+complete, so that killed in the middle it is as damaged as before, and the next time goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from bots.chat.learned import Place, learned_in
+from bots.chat.texts import counted
+from bots.indexing import Targets, require_documents, take_in
+from bots.terminal.screen import Screen
+from core.bootstrap import LIBRARY, make_fetcher, open_library
+from core.errors import IndexDamaged, IndexMismatch, SettingsError
+from core.library.library import Library, SyncReport
+from core.library.rebuild import BESIDE, Salvaged, is_damaged, remove, salvage, take_place
+from core.settings import Settings
+
+NAMED = 3  # pages in one sentence
+
+
+def is_called_for(data_dir: Path) -> bool:
+    """Whether the index is damaged, or gone although channels learned something."""
+    file = data_dir / LIBRARY
+    if file.is_file() and file.stat().st_size:
+        return is_damaged(file)
+    return bool(learned_in(data_dir)) or (data_dir / f"{LIBRARY}{BESIDE}").exists()
+
+
+def mend(settings: Settings, targets: Targets, collection: str, screen: Screen) -> SyncReport:
+    """Read everything again and put the new index in place of the damaged one, without vectors.
+
+    The caller owns the data folder. SettingsError when nothing is known of what to read.
+    """
+    file = settings.data_dir / LIBRARY
+    screen.note(f"{file} is damaged or gone: it is built anew from the documents.")
+    with closing(_opened_beside(settings)) as library:
+        require_documents(library, targets)
+        library.check_versions()
+        salvaged = salvage(file, library.catalogue)
+        # Where it is known what was kept in step, a learned file that is not was forgotten by the operator.
+        learned = [] if salvaged.has_roots else learned_in(settings.data_dir)
+        if not (targets.addresses or learned or library.catalogue.roots.all() or library.entries()):
+            raise SettingsError(
+                f"Nothing can be read of {file} any more. "
+                "Name your documents: footnote ingest --rebuild PATH_OR_URL…"
+            )
+        report = _read(library, targets, settings, screen, collection=collection, learned=learned)
+        library.vectors.erase()  # before the new file is in place: they are of other passages
+    aside = take_place(settings.data_dir / f"{LIBRARY}{BESIDE}", file)
+    for sentence in _told(salvaged, targets, aside):
+        screen.note(sentence)
+    return report
+
+
+def _opened_beside(settings: Settings) -> Library:
+    """The new index, as far as an earlier attempt came."""
+    name = f"{LIBRARY}{BESIDE}"
+    try:
+        library = open_library(settings, is_owner=True, name=name)
+    except (IndexDamaged, IndexMismatch):
+        remove(settings.data_dir / name)
+        library = open_library(settings, is_owner=True, name=name)
+    return library
+
+
+def _read(
+    library: Library,
+    targets: Targets,
+    settings: Settings,
+    screen: Screen,
+    *,
+    collection: str,
+    learned: Sequence[Place],
+) -> SyncReport:
+    """What was kept in step, what was learned and what is named; nothing of it twice."""
+    known = frozenset(library.catalogue.roots.all())
+    with screen.indexing() as notify:
+        report = library.refresh(notify=notify)
+        for name, address in learned:
+            if (name, address) not in known:
+                report += library.ingest([Path(address)], collection=name, notify=notify)
+        new = tuple(path for path in targets.paths if (collection, str(path)) not in known)
+        return report + take_in(
+            library,
+            replace(targets, paths=new),
+            make_fetcher(settings),
+            notify=notify,
+            collection=collection,
+        )
+
+
+def _told(salvaged: Salvaged, targets: Targets, aside: Path) -> Iterator[str]:
+    if salvaged.pages:
+        yield f"{counted(salvaged.pages, 'page')} from the web came over whole."
+    if salvaged.lost:
+        more = len(salvaged.lost) - NAMED
+        named = ", ".join(salvaged.lost[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
+        yield f"{counted(len(salvaged.lost), 'page')} from the web must be learned again: {named}."
+    if not salvaged.has_pages:
+        yield "Pages from the web may be missing, which nothing is known of any more: learn them again."
+    if not salvaged.has_roots and not targets.addresses:
+        yield "Which documents it held cannot be read any more: run `footnote ingest PATH` with yours."
+    if not salvaged.has_forgotten:
+        yield "What was forgotten below your folders cannot be read any more: forget it again."
+    if aside.exists():
+        yield f"The damaged file lies in {aside} and still holds text of your documents: delete it when you like."

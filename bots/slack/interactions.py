@@ -1,0 +1,118 @@
+"""A pressed button or a submitted modal -> what was meant by it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from bots.chat.said import Feedback, Said, Word, WordName, checked_query
+from bots.slack.address import PLATFORM, Me, Payload, address_of, conversation_of, id_of
+from core.conversation import Conversation, Decision, Question, Verdict, check_question
+from core.values import value
+
+
+@value
+class _Press:
+    """A button with what it carries."""
+
+    id: str
+    conversation: Conversation
+    author: str
+    at: float  #: seconds since the epoch
+    value: str
+
+
+def press(payload: Payload, me: Me) -> Said | None:
+    action = payload["actions"][0]
+    name = action.get("action_id", "").partition(":")[0]
+    container = payload.get("container") or {}
+    if name not in _PRESSES or not container.get("channel_id") or not container.get("message_ts"):
+        return None
+    address = address_of(payload, me)
+    pressed = _Press(
+        # Of two presses within a millisecond, the queue takes the one whose id sorts first.
+        id="/".join((id_of(address), action["action_ts"], action["action_id"], address["user"])),
+        conversation=conversation_of(address),
+        author=address["user"],
+        at=float(action["action_ts"]),
+        value=(action.get("selected_option") or action).get("value") or "",
+    )
+    return _PRESSES[name](pressed)
+
+
+def _decide(verdict: Verdict) -> Callable[[_Press], Decision]:
+    return lambda pressed: Decision(
+        id=pressed.id,
+        conversation=pressed.conversation,
+        author=pressed.author,
+        proposal_id=pressed.value,
+        verdict=verdict,
+        decided_at=pressed.at,
+    )
+
+
+def _say(name: WordName) -> Callable[[_Press], Word]:
+    return lambda pressed: Word(
+        name=name,
+        argument=pressed.value,
+        id=pressed.id,
+        conversation=pressed.conversation,
+        author=pressed.author,
+        said_at=pressed.at,
+    )
+
+
+def _choose(pressed: _Press) -> Question:
+    return Question(
+        id=pressed.id,
+        conversation=pressed.conversation,
+        author=pressed.author,
+        text=check_question(pressed.value),
+        asked_at=pressed.at,
+    )
+
+
+def _rate(pressed: _Press) -> Feedback:
+    verdict, _, turn_id = pressed.value.partition(" ")
+    return Feedback(
+        id=pressed.id,
+        turn_id=turn_id,
+        is_positive=verdict == "good",
+        conversation=pressed.conversation,
+        author=pressed.author,
+        given_at=pressed.at,
+    )
+
+
+#: What a press means, by the part of the button's action id before a colon.
+_PRESSES: Mapping[str, Callable[[_Press], Said]] = {
+    "approve": _decide("approve"),
+    "deny": _decide("deny"),
+    "edit": _say("edit"),
+    "footnotes": _say("footnotes"),
+    "again": _say("again"),
+    "choose": _choose,
+    "feedback": _rate,
+}
+
+
+def submission(payload: Payload, me: Me, now: float) -> Decision | None:
+    """The edited query of a modal; a modal is submitted once, so its id is the turn's."""
+    view = payload["view"]
+    if view.get("callback_id") != "edit_query":
+        return None
+    address = address_of(payload, me)
+    return Decision(
+        id=f"{PLATFORM}/{address['team']}/{address['channel']}/{view['id']}",
+        conversation=conversation_of(address),
+        author=address["user"],
+        proposal_id=json.loads(view["private_metadata"])["proposal"],
+        verdict="approve",
+        query=checked_query(typed(payload)),
+        decided_at=now,
+    )
+
+
+def typed(payload: Payload) -> str:
+    """What stands in a submitted modal."""
+    return str(payload["view"]["state"]["values"]["query"]["query"].get("value") or "")

@@ -1,0 +1,181 @@
+"""Saying a thing once: every message carries the turn and part it is, and is looked for before it is repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from bots.chat.texts import clipped
+from bots.slack.calls import Reply, SlackCalls, SlackRefused, Unsure
+from bots.slack.entities import spoken
+from bots.slack.message import Message
+from core.conversation import Remark
+from core.turns.messenger import Address, Unreachable
+
+logger = logging.getLogger(__name__)
+
+EVENT_TYPE = "footnote_turn"  # of the metadata that every message of ours carries
+PAGE = 200  # messages of a thread that are read at a time, "conversations.replies" recommends no more
+PAGES = 10  # of a thread that are looked through
+LOOKS = 4  # times a post whose reply was lost is looked for and made again
+PAUSE = 0.5  # seconds before each
+
+OVERHEARD = 20  # messages of a thread that are read when the bot is called into it
+REMARK = 500  # characters of each
+
+#: This app will never have a native status.
+_NO_STATUS = frozenset({"missing_scope", "unknown_method", "not_allowed_token_type"})
+
+#: Slack lost or locked what was to be changed: it is said anew.
+_GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+#: An operator can mend it, and what was to be said is kept until then.
+_MENDABLE = frozenset(
+    {"missing_scope", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "not_authed"}
+)
+#: It does not like the layout: the words alone will do.
+_MALFORMED = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
+
+
+@dataclass(slots=True, kw_only=True)
+class SlackPosts:
+    """Messages in threads, by the turn and part they are."""
+
+    calls: SlackCalls
+    my_user_id: str
+    _has_status: bool = True  #: whether this app may set the native status
+
+    async def say(self, address: Address, turn: str, part: int, message: Message, *, is_again: bool) -> str:
+        """The message's timestamp. ``is_again``: it may be there already, and is looked for."""
+        for attempt in range(LOOKS):
+            if is_again and (found := await self.find(address, turn, part)):
+                return found
+            try:
+                return str((await self._post(address, turn, part, message))["ts"])
+            except Unsure:
+                is_again = True
+                await asyncio.sleep(PAUSE * attempt)
+        raise Unreachable
+
+    async def change(self, address: Address, ts: str, turn: str, part: int, message: Message) -> None:
+        """Put a message in the place of one; said anew where that one is gone."""
+        content = _content(message) | _marked(turn, part)
+        try:
+            await self.calls.call("chat.update", channel=address["channel"], ts=ts, **content)
+        except SlackRefused as refused:
+            if refused.code in _MALFORMED:
+                logger.exception("layout refused", extra={"turn": turn})
+                plain = _content(Message(text=message.text, blocks=())) | _marked(turn, part)
+                await self.calls.call("chat.update", channel=address["channel"], ts=ts, **plain)
+            elif refused.code in _GONE:
+                await self.say(address, turn, part, message, is_again=False)
+            else:
+                raise
+
+    async def find(self, address: Address, turn: str, part: int = 0) -> str | None:
+        """The timestamp of a message of ours in this thread."""
+        wanted = _marked(turn, part)["metadata"]["event_payload"]
+        async for message in self._ours(address):
+            if _mark_of(message) == wanted:
+                return str(message["ts"])
+        return None
+
+    async def overheard(self, address: Address) -> tuple[Remark, ...]:
+        """The thread's first message and the newest before the mention."""
+        if address["thread"] == address["message"]:
+            return ()
+        first: list[Remark] = []
+        others: deque[Remark] = deque(maxlen=OVERHEARD - 1)
+        async for message in self._thread(address, latest=address["message"]):
+            if message["ts"] != address["message"] and (remark := self._remark(message)):
+                (others if first else first).append(remark)
+        return (*first, *others)
+
+    def _remark(self, message: Reply) -> Remark | None:
+        author = message.get("user") or message.get("username") or message.get("bot_id") or "somebody"
+        words = spoken(message.get("text") or "", self.my_user_id).text
+        is_said = words and author != self.my_user_id
+        return Remark(author=str(author), text=clipped(words, REMARK)) if is_said else None
+
+    async def _ours(self, address: Address) -> AsyncIterator[Reply]:
+        async for message in self._thread(address):
+            if _mark_of(message):
+                yield message
+
+    async def _thread(self, address: Address, **within: str) -> AsyncIterator[Reply]:
+        cursor = ""
+        for _ in range(PAGES):
+            more: dict[str, Any] = {**within, "cursor": cursor} if cursor else dict(within)
+            reply = await self.calls.call(
+                "conversations.replies",
+                channel=address["channel"],
+                ts=address["thread"],
+                include_all_metadata="true",
+                limit=PAGE,
+                **more,
+            )
+            for message in reply.get("messages", ()):
+                yield message
+            cursor = (reply.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return
+
+    async def whisper(self, address: Address, message: Message) -> None:
+        """Only the one who spoke or pressed sees it; never the only copy of an answer."""
+        await self.calls.call(
+            "chat.postEphemeral",
+            channel=address["channel"],
+            thread_ts=address["thread"],
+            user=address["user"],
+            **_content(message),
+        )
+
+    async def confide(self, address: Address, turn: str, message: Message) -> None:  # noqa: ARG002 - others need the turn
+        await self.whisper(address, message)
+
+    async def open_editor(self, address: Address, editor: Any) -> None:
+        await self.calls.call("views.open", trigger_id=address.get("trigger", ""), view=editor)
+
+    async def set_status(self, address: Address, words: str) -> None:
+        if not self._has_status:
+            return
+        there: dict[str, Any] = {"channel_id": address["channel"], "thread_ts": address["thread"]}
+        try:
+            await self.calls.call("assistant.threads.setStatus", **there, status=words)
+        except SlackRefused as refused:
+            # An app that is no agent has none, and its placeholder says the same.
+            logger.info("no native status", extra={"reason": refused.code})
+            self._has_status = refused.code not in _NO_STATUS
+
+    async def _post(self, address: Address, turn: str, part: int, message: Message) -> Reply:
+        place = {"channel": address["channel"], "thread_ts": address["thread"]}
+        content = {"unfurl_links": False, "unfurl_media": False} | _marked(turn, part)
+        try:
+            return await self.calls.call(
+                "chat.postMessage", is_repeatable=False, **place, **content, **_content(message)
+            )
+        except SlackRefused as refused:
+            if refused.code in _MENDABLE:
+                logger.exception("the app may not write; `footnote doctor slack` says why")
+                raise Unreachable from refused
+            if refused.code not in _MALFORMED:
+                raise
+            logger.exception("layout refused", extra={"turn": turn})
+            plain = _content(Message(text=message.text, blocks=()))
+            return await self.calls.call("chat.postMessage", is_repeatable=False, **place, **content, **plain)
+
+
+def _content(message: Message) -> dict[str, Any]:
+    return {"text": message.text, "blocks": list(message.blocks)}
+
+
+def _marked(turn: str, part: int) -> dict[str, Any]:
+    return {"metadata": {"event_type": EVENT_TYPE, "event_payload": {"turn": turn, "part": part}}}
+
+
+def _mark_of(message: Reply) -> Any:
+    metadata = message.get("metadata") or {}
+    return metadata.get("event_payload") if metadata.get("event_type") == EVENT_TYPE else None

@@ -1,0 +1,116 @@
+"""A typed line -> a turn or a command. Pure: what it depends on is handed in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from bots.chat.said import checked_query
+from core.conversation import (
+    Conversation,
+    Decision,
+    Proposal,
+    Question,
+    Turn,
+    Verdict,
+    check_question,
+)
+from core.values import value
+
+CommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
+
+#: What can be typed after a slash, and what /help says about it.
+COMMANDS: Mapping[str, tuple[CommandName, str]] = {
+    "/more": ("more", "the other footnotes of the last answer, and every quote in full"),
+    "/sources": ("sources", "the documents this conversation reads"),
+    "/proposals": ("proposals", "web searches that wait for a decision; with a number, decide that one"),
+    "/forget": ("forget", "forget this conversation; with a document's name, that document"),
+    "/help": ("help", "this help"),
+    "/quit": ("quit", "leave; Ctrl-D does the same"),
+}
+_ALIASES: Mapping[str, str] = {"/exit": "/quit", "/q": "/quit", "/?": "/help"}
+#: "y" and "n" as the prompt has them, and the words of its languages.
+_VERDICT_WORDS: Mapping[Verdict, str] = {
+    "approve": "y yes j ja o oui s sí si sim はい",
+    "deny": "n no nein non não nao いいえ",
+}
+_VERDICTS: Mapping[str, Verdict] = {
+    word: verdict for verdict, words in _VERDICT_WORDS.items() for word in words.split()
+}
+_COMMAND = re.compile(r"(/[a-z?]+)(?:\s+(.*))?", re.DOTALL | re.IGNORECASE)
+
+
+@value
+class Command:
+    """Something asked of the terminal rather than of the documents."""
+
+    name: CommandName
+    argument: str = ""  #: what follows the name; for an unknown one, the name as typed
+
+
+@value
+class Situation:
+    """What a line is read against."""
+
+    turn_id: str  #: of the turn that the line becomes
+    now: float  #: seconds since the epoch
+    conversation: Conversation
+    author: str
+    sources: tuple[str, ...] = ()  #: addresses that questions stay within
+    passages: int = 0  #: retrieved passages that the outcome lists
+    awaiting: Proposal | None = None  #: the search that a bare y, n or e is about
+    options: tuple[str, ...] = ()  #: readings that a bare number chooses from
+
+
+def read(line: str, given: Situation) -> Turn | Command | None:
+    """None for an empty line; QuestionRejected when it is too long for a question."""
+    text = line.strip()
+    if not text:
+        return None
+    if given.awaiting is not None and (word := text.lower()) in (*_VERDICTS, "e", "edit"):
+        if word not in _VERDICTS:
+            return Command(name="edit")
+        return decide(given.awaiting.id, _VERDICTS[word], given)
+    if typed := _COMMAND.fullmatch(text):
+        return _command(typed[1], (typed[2] or "").strip())
+    if text.isdecimal() and 0 < int(text) <= len(given.options):
+        text = given.options[int(text) - 1]
+    return ask(text, given)
+
+
+def ask(text: str, given: Situation) -> Question:
+    """The question; QuestionRejected when it is empty or too long."""
+    return Question(
+        id=given.turn_id,
+        conversation=given.conversation,
+        author=given.author,
+        text=check_question(_encodable(text)),
+        asked_at=given.now,
+        sources=given.sources,
+        report_passages=given.passages,
+    )
+
+
+def decide(proposal_id: str, verdict: Verdict, given: Situation, *, query: str | None = None) -> Decision:
+    """The decision; ``query`` replaces the one proposed. QuestionRejected when it is empty or too long."""
+    return Decision(
+        id=given.turn_id,
+        conversation=given.conversation,
+        author=given.author,
+        proposal_id=proposal_id,
+        verdict=verdict,
+        query=None if query is None else checked_query(_encodable(query)),
+        decided_at=given.now,
+    )
+
+
+def _encodable(text: str) -> str:
+    """Bytes that are no UTF-8 reach Python as lone surrogates, which nothing can store."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _command(typed: str, argument: str) -> Command:
+    name = typed.lower()
+    known = COMMANDS.get(_ALIASES.get(name, name))
+    return Command(name=known[0], argument=argument) if known else Command(name="unknown", argument=typed)

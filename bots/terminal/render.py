@@ -1,0 +1,228 @@
+"""An outcome -> what a terminal shows. Pure; everything untrusted passes through :mod:`bots.terminal.safe`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from bots.chat.markdown.safe import names_another_host, web_link
+from bots.chat.texts import (
+    FOOTNOTES_SHOWN,
+    answered_in,
+    clipped,
+    counted,
+    headings,
+    omissions,
+    provenance,
+    remarks,
+    say_in,
+    text_of,
+    whence,
+)
+from bots.terminal.markdown import AnswerMarkdown
+from bots.terminal.receive import COMMANDS
+from bots.terminal.safe import line, link
+from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
+from core.library.catalogue import Entry
+from core.text.language import language_of
+from core.values import value
+
+QUOTE_SHOWN = 200  # characters of a quote beneath an answer; /more shows it in full
+LISTED = 40  # documents; more would only scroll away
+_RULE = Text("───", style="dim")
+
+
+@value
+class Setting:
+    """What the layout depends on beside the outcome."""
+
+    engine: str = "the web"  #: the search engine, as people know it
+    files: Mapping[str, str] = field(default_factory=dict)  #: absolute path of a document, by its source
+
+
+def write(outcome: Outcome, setting: Setting) -> RenderableType:
+    """The outcome with its footnotes, the answer first and everything else smaller."""
+    return Group(*_parts(outcome, setting))
+
+
+def _parts(outcome: Outcome, setting: Setting) -> Iterator[RenderableType]:
+    if outcome.answer is not None:
+        yield from _answered(outcome, outcome.answer, setting)
+    elif outcome.kind == "approval_needed" and outcome.proposal is not None:
+        yield card(outcome.proposal, setting)
+    elif outcome.kind == "no_answer":
+        say = say_in(outcome.language)
+        yield Text(line(outcome.reason or ""), style="bold")
+        if outcome.closest:
+            yield Text(say("closest"), style="dim")
+            yield footnotes(outcome.closest, outcome.language, setting)
+        yield Text(say("what_else"), style="dim")
+    elif outcome.kind == "clarify":
+        yield AnswerMarkdown(text_of(outcome))
+    else:
+        yield Text(line(text_of(outcome)), style="yellow")
+
+
+def _answered(outcome: Outcome, answer: Answer, setting: Setting) -> Iterator[RenderableType]:
+    if lead := provenance(outcome, answer):
+        yield Text(lead, style="dim italic")
+        yield Text()
+    yield AnswerMarkdown(answer.text)
+    if answer.citations:
+        yield _RULE
+        shown = answer.citations[:FOOTNOTES_SHOWN]
+        # What was only quoted stands above already; a composed answer has its quotes beneath.
+        yield footnotes(shown, outcome.language, setting, with_quotes=answer.composed)
+    hidden = len(answer.citations) - FOOTNOTES_SHOWN
+    more = say_in(outcome.language)("more_in_terminal", count=hidden) if hidden > 0 else ""
+    if outcome.reason:  # an answer in spite of trouble: the model could not be reached, for one
+        yield Text(line(outcome.reason), style="yellow")
+    yield from (Text(line(remark)) for remark in remarks(outcome))
+    yield from (Text(f"  {line(sentence)}", style="dim") for sentence in omissions(outcome))
+    if answer.citations:
+        yield Text(" · ".join(filter(None, (answered_in(outcome), more))), style="dim")
+    if outcome.proposal is not None:
+        yield from request(outcome.proposal, setting)
+
+
+def footnotes(
+    citations: Sequence[Citation],
+    language: str,
+    setting: Setting,
+    *,
+    with_quotes: bool = True,
+    limit: int | None = QUOTE_SHOWN,
+) -> RenderableType:
+    """Numbers, titles and places, each quote dimmed beneath; ``limit`` characters of it, None for all."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", style="bold cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for citation in citations:
+        table.add_row(str(citation.number), _place(citation, language, setting.files))
+        if with_quotes:
+            quote = line(citation.quote)
+            table.add_row("", Text(f"“{clipped(quote, limit) if limit else quote}”", style="dim"))
+    return table
+
+
+def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
+    """ "Title › location · source", linked to the page or the file where there is one."""
+    address, title = link_of(citation, files), line(headings(citation))
+    # Words that name another host than they would lead to lead nowhere; the origin beside them does.
+    is_forged = address is not None and not address.startswith("file:") and names_another_host(title, address)
+    shown = Style(link=address) if address else Style()
+    place = Text().append(title, style="" if is_forged else shown)
+    if is_forged:
+        place.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
+    if (origin := line(whence(citation, language))) and origin != title:
+        place.append(f" · {origin}", style="dim")
+    return place
+
+
+def link_of(citation: Citation, files: Mapping[str, str]) -> str | None:
+    """Where a footnote leads: the citation's own URL, or its file on this machine."""
+    if citation.url:
+        return link(citation.url) if web_link(citation.url) else None
+    path = files.get(citation.source)
+    try:
+        return link(Path(path).as_uri()) if path and Path(path).is_absolute() else None
+    except UnicodeEncodeError:  # no file is called so
+        return None
+
+
+def card(proposal: Proposal, setting: Setting) -> RenderableType:
+    """ "May I search the web for this?", with the exact query."""
+    language = language_of(proposal.question)
+    parts: list[RenderableType] = [Text(line(proposal.reason), style="bold")]
+    if proposal.closest:
+        closest = footnotes(proposal.closest, language, setting)
+        parts += [Text(say_in(language)("closest"), style="dim"), closest]
+    return Group(*parts, *request(proposal, setting))
+
+
+def request(proposal: Proposal, setting: Setting) -> Iterator[RenderableType]:
+    """The exact query that would be sent."""
+    say = say_in(language_of(proposal.question))
+    yield Text()
+    yield Text(say("would_search", engine=setting.engine))
+    yield Padding(Text(line(proposal.query), style="bold cyan"), (0, 0, 0, 2), expand=False)
+    yield Text(say("nothing_sent_yet"), style="dim")
+
+
+def proposal_list(proposals: Sequence[Proposal]) -> RenderableType:
+    """Open proposals, numbered to be decided by ``/proposals NUMBER``."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", style="bold cyan")
+    table.add_column(overflow="fold")
+    for number, proposal in enumerate(proposals, start=1):
+        asked = Text(f"  for: {clipped(line(proposal.question))}", style="dim")
+        table.add_row(str(number), Text(line(proposal.query)).append_text(asked))
+    return Group(table, Text("/proposals 1 shows the first one and takes your y, n or e.", style="dim"))
+
+
+def source_list(entries: Sequence[Entry], *, limit: int | None = LISTED) -> RenderableType:
+    """Documents by collection, each with its title and number of passages."""
+    return Group(
+        *(
+            _collection(name, list(members), limit)
+            for name, members in groupby(entries, lambda e: e.collection)
+        )
+    )
+
+
+def _collection(name: str, entries: Sequence[Entry], limit: int | None) -> RenderableType:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for entry in entries[:limit]:
+        document = Text.assemble(line(entry.source), (f"  {line(entry.title)}", "dim"))
+        table.add_row(f"{entry.passages:,}", document)
+    passages = counted(sum(entry.passages for entry in entries), "passage")
+    heading = Text(f"{line(name)}: {counted(len(entries), 'document')}, {passages}", style="bold")
+    rest = len(entries) - len(entries[:limit])
+    note = [Text(f"and {rest:,} more; `footnote sources` lists all of them", style="dim")] if rest else []
+    return Group(heading, table, *note)
+
+
+def ranking(ranked: Sequence[Ranked]) -> RenderableType:
+    """The best retrieved passages, best first."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for number, each in enumerate(ranked, start=1):
+        place = Text(f"{line(each.source)}  {line(each.location)}  {each.start:,} to {each.end:,}")
+        table.add_row(Text(str(number), style="bold cyan"), Text(f"{each.score:.3f}", style="dim"), place)
+    return Group(Text("Passages retrieved, best first:", style="dim"), table)
+
+
+def banner(*, documents: int, passages: int, thread: str) -> RenderableType:
+    """The first lines of a conversation."""
+    reads = f"{counted(documents, 'document')}, {counted(passages, 'passage')}"
+    return Group(
+        Text.assemble(("Footnote", "bold"), (f" · {reads} · thread {line(thread)}", "dim")),
+        Text("Ask a question. /help lists what else there is.", style="dim"),
+    )
+
+
+def help_text(*, documents: int) -> RenderableType:
+    """What it reads, how to ask, and the commands."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="cyan", no_wrap=True)
+    for name, (_, does) in COMMANDS.items():
+        table.add_row(name, Text(does, style="dim"))
+    return Group(
+        Text(f"Footnote answers from {counted(documents, 'document')} and shows where each claim stands."),
+        Text("Ask in your own words; a follow-up may lean on what was said before."),
+        Text(
+            "When the documents are not enough, it asks before it searches the web: y, n, or e to edit the query."
+        ),
+        Text(),
+        table,
+    )

@@ -1,0 +1,49 @@
+"""Who may decide about a web search, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core.conversation import QUERY_LIMIT, Decision, Proposal
+from core.settings import WebApproval
+from core.text.characters import hides_something
+from core.wording import Sentence, clock
+
+
+def may_decide(
+    proposal: Proposal, decision: Decision, *, approval: WebApproval, approvers: Iterable[str]
+) -> bool:
+    """The asker, anyone, or an approver (a person, or a group the person is in), as the operator chose.
+
+    An approver may always decide; under ``never_ask`` nobody is refused.
+    """
+    if approval in ("anyone", "never_ask"):
+        return True
+    is_approver = bool({decision.author, *decision.groups} & set(approvers))
+    return is_approver or (approval == "asker" and decision.author == proposal.asker)
+
+
+def fault_of_query(query: str | None) -> str | None:
+    """Why an edited query cannot go out, as a sentence; None when it can, or when nothing was edited."""
+    if query is None:
+        return None
+    if not query.strip():
+        return Sentence("query_empty")
+    if len(query) > QUERY_LIMIT:
+        return Sentence("query_too_long", length=len(query), limit=QUERY_LIMIT)
+    if hides_something(query):
+        return Sentence("query_hides")
+    return None
+
+
+def refusal(proposal: Proposal, *, approval: WebApproval) -> str:
+    """What a person who may not decide is told."""
+    if approval != "asker":
+        return Sentence("only_approver")
+    return Sentence("only_asker_or_approver", asker=proposal.asker)
+
+
+def already_decided(proposal: Proposal) -> str:
+    """What a late press is told."""
+    key = "already_allowed" if proposal.verdict == "approve" else "already_denied"
+    return Sentence(key, who=proposal.decided_by, time=clock(proposal.decided_at or 0))

@@ -1,0 +1,270 @@
+"""What follows from the verdicts at hand: pure functions of a turn's work and its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from core.conversation import QUERY_LIMIT, Proposal
+from core.graph.evidence import Evidence, is_mixed, probability
+from core.graph.policy import Policy, WebQuery
+from core.graph.state import Next, Work
+from core.library.documents import Passage, Retrieved
+from core.reasoning.reasoner import SPEAKING, Grade, Route, Statement
+from core.text.characters import as_query
+from core.text.vocabulary import STOP_WORDS
+
+Certainty = Literal["sure", "unsure", "none"]
+
+SURVIVING = 2  # best-ranked passages of the documents that stay in where none of them is found correct
+BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
+SURVIVING_HITS = 3  # hits of a web search that stay in: those whose pages are read
+
+
+def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
+    """The plan's route, unless the policy does not route, or the documents look right after all.
+
+    A router alone is right 54.5% of the time (Adaptive-RAG): local confidence may overrule one to the web, and so
+    may grades that found enough. Thanks and what needs asking back are not looked up for all that.
+    """
+    plan = work.plan
+    if plan is None or not policy.routes:
+        return "documents"
+    if plan.route in SPEAKING:
+        return plan.route if plan.reply else "documents"
+    is_sure = work.confidence >= policy.veto_at or (policy.weights is not None and any(work.sufficient))
+    return "web" if plan.route == "web" and has_web and not is_sure else "documents"
+
+
+def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()) -> Evidence:
+    """The verdicts of a turn so far."""
+    graded = [hit.passage.id for hit in work.passages if hit.passage.id in work.grades]
+    looks = work.rewrites + (work.proposal.attempt if work.proposal else 0)
+    is_judged = bool(work.sufficient)
+    return Evidence(
+        confidence=work.confidence if work.proposal is None else work.web_coverage,
+        sufficient=work.sufficient,
+        is_partial=bool(work.missing)
+        and any(work.grades[passage].relevance == "correct" for passage in graded),
+        relevances=tuple(work.grades[passage].relevance for passage in graded) if is_judged else (),
+        is_ranked=work.proposal is None,
+        unsupported=tuple(unsupported),
+        useful=tuple(useful),
+        looks=looks if is_judged else 0,
+    )
+
+
+def surviving(work: Work, policy: Policy) -> Mapping[str, Grade]:
+    """The grades by which to write: one verdict does not take away what is likeliest to hold the answer.
+
+    That there is writing at all means that the evidence speaks for an answer. In the documents it seldom
+    stands far from the top; on the web any of the hits whose page was read may have it.
+    """
+    if policy.weights is None or not work.sufficient:
+        return work.grades
+    if work.proposal is None:
+        best = [hit.passage.id for hit in work.passages[:SURVIVING]]
+    else:
+        best = [hit.passage.id for hit in work.passages if hit.passage.origin == "web"][:SURVIVING_HITS]
+    found = {passage: work.grades[passage].relevance for passage in best if passage in work.grades}
+    if work.proposal is None and "correct" in found.values():
+        return work.grades
+    doubted = (passage for passage, relevance in found.items() if relevance == "incorrect")
+    return work.grades | dict.fromkeys(doubted, Grade(relevance="ambiguous"))
+
+
+def after_looking(work: Work, policy: Policy) -> Next:
+    """After passages were graded: write, look further, ask for the web, or give up."""
+    if policy.weights is None:
+        return _gate_after_looking(work, policy)
+    evidence = evidence_of(work)
+    chance = probability(evidence, policy.weights)
+    if falls_short(work) and can_rewrite(work, policy):  # before anything is written from too little
+        return "regrade"
+    if work.passages and chance >= _bar(work, policy):
+        return "generate"
+    if can_rewrite(work, policy):
+        return "regrade"
+    if work.passages and evidence.is_judged and chance >= policy.draft_at:
+        return "generate"
+    return "propose"
+
+
+def falls_short(work: Work) -> bool:
+    """Whether a judge said that what was found does not answer all of the question."""
+    return bool(work.sufficient) and not any(work.sufficient)
+
+
+def unseen(work: Work, found: Sequence[Retrieved], around: Sequence[Passage]) -> tuple[Retrieved, ...]:
+    """Passages that were not graded yet, best first; neighbours of what helped rank behind what was found."""
+    seen = {hit.passage.id for hit in work.passages}
+    hits = {hit.passage.id: hit for hit in sorted(found, key=lambda hit: hit.score)}
+    beside = (Retrieved(passage=passage, score=BESIDE) for passage in around if passage.id not in hits)
+    return tuple(
+        sorted(
+            (hit for hit in (*hits.values(), *beside) if hit.passage.id not in seen),
+            key=lambda hit: -hit.score,
+        )
+    )
+
+
+def _bar(work: Work, policy: Policy) -> float:
+    """The probability from which to write: of a model's verdicts, or of confidence in documents or web pages."""
+    if work.sufficient:
+        return policy.answer_at
+    return policy.show_at if work.proposal is None else policy.web_quote_at
+
+
+def certainty_of(work: Work, policy: Policy) -> Certainty:
+    """How quotes that nothing checks may be shown: the evidence before them must speak for them alone.
+
+    Where a model judges, a draft that nothing supported speaks against them too.
+    """
+    if policy.weights is None:
+        return "sure" if work.passages else "none"
+    unsupported = (1.0,) if work.rejected and work.sufficient else ()
+    chance = probability(evidence_of(work, unsupported=unsupported), policy.weights)
+    if chance < _bar(work, policy):
+        return "none"
+    is_read_alone = not work.sufficient and work.proposal is None
+    return "unsure" if is_read_alone and chance < policy.quote_at else "sure"
+
+
+def may_quote(work: Work, policy: Policy) -> bool:
+    """Whether such quotes may be shown as the answer."""
+    return certainty_of(work, policy) == "sure"
+
+
+def after_checking(
+    work: Work, policy: Policy, *, unsupported: Sequence[float], useful: Sequence[bool], is_empty: bool
+) -> Next:
+    """After a draft was checked, and what is left of it too: it is written once more when its main point fell."""
+    is_useless = bool(useful) and sum(useful) * 2 <= len(useful)
+    if policy.weights is None:
+        return _gate_after_checking(work, policy, is_useless=is_useless, is_empty=is_empty)
+    if work.rejected and work.drafts <= policy.redrafts and (is_empty or is_useless):
+        return "generate"
+    if is_empty:
+        return "regrade" if can_rewrite(work, policy) else "propose"
+    chance = probability(evidence_of(work, unsupported=unsupported, useful=useful), policy.weights)
+    return "answer" if chance >= policy.answer_at else "propose"
+
+
+def ballots_for(
+    work: Work, policy: Policy, statements: tuple[Statement, ...]
+) -> tuple[tuple[Statement, ...], ...]:
+    """What each grounding vote is shown: all of the draft, and once more, in a first draft, what is doubted."""
+    if not policy.checks_grounding:
+        return ()
+    doubted = tuple(statement for statement in statements if statement.doubts)
+    more = (doubted,) if doubted and policy.votes > 1 and work.drafts <= 1 else ()
+    return (*[statements] * policy.votes, *more)
+
+
+def useful_votes(work: Work, policy: Policy) -> int:
+    """How many usefulness votes are cast beside the grounding votes: more where the evidence is mixed.
+
+    Where earlier votes left no call for it, a second draft is judged once, on what stands of it.
+    """
+    if not policy.checks_usefulness:
+        return 0
+    if policy.weights is None:
+        return 1
+    is_contested = is_mixed(evidence_of(work), policy.weights)
+    if work.drafts > 1:
+        return int(not is_contested and work.rewrites <= 1)
+    return max(1, policy.votes - work.rewrites) if is_contested else 1
+
+
+def can_rewrite(work: Work, policy: Policy) -> bool:
+    """Whether another document retrieval is allowed and there is a wording left to try."""
+    is_multi_hop = work.plan is not None and work.plan.route == "multi_hop"
+    allowed = max(policy.hops, policy.rewrites) if is_multi_hop else policy.rewrites
+    return work.proposal is None and work.rewrites < allowed and bool(further_queries(work))
+
+
+def further_queries(work: Work) -> tuple[str, ...]:
+    """Wordings not looked for yet: what the last grade missed, then what the plan wrote."""
+    planned = work.plan.queries if work.plan else ()
+    tried = {_folded(query) for query in (work.question, *work.tried, "")}
+    return tuple(query for query in _distinct((work.missing, *planned)) if _folded(query) not in tried)
+
+
+def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
+    """Queries to propose, best first, without those already allowed; empty when attempts are used up."""
+    if work.proposal is None:
+        wordings, sent = _first_wordings(work, policy), set()
+    elif work.proposal.attempt >= policy.web_attempts:
+        return ()
+    else:
+        new = () if _folded(work.missing) in map(_folded, work.proposal.tried) else (work.missing,)
+        wordings, sent = (*new, *work.proposal.wordings), set(map(_folded, queries_sent(work.proposal)))
+    lines = _distinct(as_query(wording, QUERY_LIMIT) for wording in wordings)
+    return tuple(line for line in lines if _folded(line) not in {*sent, ""})
+
+
+def queries_sent(proposal: Proposal) -> tuple[str, ...]:
+    """All queries allowed about a question so far; the proposed one counts when it was edited before it went."""
+    return tuple(dict.fromkeys(q for q in (*proposal.sent, proposal.query, proposal.allowed) if q))
+
+
+def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
+    standalone = work.plan.standalone if work.plan else work.question
+    planned = work.plan.web_query if work.plan else ""
+    rewritten = (planned, work.missing, standalone, _telling_words(standalone))
+    wordings: dict[WebQuery, tuple[str, ...]] = {
+        "rewritten": rewritten,
+        "original": (work.question,),
+        "original_first": (work.question, *rewritten),
+    }
+    return wordings[policy.web_query]
+
+
+def _gate_after_looking(work: Work, policy: Policy) -> Next:
+    """The published gates: each verdict is taken at its word."""
+    verdicts = [
+        work.grades[hit.passage.id].relevance for hit in work.passages if hit.passage.id in work.grades
+    ]
+    share = sum(v != "incorrect" for v in verdicts) / len(verdicts) if verdicts else 0.0
+    falls_short = {
+        "any_irrelevant": share < 1.0,
+        "few_relevant": share <= policy.relevant_share,
+        "none_relevant": share == 0.0,
+        "routed": share == 0.0,
+        "insufficient": not (work.passages and any(work.sufficient)),
+    }[policy.web_when]
+    if not falls_short:
+        return "generate"
+    if work.proposal is not None:  # the web was searched already
+        return "generate" if share > 0 else "propose"
+    if can_rewrite(work, policy):
+        return "regrade"
+    return "give_up" if policy.web_when == "routed" else "propose"
+
+
+def _gate_after_checking(work: Work, policy: Policy, *, is_useless: bool, is_empty: bool) -> Next:
+    if work.rejected and work.drafts <= policy.redrafts:
+        return "generate"
+    if is_useless and policy.when_useless == "rewrite" and can_rewrite(work, policy):
+        return "regrade"
+    if not is_empty and not (is_useless and policy.when_useless != "answer"):
+        return "answer"
+    return "give_up" if policy.web_when == "routed" else "propose"
+
+
+def _telling_words(question: str) -> str:
+    return " ".join(word for word in question.split() if word.lower().strip("?.,!") not in STOP_WORDS).rstrip(
+        " ?.!"
+    )
+
+
+def _distinct(queries: Iterable[str]) -> tuple[str, ...]:
+    """The first of each wording, whatever its case and punctuation at the end."""
+    first: dict[str, str] = {}
+    for query in queries:
+        first.setdefault(_folded(query), query)
+    return tuple(first.values())
+
+
+def _folded(query: str) -> str:
+    return " ".join(query.casefold().split()).rstrip(" ?.!")

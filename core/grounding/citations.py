@@ -1,0 +1,141 @@
+"""Footnotes: a draft cites strips as ``[n]``; an answer cites footnotes.
+
+Duplicates are merged and numbers follow the order of appearance. Each footnote has a quote
+that stands verbatim in its source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from core.conversation import Answer, Citation, Grounding
+from core.grounding.claims import Claim, claims_of, rewritten
+from core.reasoning.reasoner import Draft, Strip
+from core.text.quoting import as_quoted, is_quotable
+from core.text.sentences import units_within
+from core.text.terms import query_terms, terms
+
+QUOTE_GAIN = 0.25  # share of a claim's words that a second sentence must add to be quoted too
+
+UNMATCHED = 400  # characters of a quote that shares no word with its claim
+
+_ROW = re.compile(r"[^\n]*\w[^\n]*")
+
+
+def to_answer(draft: Draft, strips: Sequence[Strip]) -> Answer:
+    """The draft with footnotes in place of strips; citations in order of appearance."""
+    footnotes = _Footnotes({strip.number: strip for strip in strips})
+    text = _composed(draft.text, footnotes) if draft.composed else _quotes(draft.quotes, footnotes)
+    citations = footnotes.citations
+    return Answer(text=text, citations=citations, grounding=grounding_of(citations), composed=draft.composed)
+
+
+class _Footnotes:
+    """Hands out footnote numbers in order of first use; the same quote keeps its number."""
+
+    def __init__(self, strips: Mapping[int, Strip]) -> None:
+        self._strips = strips
+        self._given: dict[tuple[str, str, int, int], Citation] = {}
+
+    def existing(self, numbers: Iterable[int]) -> list[Strip]:
+        return [self._strips[number] for number in numbers if number in self._strips]
+
+    def number(self, strip: Strip, start: int, end: int) -> int:
+        passage = strip.retrieved.passage
+        key = (passage.collection, passage.source, start, end)
+        return self._given.setdefault(key, _citation(len(self._given) + 1, strip, start, end)).number
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        return tuple(self._given.values())
+
+
+def _composed(text: str, footnotes: _Footnotes) -> str:
+    """Sentences of one paragraph with the same footnotes show them once, behind the last of them."""
+    claims = claims_of(text)
+    marks = {number: _marks(claim, footnotes) for number, claim in enumerate(claims)}
+    for number, (claim, following) in enumerate(pairwise(claims)):
+        if claim.block == following.block and claim.kind != "row" and marks[number] == marks[number + 1]:
+            marks[number] = ""
+    return rewritten(text, claims, (), marks)
+
+
+def _marks(claim: Claim, footnotes: _Footnotes) -> str:
+    strips = footnotes.existing(claim.own)
+    return "".join(dict.fromkeys(f"[{footnotes.number(strip, *_quoted(claim, strip))}]" for strip in strips))
+
+
+def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
+    """Strips as they stand, each with its footnote."""
+    paragraphs = []
+    for strip in footnotes.existing(numbers):
+        passage = strip.retrieved.passage
+        start, end = strip.start - passage.start, strip.end - passage.start
+        if is_quotable(passage.text, start, end):
+            marker = f"[{footnotes.number(strip, strip.start, strip.end)}]"
+            paragraphs.append(as_quoted(passage.text, start, end, marker))
+    return "\n\n".join(paragraphs)
+
+
+def _quoted(claim: Claim, strip: Strip) -> tuple[int, int]:
+    """The stretch of the strip that best carries the claim: one sentence or row, or two that stand together.
+
+    Where they share no word, as in two languages, it is the strip's beginning.
+    """
+    passage = strip.retrieved.passage
+    wanted = set(query_terms(claim.text))
+    spans = list(_quotable(passage.text, strip.start - passage.start, strip.end - passage.start))
+    held = [wanted & set(terms(passage.text[start:end])) for start, end in spans]
+    if not any(held):
+        last = [end for _, end in spans if end <= spans[0][0] + UNMATCHED]
+        return (passage.start + spans[0][0], passage.start + last[-1]) if last else (strip.start, strip.end)
+    first = last_one = max(range(len(spans)), key=lambda number: len(held[number]))
+    for neighbour in (first - 1, first + 1):
+        if 0 <= neighbour < len(spans) and len(held[neighbour] - held[last_one]) >= QUOTE_GAIN * len(wanted):
+            first, last_one = min(first, neighbour), max(last_one, neighbour)
+    return passage.start + spans[first][0], passage.start + spans[last_one][1]
+
+
+def _quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Sentences, code blocks and the rows of tables."""
+    for unit in units_within(text, start, end):
+        if unit.kind == "table":
+            yield from (
+                (unit.start + row.start(), unit.start + row.end())
+                for row in _ROW.finditer(text[unit.start : unit.end])
+            )
+        elif unit.kind not in ("heading", "markup"):
+            yield unit.start, unit.end
+
+
+def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
+    passage = strip.retrieved.passage
+    return Citation(
+        number=number,
+        title=passage.title,
+        location=passage.location,
+        source=passage.source,
+        url=passage.url,
+        quote=strip.text[start - strip.start : end - strip.start],
+        start=start,
+        end=end,
+        origin=passage.origin,
+        published=passage.published,
+    )
+
+
+def footnotes_for(strips: Sequence[Strip]) -> tuple[Citation, ...]:
+    """Strips as citations of their own, for "the closest passages"."""
+    return tuple(
+        _citation(number, strip, strip.start, strip.end) for number, strip in enumerate(strips, start=1)
+    )
+
+
+def grounding_of(citations: Sequence[Citation]) -> Grounding:
+    """Where the footnotes come from."""
+    origins = {citation.origin for citation in citations}
+    if len(origins) == 2:
+        return "both"
+    return origins.pop() if origins else "none"

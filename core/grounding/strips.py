@@ -1,0 +1,159 @@
+"""Knowledge refinement: from graded passages to the strips worth reading (Corrective RAG).
+
+A strip is an evidence sentence with the neighbours it needs: what a pronoun points back
+to, the code block or list that a colon announces. Strips of one passage that touch are one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from core.library.documents import Retrieved
+from core.reasoning.reasoner import Grade, Strip
+from core.text.sentences import Unit, split_units, units_within
+
+STRIP_LIMIT = 12  # strips in one draft's context
+STRIP_LENGTH = 2_400  # characters; a strip grows no further
+LEANS = 2  # sentences that one sentence may lean back on
+LIST_ITEMS = 12  # items that follow an announcing colon
+LIST_LENGTH = 1_000  # characters of a list that comes along for one of its items
+
+# A sentence that begins so leans on the one before it.
+_LEANS_BACK = re.compile(
+    r"^[*_`\"'(]*(?:it|its|this|that|these|those|they|them|their|he|she|his|her|such|so|but|and|or|also|then|"
+    r"(?:all|both|each|either|neither|none|one|some|any|most) of (?:them|these|those|this|that|it)|both|neither|"
+    r"however|therefore|otherwise|instead|in (?:this|that|these) cases?|for example|the (?:same|latter|former))\b",
+    re.IGNORECASE,
+)
+
+
+def refine(
+    passages: Sequence[Retrieved], grades: Mapping[str, Grade], *, around: int, whole: bool = False
+) -> tuple[Strip, ...]:
+    """Numbered strips of the passages that were not graded incorrect, best passage first.
+
+    ``around`` sentences on each side come along. ``whole`` keeps passages unrefined, as does
+    evidence that names nothing quotable.
+    """
+    strips: list[Strip] = []
+    for hit in passages:
+        grade = grades.get(hit.passage.id)
+        if grade is not None and grade.relevance == "incorrect":
+            continue
+        evidence = grade.evidence if grade else ()
+        text = hit.passage.text
+        spans = [] if whole else _spans(text, evidence, around)
+        strips += [_strip(hit, start, end) for start, end in spans or [(0, len(text))]]
+    return tuple(_numbered([strip for strip in strips if strip.text.strip()][:STRIP_LIMIT]))
+
+
+def shortened(strip: Strip, limit: int) -> Strip:
+    """Its first sentences, as many as fit; the first one whole however long it is, and no longer than twice that."""
+    passage = strip.retrieved.passage
+    units = units_within(passage.text, strip.start - passage.start, strip.end - passage.start)
+    ends = [passage.start + unit.end for unit in units if unit.kind not in ("heading", "markup")]
+    fitting = [end for end in ends if end - strip.start <= limit] or ends[:1]
+    end = min(fitting[-1] if fitting else strip.end, strip.start + 2 * limit)
+    return replace(strip, text=strip.text[: end - strip.start], end=end)
+
+
+def _numbered(strips: Sequence[Strip]) -> list[Strip]:
+    return [
+        Strip(number=n, retrieved=s.retrieved, text=s.text, start=s.start, end=s.end)
+        for n, s in enumerate(strips, start=1)
+    ]
+
+
+def _strip(hit: Retrieved, start: int, end: int) -> Strip:
+    offset = hit.passage.start
+    return Strip(
+        number=0, retrieved=hit, text=hit.passage.text[start:end], start=offset + start, end=offset + end
+    )
+
+
+def _spans(text: str, evidence: Sequence[int], around: int) -> list[tuple[int, int]]:
+    """Stretches of the text that hold the evidence (unit numbers from 1) and what it needs."""
+    units = split_units(text)
+    keep: set[int] = set()
+    for number in evidence:
+        if 1 <= number <= len(units):
+            keep |= _needed(text, units, number - 1, around)
+    spans: list[tuple[int, int]] = []
+    last = -2
+    for index in sorted(keep):
+        unit = units[index]
+        if index == last + 1 and unit.end - spans[-1][0] <= STRIP_LENGTH:
+            spans[-1] = (spans[-1][0], unit.end)
+        else:
+            spans.append((unit.start, unit.end))
+        last = index
+    return spans
+
+
+def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[int]:
+    """The unit, its neighbours, and what it announces or leans on."""
+    first = last = index
+    for _ in range(LEANS):
+        if _leans_back(text, units[first]) and (before := _prose_before(units, first)) is not None:
+            first = before
+    if units[index].kind in ("code", "table"):
+        introduction = _prose_before(units, index)
+        first = index if introduction is None else introduction
+    if units[index].kind == "item":
+        first, last = _whole_list(text, units, index)
+    if _announces(text, units[index]):
+        last = max(last, _announced(units, index))
+    first, last = max(0, first - around), min(len(units) - 1, last + around)
+    telling = [i for i in range(first, last + 1) if units[i].kind not in ("heading", "markup")]
+    return set(range(telling[0], telling[-1] + 1)) if telling else set()
+
+
+def _prose_before(units: Sequence[Unit], index: int) -> int | None:
+    """The sentence or item right before this unit; markup between them does not part them."""
+    before = index - 1
+    while before >= 0 and units[before].kind == "markup":
+        before -= 1
+    return before if before >= 0 and _is_prose(units[before]) else None
+
+
+def _leans_back(text: str, unit: Unit) -> bool:
+    return unit.kind == "sentence" and bool(_LEANS_BACK.match(text[unit.start : unit.end]))
+
+
+def _is_prose(unit: Unit) -> bool:
+    return unit.kind in ("sentence", "item")
+
+
+def _announces(text: str, unit: Unit) -> bool:
+    return text[unit.start : unit.end].rstrip("*_` ").endswith((":", "："))
+
+
+def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]:
+    """The list an item stands in, from the sentence that announces it; the item alone when that is too much."""
+    first, last = index, index
+    while first and units[first - 1].kind == "item":
+        first -= 1
+    while last + 1 < len(units) and units[last + 1].kind == "item":
+        last += 1
+    is_announced = bool(first) and _is_prose(units[first - 1]) and _announces(text, units[first - 1])
+    first -= is_announced
+    fits = last - first <= LIST_ITEMS and units[last].end - units[first].start <= LIST_LENGTH
+    return (first, last) if is_announced and fits else (index, index)
+
+
+def _announced(units: Sequence[Unit], index: int) -> int:
+    """The last unit of the code block, table or list right after an announcing colon."""
+    following = index + 1
+    while following < len(units) and units[following].kind == "markup":
+        following += 1
+    if following >= len(units) or units[following].kind == "heading":
+        return index
+    if units[following].kind != "item":
+        return following
+    while (
+        following + 1 < len(units) and units[following + 1].kind == "item" and following - index < LIST_ITEMS
+    ):
+        following += 1
+    return following

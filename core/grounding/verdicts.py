@@ -1,0 +1,183 @@
+"""What the votes on a draft's sentences amount to, and the draft as they leave it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from core.conversation import Omission
+from core.grounding.claims import Claim, claims_of, dependent, rewritten
+from core.grounding.doubts import doubts_of
+from core.reasoning.reasoner import Grounded, Statement, Strip
+from core.text.terms import query_terms, terms
+
+ENOUGH_TO_TELL = 3  # sentences from which a judge can be told erratic
+ERRATIC = 0.67  # share of them on which its votes disagree; of a judge that errs on one in ten, .27
+NEAR = 0.5  # share of a claim's telling words that a strip must hold to be its footnote where it names none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the votes say of one sentence."""
+
+    is_supported: bool
+    cites: tuple[int, ...]  #: the strips that state it; corrected where the votes name others
+    reason: str = ""  #: what of it is not supported, in the judge's words
+    is_idle: bool = False  #: it claims nothing: a greeting, an offer
+    is_absent: bool = False  #: it says that the strips do not say something
+    leans: bool = False  #: it cannot be understood without the sentence before it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """A draft after its check."""
+
+    text: str  #: every claim with marks of its own; empty: nothing stands
+    left_out: tuple[Omission, ...] = ()
+
+
+def readable(strip: Strip) -> str:
+    """What a reader sees above the strip, and the strip."""
+    passage = strip.retrieved.passage
+    return "\n".join((passage.title, *passage.path, passage.published or "", strip.text))
+
+
+def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Statement, ...]:
+    """The claims as the judge is shown them: with the strips they cite, and what code finds odd."""
+    sources = {strip.number: readable(strip) for strip in strips}
+    statements = []
+    for number, claim in enumerate(claims, start=1):
+        cites = tuple(cited for cited in claim.cited if cited in sources)
+        doubts = doubts_of(claim.text, [sources[cited] for cited in cites], is_code=claim.kind == "code")
+        text = f"{claim.above}\n{claim.text}" if claim.above else claim.text
+        statements.append(Statement(number=number, text=text, cites=cites, doubts=doubts if cites else ()))
+    return tuple(statements)
+
+
+def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> dict[int, Verdict]:
+    """By number of the statement. Half of the votes that judged it suffice to reject it; where they disagree on
+    most of the draft, they say more of the judge than of the sentence, and all of them are needed, unless code
+    doubts it too."""
+    is_erratic = _disagree(statements, votes)
+    return {
+        statement.number: _verdict(statement, votes, needs_all=is_erratic and not statement.doubts)
+        for statement in statements
+    }
+
+
+def _disagree(statements: Sequence[Statement], votes: Sequence[Grounded]) -> bool:
+    split = 0
+    for statement in statements:
+        judged = [statement.number in vote.unsupported for vote in votes if statement.number in vote.judged]
+        split += any(judged) and not all(judged)
+    return len(statements) >= ENOUGH_TO_TELL and split > ERRATIC * len(statements)
+
+
+def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool) -> Verdict:
+    number = statement.number
+    judged = [vote for vote in votes if number in vote.judged]
+    against = [vote for vote in judged if number in vote.unsupported]
+    is_rejected = len(against) == len(judged) if needs_all else 2 * len(against) >= len(judged)
+    agreeing = [vote for vote in judged if number not in vote.unsupported]
+    named = Counter(strip for vote in agreeing for strip in vote.elsewhere.get(number, ()))
+    corrected = tuple(strip for strip, count in named.items() if 2 * count > len(agreeing))
+    is_idle = _is_most(number in vote.idle for vote in judged)
+    return Verdict(
+        is_supported=is_idle or not (judged and is_rejected),
+        cites=corrected or statement.cites,
+        reason=next((vote.lacking[number] for vote in against if number in vote.lacking), ""),
+        is_idle=is_idle,
+        is_absent=_is_most(number in vote.absent for vote in judged),
+        leans=_is_most(number in vote.leaning for vote in judged),
+    )
+
+
+def _is_most(said: Iterable[bool]) -> bool:
+    votes = list(said)
+    return 2 * sum(votes) > len(votes)
+
+
+def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) -> Edited:
+    """The draft without what is not supported and what depends on it; what claims nothing goes from its ends."""
+    claims = claims_of(text)
+    held = {strip.number: frozenset(terms(readable(strip))) for strip in strips}
+    marks = {number: _marks(claim, verdicts[number + 1], held) for number, claim in enumerate(claims)}
+    rejected = {
+        number for number in marks if not verdicts[number + 1].is_supported or (marks[number] is None)
+    }
+    for number in range(1, len(claims)):
+        if number - 1 in rejected and verdicts[number + 1].leans:
+            rejected.add(number)
+    lost = dependent(claims, rejected)
+    gone = lost | _idle_ends(claims, verdicts, lost)
+    shown = _shown(
+        claims, verdicts, {n: mark for n, mark in marks.items() if mark is not None and n not in gone}
+    )
+    if not any(shown.values()):
+        gone = set(marks)  # what says only what is not known answers nothing
+    return Edited(
+        text=rewritten(text, claims, gone, shown),
+        left_out=tuple(
+            Omission(text=claims[number].text, reason=verdicts[number + 1].reason)
+            for number in sorted(lost)
+            if not claims[number].announces
+        ),
+    )
+
+
+def _shown(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], marks: dict[int, str]) -> dict[int, str]:
+    """The marks, with some for what leans on a claim that is gone or shows none."""
+    for before, number in zip((None, *marks), marks, strict=False):
+        is_covered = before is not None and bool(marks[before] or claims[before].leans)
+        if claims[number].leans and not (is_covered or _says_nothing(verdicts[number + 1])):
+            marks[number] = marks[number] or _written(verdicts[number + 1].cites)
+    return marks
+
+
+def _idle_ends(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], lost: set[int]) -> set[int]:
+    """Numbers of the sentences before the first claim and after the last that claim nothing."""
+    idle: set[int] = set()
+    for order in (range(len(claims)), range(len(claims) - 1, -1, -1)):
+        for number in order:
+            if number not in lost and (claims[number].own or not verdicts[number + 1].is_idle):
+                break
+            idle.add(number)
+    return idle
+
+
+def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, frozenset[str]]) -> str | None:
+    """The marks to stand behind a claim; None: it has no footnote and needs one.
+
+    What leads to a claim or leans on one shows no mark of its own, nor does what says nothing. A sentence
+    that a mark of its paragraph covers gets those of its strips that share its words.
+
+    Args:
+        held: words of each strip, by its number
+    """
+    if _says_nothing(verdict) or (claim.announces and not claim.own):
+        return ""
+    existing = {number: words for number, words in held.items() if number in verdict.cites}
+    if claim.leans and existing:
+        return ""
+    if not existing:
+        nearest = _nearest(claim.text, held, NEAR)
+        return _written(nearest) if nearest else None
+    is_named = bool(claim.own) or verdict.cites != claim.cited
+    return _written(existing if is_named else _nearest(claim.text, existing) or existing)
+
+
+def _says_nothing(verdict: Verdict) -> bool:
+    return verdict.is_idle or verdict.is_absent
+
+
+def _written(numbers: Iterable[int]) -> str:
+    return "".join(f"[{number}]" for number in numbers)
+
+
+def _nearest(text: str, held: Mapping[int, frozenset[str]], least: float = 0.0) -> list[int]:
+    """The strips that hold most of a sentence's telling words, more than this share of them."""
+    words = set(query_terms(text))
+    shares = {number: len(words & found) / max(len(words), 1) for number, found in held.items()}
+    best = max(shares.values(), default=0.0)
+    return [number for number, share in shares.items() if share == best and share > least]

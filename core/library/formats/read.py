@@ -1,0 +1,169 @@
+"""Reading a document: a file's bytes -> its text and blocks.
+
+Every file that cannot be read is a DocumentError whose sentence completes "FILE: …".
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import re
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from core.errors import DocumentError
+from core.library.documents import Document
+from core.library.encoding import decode
+from core.library.formats import parser_process
+
+FILE_LIMIT = 32 * 1024 * 1024  # bytes
+
+_LOG = logging.getLogger(__name__)
+
+
+def read_document(path: Path) -> Document:
+    """The file's text in blocks, titled; DocumentError when it cannot be read or holds no text."""
+    loader = SUFFIXES.get(path.suffix.lower())
+    if loader is None:
+        raise DocumentError(f"is of a kind that is not read ({path.suffix or 'no suffix'})")
+    data = _bytes_of(path)
+    if not data.strip():
+        raise DocumentError("is empty")
+    try:
+        foreign = parser_process.is_foreign(path.suffix, len(data))
+        document = parser_process.read_file(data, path.name) if foreign else loader(data, path)
+    except DocumentError:
+        raise
+    except Exception as error:
+        # The boundary to parsers of foreign formats: fed a broken or hostile file, they raise anything.
+        _LOG.warning("%s could not be parsed", path, exc_info=error)
+        raise DocumentError(f"could not be read: it is damaged, or not what {path.suffix} says") from error
+    if not document.text.strip():
+        raise DocumentError("is empty")
+    return document if document.title else replace(document, title=_name_of(path))
+
+
+def parse_html(data: bytes | str, *, url: str | None) -> Document:
+    """A fetched page's readable text in blocks; DocumentError when there is none."""
+    name = urlsplit(url).hostname if url else None
+    try:
+        document = _page(data, name=name or "", url=url)
+    except parser_process.Broken as error:
+        _LOG.warning("a page of %s could not be parsed: %s", name, error)
+        raise DocumentError("could not be read: it is damaged") from error
+    if not document.text.strip():
+        raise DocumentError("holds no readable text")
+    return document
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise DocumentError("is not a file")
+        if status.st_size > FILE_LIMIT:
+            raise _too_large()
+        with path.open("rb") as file:
+            data = file.read(FILE_LIMIT + 1)  # it may have grown since
+    except FileNotFoundError as error:
+        raise DocumentError("disappeared while it was read") from error
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, "the disk gave an error")
+        raise DocumentError(f"could not be read: {reason}") from error
+    if len(data) > FILE_LIMIT:
+        raise _too_large()
+    return data
+
+
+_REASONS = {
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ELOOP: "its links go in a circle",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.ENOTDIR: "its folder is not a folder",
+    errno.ETIMEDOUT: "the network drive did not answer",
+    errno.ESTALE: "the network drive lost it",
+}
+
+
+def _too_large() -> DocumentError:
+    return DocumentError(f"is larger than {FILE_LIMIT // 1024**2} MB")
+
+
+def _name_of(path: Path) -> str:
+    """The file's name as a title: "request-body.md" -> "Request body"."""
+    words = re.sub(r"[-_\s]+", " ", path.stem).strip() or path.name
+    return words if any(letter.isupper() for letter in words) else words[:1].upper() + words[1:]
+
+
+def _markdown(data: bytes, path: Path) -> Document:
+    from core.library.formats import markdown
+
+    return markdown.parse(decode(data, suffix=path.suffix))
+
+
+def _plain(data: bytes, path: Path) -> Document:
+    from core.library.formats import plain
+
+    return plain.parse(decode(data, suffix=path.suffix))
+
+
+def _log(data: bytes, path: Path) -> Document:
+    from core.library.formats import plain
+
+    return plain.parse_log(decode(data, suffix=path.suffix))
+
+
+def _restructured(data: bytes, path: Path) -> Document:
+    from core.library.formats import plain
+
+    return plain.parse_rst(decode(data, suffix=path.suffix))
+
+
+def _page(data: bytes | str, *, name: str, url: str | None) -> Document:
+    if parser_process.is_foreign(".html", len(data)):
+        return parser_process.read_page(data, name=name, url=url)
+    from core.library.formats import webpage
+
+    return webpage.parse(data, name=name, url=url)
+
+
+def _html(data: bytes, path: Path) -> Document:
+    from core.library.formats import webpage
+
+    return webpage.parse(data, name=_name_of(path))
+
+
+def _pdf(data: bytes, path: Path) -> Document:  # noqa: ARG001 - every loader takes the path
+    from core.library.formats import pdf
+
+    return pdf.parse(data)
+
+
+def _word(data: bytes, path: Path) -> Document:
+    from core.library.formats import word
+
+    return word.parse(data, name=_name_of(path))
+
+
+def _delimited(data: bytes, path: Path) -> Document:
+    from core.library.formats import delimited
+
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else None
+    return delimited.parse(decode(data, suffix=path.suffix), delimiter=delimiter)
+
+
+Loader = Callable[[bytes, Path], Document]
+
+#: What is read, by lower-case suffix. Files with other suffixes are not documents.
+SUFFIXES: Mapping[str, Loader] = MappingProxyType(
+    dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), _markdown)
+    | dict.fromkeys((".txt", ".text", ".adoc", ".asciidoc", ".org"), _plain)
+    | {".log": _log, ".rst": _restructured, ".pdf": _pdf, ".docx": _word}
+    | dict.fromkeys((".html", ".htm", ".xhtml"), _html)
+    | dict.fromkeys((".csv", ".tsv"), _delimited)
+)

@@ -1,0 +1,149 @@
+"""One turn's calls to its models: their budget, their time, their second tries and their cost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from core.conversation import Usage
+from core.reasoning import faults, prompts
+from core.reasoning.budget import Budget
+from core.reasoning.circuit import Circuit
+from core.reasoning.faults import CallFailed, Fault
+from core.reasoning.prompts import Messages
+
+logger = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one turn may ask of its models, second tries included."""
+
+    calls: int = 16  #: the worst turn: two hops, a rewrite, every check
+    round_trips: int = 11  #: calls one after another; those side by side are one
+    pause: float = 0.4  #: seconds before a second try, up to half as much again
+    longest_pause: float = 5.0  #: seconds; a provider that asks for more is busy
+
+
+class Calls:
+    """The calls of one turn.
+
+    A step is tried at most twice. After a fault that would only repeat itself (silence, a refused key,
+    still busy) every later call fails at once with the same sentence, so that a hanging model costs one
+    timeout and not six.
+    """
+
+    def __init__(
+        self, *, name: str, timeout: float, turn_timeout: float, limits: Limits, budget: Budget | None = None
+    ) -> None:
+        self._usage = Usage(name=name)
+        self._budget = budget
+        self._timeout = timeout
+        self._ends_at = time.monotonic() + turn_timeout
+        self._limits = limits
+        self._given_up: Fault | None = None
+        self._finished_trips = 0
+
+    @property
+    def usage(self) -> Usage:
+        return self._usage
+
+    async def ask(
+        self,
+        send: Callable[[Messages], Awaitable[Any]],
+        messages: Messages,
+        read: Callable[[Any], Value],
+        circuit: Circuit,
+    ) -> Value:
+        """What ``read`` makes of the reply; like ``read``, it raises CallFailed, which is a ModelTrouble.
+
+        ``circuit`` is that of the model which ``send`` asks.
+        """
+        try:
+            try:
+                return read(await self._send(send, messages, circuit))
+            except CallFailed as failed:
+                await self._before_second_try(failed.fault)
+                if failed.fault.complaint:
+                    messages = prompts.once_more(messages, failed.fault.reply, failed.fault.complaint)
+            return read(await self._send(send, messages, circuit))
+        except CallFailed as failed:
+            if failed.fault.lasting:
+                self._given_up = self._given_up or failed.fault
+            raise
+
+    def charge(self, message: Any) -> None:
+        """Adds the tokens that a reply reports."""
+        reported = getattr(message, "usage_metadata", None) or {}
+        read, written = (max(0, reported.get(name, 0)) for name in ("input_tokens", "output_tokens"))
+        self._usage = replace(
+            self._usage,
+            input_tokens=self._usage.input_tokens + read,
+            output_tokens=self._usage.output_tokens + written,
+        )
+        if self._budget is not None:
+            self._budget.charge(read + written)
+
+    async def _send(
+        self, send: Callable[[Messages], Awaitable[Any]], messages: Messages, circuit: Circuit
+    ) -> Any:
+        from langsmith import tracing_context
+
+        remaining = self._ends_at - time.monotonic()
+        with self._counted(remaining, circuit), tracing_context(enabled=False):
+            try:
+                async with asyncio.timeout(min(self._timeout, remaining)):
+                    reply = await send(messages)
+                circuit.succeeded()
+                return reply
+            except Exception as error:  # the one boundary to whichever client stands behind the model
+                fault = faults.diagnose(error)
+                if fault.outage and (fault is not faults.SILENT or remaining >= self._timeout):
+                    circuit.failed()
+                logger.warning("%s (%s)", fault.sentence, type(error).__name__)
+                logger.debug("the model's client says: %s", error)
+                if fault is faults.SILENT and remaining >= self._timeout:
+                    fault = faults.silent(self._timeout)
+                raise CallFailed(fault) from error
+
+    @contextmanager
+    def _counted(self, remaining: float, circuit: Circuit) -> Iterator[None]:
+        """Charges one call to the budget. Round trips are the longest chain of calls that each began
+        after another had ended, which is what a server sees."""
+        trip = self._finished_trips + 1
+        if self._given_up is not None:
+            raise CallFailed(replace(self._given_up, again=False))
+        if remaining <= 0:
+            raise CallFailed(faults.SILENT)
+        if self._usage.calls >= self._limits.calls or trip > self._limits.round_trips:
+            raise CallFailed(faults.SPENT)
+        if self._budget is not None and self._budget.is_spent:
+            raise CallFailed(faults.SPENT_TODAY)
+        if not circuit.lets_through():
+            raise CallFailed(faults.DOWN)
+        self._usage = replace(
+            self._usage, calls=self._usage.calls + 1, round_trips=max(self._usage.round_trips, trip)
+        )
+        try:
+            yield
+        finally:
+            self._finished_trips = max(self._finished_trips, trip)
+
+    async def _before_second_try(self, fault: Fault) -> None:
+        """Waits as long as it should; raises the fault again where a second try makes no sense."""
+        if not fault.again:
+            raise CallFailed(fault)
+        if fault.complaint:
+            return
+        pause = self._limits.pause if fault.pause is None else fault.pause
+        if pause > min(self._limits.longest_pause, self._ends_at - time.monotonic()):
+            raise CallFailed(fault)
+        await asyncio.sleep(pause * random.uniform(1.0, 1.5))  # noqa: S311 - so that turns do not come back at once

@@ -1,0 +1,158 @@
+"""The reasoner that asks a chat model: one writes, another plans, grades and checks.
+
+:class:`ChatModels` lives as long as the process; it makes a :class:`ChatModelReasoner` for
+each turn, which keeps that turn's budget. What the models are told is in :mod:`core.reasoning.prompts`,
+what is kept of their replies in :mod:`core.model`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from core.conversation import Usage
+from core.errors import ModelTrouble
+from core.library.documents import Retrieved
+from core.reasoning import drafts, faults, prompts, replies
+from core.reasoning.budget import Budget
+from core.reasoning.calls import Calls, Limits
+from core.reasoning.circuit import Circuit
+from core.reasoning.faults import CallFailed
+from core.reasoning.prompts import Messages
+from core.reasoning.providers import Access, connect, split_name
+from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Plan, Rejected, Statement, Strip
+from core.reasoning.shaped import Shaped, ShapedModel
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import BaseMessage
+
+ReplyT = TypeVar("ReplyT", bound=replies.Reply)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatModels:
+    """The two models of an operator's choice."""
+
+    name: str  #: of the one that writes, without its provider
+    writer: BaseChatModel
+    grader: ShapedModel
+    timeout: float  #: seconds for one call
+    limits: Limits = field(default_factory=Limits)
+    budget: Budget | None = None  #: of the day; None: as much as it takes
+    writing: Circuit = field(default_factory=Circuit)  #: of the model that writes
+    judging: Circuit = field(default_factory=Circuit)
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        chat_model: str,
+        grader_model: str,
+        access: Access,
+        limits: Limits | None = None,
+        budget: Budget | None = None,
+    ) -> ChatModels:
+        """Connects nothing yet; SettingsError when a provider, its package or its key is missing."""
+        return cls(
+            name=split_name(chat_model)[1],
+            writer=connect("CHAT_MODEL", chat_model, access),
+            grader=ShapedModel(connect("GRADER_MODEL", grader_model, access)),
+            timeout=access.timeout,
+            limits=limits or Limits(),
+            budget=budget,
+        )
+
+    def reasoner(self, *, turn_timeout: float) -> ChatModelReasoner:
+        """A reasoner for a turn that begins now and has this many seconds."""
+        calls = Calls(
+            name=self.name,
+            timeout=self.timeout,
+            turn_timeout=turn_timeout,
+            limits=self.limits,
+            budget=self.budget,
+        )
+        return ChatModelReasoner(models=self, calls=calls)
+
+    async def aclose(self) -> None:
+        """Closes the connections of models that keep any; in the event loop that used them."""
+        for model in (self.writer, self.grader.model):
+            close = getattr(model, "aclose", None)
+            if close is not None:
+                await close()
+
+
+class ChatModelReasoner:
+    """One turn's thinking, done by chat models. Every method returns a usable value or raises ModelTrouble."""
+
+    def __init__(self, *, models: ChatModels, calls: Calls) -> None:
+        self._models = models
+        self._calls = calls
+        self._ballots = 0
+
+    @property
+    def usage(self) -> Usage:
+        return self._calls.usage
+
+    @property
+    def trouble(self) -> None:
+        """Its troubles are raised, not kept."""
+        return None
+
+    async def plan(self, ask: Ask) -> Plan:
+        reply = await self._structured(replies.PlanReply, prompts.plan(ask))
+        return replies.to_plan(reply, ask)
+
+    async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
+        if not passages:
+            return Grades(sufficient=False)
+        ordered = prompts.grading_order(ask, passages, self._ballots)
+        self._ballots += 1
+        reply = await self._structured(replies.GradeReply, prompts.grade(ask, ordered))
+        return replies.to_grades(reply, ordered)
+
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
+        def read(message: BaseMessage) -> Draft:
+            self._calls.charge(message)
+            replies.check_ending(message)
+            draft = drafts.to_draft(message.text, strips)
+            if draft.answers and not draft.text:
+                raise CallFailed(faults.unreadable("it was empty."))
+            return draft
+
+        async def send(messages: Messages) -> BaseMessage:
+            from core.reasoning.quiet import QUIET
+
+            return await self._models.writer.ainvoke(list(messages), config=QUIET)
+
+        return await self._calls.ask(send, prompts.write(ask, strips, before), read, self._models.writing)
+
+    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:  # noqa: ARG002 - not its to do
+        raise ModelTrouble("The model composes and does not quote.")
+
+    async def check_grounding(
+        self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
+    ) -> Grounded:
+        if not statements:
+            return Grounded(judged=())
+        reply = await self._structured(replies.GroundingReply, prompts.grounding(statements, strips, ballot))
+        return replies.to_grounded(reply, statements, strips)
+
+    async def check_usefulness(self, ask: Ask, text: str) -> bool:
+        reply = await self._structured(replies.UsefulnessReply, prompts.usefulness(ask, text))
+        return reply.useful
+
+    async def _structured(self, shape: type[ReplyT], messages: Messages) -> ReplyT:
+        """A reply of this shape from the model that judges."""
+
+        def read(reply: Shaped) -> ReplyT:
+            self._calls.charge(reply.raw)
+            replies.check_ending(reply.raw)
+            if not isinstance(reply.parsed, shape):
+                raise CallFailed(faults.unreadable(replies.complaint(reply.trouble), reply.raw.text))
+            return reply.parsed
+
+        async def send(messages: Messages) -> Shaped:
+            return await self._models.grader.ask(shape, messages)
+
+        return await self._calls.ask(send, messages, read, self._models.judging)

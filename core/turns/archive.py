@@ -1,0 +1,78 @@
+"""What the queue keeps of turns: what was asked, and how it ended. For as long as it is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import Context
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from core.conversation import Conversation, Outcome, Question
+from core.turns.records import outcome_from, turn_from
+
+TELLING = 1.0  # seconds; a person may press a button of an answer before its end is stored
+LOOK_EVERY = 0.05  # seconds
+BATCH = 1_000  # turns that are read at a time
+
+
+async def outcome_of(turn_id: str) -> Outcome | None:
+    """How a turn ended, which may have been told a moment ago; None while it runs.
+
+    Asked in a context of its own: within a workflow, DBOS would record the asking as a step of that.
+    """
+    return await asyncio.create_task(_outcome_of(turn_id), context=Context())
+
+
+async def _outcome_of(turn_id: str) -> Outcome | None:
+    from dbos import DBOS
+
+    for _ in range(int(TELLING / LOOK_EVERY)):
+        status = await DBOS.get_workflow_status_async(turn_id)
+        if status is None or status.status not in ("ENQUEUED", "PENDING"):
+            break
+        await asyncio.sleep(LOOK_EVERY)
+    return outcome_from(status.output) if status and isinstance(status.output, dict) else None
+
+
+async def question_of(turn_id: str) -> Question | None:
+    """What was asked in a turn."""
+    from dbos import DBOS
+
+    status = await DBOS.get_workflow_status_async(turn_id)
+    return _question_in(status.input) if status else None
+
+
+def _question_in(stored: Any) -> Question | None:
+    """None for another kind of turn, and for what cannot be read."""
+    try:
+        turn = turn_from(stored["args"][0])
+    except (TypeError, KeyError, IndexError, ValueError, AttributeError):
+        return None
+    return turn if isinstance(turn, Question) else None
+
+
+async def questions_since(moment: float) -> list[Question]:
+    """What was asked from then on (seconds since the epoch) and is kept, oldest first."""
+    from dbos import DBOS
+
+    from core.turns.workflow import TURN
+
+    found: list[Question] = []
+    for offset in count(0, BATCH):
+        stored = await DBOS.list_workflows_async(
+            name=TURN, start_time=datetime.fromtimestamp(moment, UTC).isoformat(),
+            limit=BATCH, offset=offset, load_output=False,
+        )  # fmt: skip
+        questions = (_question_in(each.input) for each in stored)
+        found += [question for question in questions if question and question.asked_at >= moment]
+        if len(stored) < BATCH:
+            break
+    return sorted(found, key=lambda question: question.asked_at)
+
+
+async def forget_turns(conversation: Conversation) -> tuple[str, ...]:
+    """Delete what is kept of a conversation's finished turns; their ids, since a platform may bring them again."""
+    from core.turns.queue import delete_finished
+
+    return await delete_finished(conversation.id)

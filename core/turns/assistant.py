@@ -1,0 +1,179 @@
+"""From a Turn to its Outcome: exactly one, however often the turn arrives and wherever it was cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from time import perf_counter
+from typing import Any, cast
+from weakref import WeakValueDictionary
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from core.conversation import Conversation, Outcome, Progress, Proposal, Question, Turn
+from core.errors import FootnoteError, StoreTrouble
+from core.graph import outcomes
+from core.graph.context import Deps
+from core.graph.graph import RECURSION_LIMIT
+from core.graph.state import State, Work
+from core.reasoning.reasoner import Reasoner
+from core.turns.checkpoints import PrunedSqliteSaver, troubles_told
+from core.wording import Sentence, in_language
+
+logger = logging.getLogger(__name__)
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assistant:
+    """Runs turns on the graph. Turns of one conversation run one at a time, conversations side by side."""
+
+    graph: CompiledStateGraph[State, Deps, State, State]
+    checkpoints: PrunedSqliteSaver
+    make_deps: Callable[[Turn, Report], Deps]  #: the ports of one turn
+    turn_timeout: float  #: seconds
+    sentence: Callable[[FootnoteError], str] = attrgetter(
+        "sentence"
+    )  #: what whoever asked is told of a trouble
+    _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    async def run(self, turn: Turn, report: Report = lambda _: None) -> Outcome:
+        """The turn's outcome. A turn that already ended returns what it ended with; one that was cut off goes on."""
+        async with self._one_at_a_time(turn.conversation.id):
+            with troubles_told():
+                return await self._run(turn, report)
+
+    async def _run(self, turn: Turn, report: Report) -> Outcome:
+        conversation = turn.conversation.id
+        began = perf_counter()
+        stored = await self._state(conversation)
+        if (ended := _outcome_of(stored, turn)) is not None:
+            return ended
+        is_cut_off = _is_same(stored.get("turn"), turn)
+        reasoner: Reasoner | None = None
+        state: State = {}
+        try:
+            async with asyncio.timeout(self.turn_timeout):
+                deps = self.make_deps(turn, report)
+                reasoner = deps.reasoner
+                state = await self._invoke(conversation, None if is_cut_off else {"turn": turn}, deps)
+        except TimeoutError:
+            await self._fail(turn, Sentence("too_slow", seconds=self.turn_timeout))
+        except FootnoteError as trouble:
+            await self._fail(turn, self.sentence(trouble))
+        except Exception:  # the one boundary of a turn: whatever broke, it ends in words
+            logger.exception("turn %s broke", turn.id)
+            await self._fail(turn, Sentence("own_fault"))
+        return await self._close(turn, reasoner, began, _outcome_of(state, turn))
+
+    async def _close(
+        self, turn: Turn, reasoner: Reasoner | None, began: float, outcome: Outcome | None = None
+    ) -> Outcome:
+        """The outcome, by default the stored one, with what it cost; stored so, without older checkpoints."""
+        conversation = turn.conversation.id
+        outcome = outcome or _outcome_of(await self._state(conversation), turn)
+        if outcome is None:
+            raise RuntimeError(f"turn {turn.id} ended without an outcome")
+        total = (perf_counter() - began) * 1000
+        timing = {"total": round(total, 1), **outcome.timing_ms}
+        if reasoner is not None:
+            trouble = reasoner.trouble and in_language(reasoner.trouble, outcome.language)
+            outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble)
+        outcome = replace(outcome, timing_ms=timing)
+        saver = cast("PrunedSqliteSaver", self.graph.checkpointer)  # a copy that knows our types
+        await saver.settle(conversation, {"outcome": outcome})
+        return outcome
+
+    async def give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
+        """End a turn without running it further; what it ended with already, if it did.
+
+        ``is_final``: a search that it was carrying out may have been sent, and cannot be decided again.
+        """
+        async with self._one_at_a_time(turn.conversation.id):
+            ended = _outcome_of(await self._state(turn.conversation.id), turn)
+            if ended is not None:
+                return ended
+            await self._fail(turn, reason, is_final=is_final)
+            return await self._close(turn, None, perf_counter())
+
+    async def unfinished(self, conversation: Conversation) -> Turn | None:
+        """The turn that a stopped process left in the middle, if any."""
+        state = await self._state(conversation.id)
+        turn = state.get("turn")
+        return turn if turn is not None and _outcome_of(state, turn) is None else None
+
+    async def proposals(self, conversation: Conversation) -> tuple[Proposal, ...]:
+        """The conversation's proposals, oldest first."""
+        return tuple((await self._state(conversation.id)).get("proposals", ()))
+
+    async def knows(self, conversation: Conversation) -> bool:
+        return bool(await self._state(conversation.id))
+
+    async def find_proposal(self, proposal_id: str) -> tuple[Conversation, Proposal] | None:
+        """The conversation that holds a proposal, looked for in all of them."""
+        for thread in await self.checkpoints.threads():
+            conversation = Conversation.parse(thread)
+            with suppress(StoreTrouble):  # one that cannot be read hides no other
+                for proposal in await self.proposals(conversation):
+                    if proposal.id == proposal_id:
+                        return conversation, proposal
+        return None
+
+    async def forget(self, conversation: Conversation) -> None:
+        """Delete what is remembered of a conversation. StoreTrouble where that cannot be written now."""
+        async with self._one_at_a_time(conversation.id):
+            with troubles_told():
+                await self.checkpoints.forget(conversation.id)
+
+    def _one_at_a_time(self, conversation: str) -> asyncio.Lock:
+        return self._running.setdefault(conversation, asyncio.Lock())
+
+    async def _invoke(self, conversation: str, given: State | None, deps: Deps) -> State:
+        """Run the graph to its end; the state it ends in."""
+        values: Any = await self.graph.ainvoke(
+            given,
+            {**_config(conversation), "recursion_limit": RECURSION_LIMIT},
+            context=deps,
+            durability="sync",
+        )
+        return cast("State", values or {})
+
+    async def _state(self, conversation: str) -> State:
+        snapshot = await self.graph.aget_state(_config(conversation))
+        values: Any = snapshot.values
+        return cast("State", values or {})
+
+    async def _fail(self, turn: Turn, reason: str, *, is_final: bool = False) -> None:
+        """End the turn with a reason, in the checkpoint too, so that it stays ended."""
+        logger.warning("turn failed", extra={"turn": turn.id, "conversation": turn.conversation.id})
+        state = await self._state(turn.conversation.id)
+        is_same = _is_same(state.get("turn"), turn)
+        work = state.get("work", Work()) if is_same or state.get("outcome") is None else Work()
+        end = outcomes.failed if is_final else outcomes.unfinished
+        ended = end({**state, "turn": turn}, work, reason)
+        await self.graph.aupdate_state(
+            _config(turn.conversation.id), {**ended, "turn": turn}, as_node="give_up"
+        )
+
+
+def _config(conversation: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": conversation}}
+
+
+def _is_same(stored: Turn | None, turn: Turn) -> bool:
+    return (
+        stored is not None
+        and stored.id == turn.id
+        and isinstance(stored, Question) == isinstance(turn, Question)
+    )
+
+
+def _outcome_of(state: State, turn: Turn) -> Outcome | None:
+    outcome = state.get("outcome")
+    return outcome if outcome is not None and outcome.turn_id == turn.id else None

@@ -1,0 +1,151 @@
+"""Where conversations are kept: LangGraph's SQLite saver, settled after every turn.
+
+A thread's newest checkpoint holds all that a follow-up or a restart needs; the older ones
+would make a long thread grow with its square.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from core.errors import SettingsError, StoreTrouble
+from core.graph.state import is_whole
+from core.turns.disk_watch import disk_trouble
+from core.wording import Sentence
+
+logger = logging.getLogger(__name__)
+
+BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
+
+#: Within a turn a checkpoint does not wait for the disk. Under WAL a killed process loses nothing by that;
+#: where the power fails, the turn, which is in the queue's own file, goes on from an earlier checkpoint.
+#: The end of a turn does wait, and all that was written before it with it: nothing that was told is lost.
+NOT_WAITING = "PRAGMA synchronous = NORMAL"
+WAITING = "PRAGMA synchronous = FULL"
+
+EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+
+
+#: SQLite gives every row a number above those that are there.
+_NEWEST = "SELECT {} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1"
+
+
+_PLACE = {"checkpoint_ns": ""}  # where a thread's own checkpoints are; subgraphs have others
+
+
+class PrunedSqliteSaver(AsyncSqliteSaver):
+    """Adds what the library leaves out: the end of a turn, the threads there are, and a word for what is unreadable."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The one asked for, or the one written last.
+
+        The library takes the one of the greatest id, which is the time on the wall: after that was set
+        back, it is one of before. StoreTrouble where it would hand over a value's raw fields in its place.
+        """
+        if (last := await self._written_last(config)) is not None:
+            config = {"configurable": _PLACE | config["configurable"] | {"checkpoint_id": last}}
+        try:
+            found = await super().aget_tuple(config)
+        except (ValueError, NotImplementedError) as fault:
+            logger.warning("a checkpoint cannot be read: %s", type(fault).__name__)
+            raise StoreTrouble(Sentence("conversation_unreadable")) from fault
+        if found is not None and not is_whole(found.checkpoint["channel_values"]):
+            raise StoreTrouble(Sentence("conversation_unreadable"))
+        return found
+
+    async def _written_last(self, config: RunnableConfig) -> str | None:
+        """The id of a thread's newest checkpoint; None where one is named, or there is none."""
+        wanted = config["configurable"]
+        if wanted.get("checkpoint_id"):
+            return None
+        await self.setup()
+        async with self.lock:
+            rows = await self.conn.execute_fetchall(
+                _NEWEST.format("checkpoint_id"), (str(wanted["thread_id"]), wanted.get("checkpoint_ns", ""))
+            )
+        return next((str(newest) for (newest,) in rows), None)
+
+    async def settle(self, thread: str, values: Mapping[str, Any]) -> None:
+        """Put values into the newest checkpoint of a thread, and delete the older ones.
+
+        To be called on the graph's own copy of the saver: it knows which types may be read.
+        """
+        async with self.lock:
+            ((newest, kind, stored),) = await self.conn.execute_fetchall(
+                _NEWEST.format("checkpoint_id, type, checkpoint"), (thread, "")
+            )
+            checkpoint = self.serde.loads_typed((kind, stored))
+            checkpoint["channel_values"] |= values
+            async with _on_the_disk(self.conn):
+                await self.conn.execute(
+                    "UPDATE checkpoints SET type = ?, checkpoint = ?"
+                    " WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?",
+                    (*self.serde.dumps_typed(checkpoint), thread, newest),
+                )
+                for table in ("checkpoints", "writes"):
+                    await self.conn.execute(
+                        f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id <> ?", (thread, newest)
+                    )
+                await self.conn.commit()
+
+    async def forget(self, thread: str) -> None:
+        """Delete a thread, from the file and from its log: SQLite leaves there what it has not yet copied."""
+        await self.adelete_thread(thread)
+        async with self.lock:
+            await self.conn.execute_fetchall(EMPTY_LOG)
+
+    async def threads(self) -> tuple[str, ...]:
+        """Ids of all conversations that are remembered."""
+        async with self.lock, self.conn.execute("SELECT DISTINCT thread_id FROM checkpoints") as rows:
+            return tuple([str(row[0]) async for row in rows])
+
+
+@contextmanager
+def troubles_told() -> Iterator[None]:
+    """StoreTrouble in place of what SQLite raises."""
+    try:
+        yield
+    except sqlite3.Error as fault:
+        logger.exception("the conversations' file failed")
+        reason = disk_trouble(fault) or Sentence("disk_refused")
+        raise StoreTrouble(Sentence("conversation_unwritable", trouble=reason)) from fault
+
+
+@asynccontextmanager
+async def _on_the_disk(connection: aiosqlite.Connection) -> AsyncIterator[None]:
+    """What is committed within has reached the disk."""
+    await connection.execute(WAITING)
+    try:
+        yield
+    finally:
+        await connection.execute(NOT_WAITING)
+
+
+@asynccontextmanager
+async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
+    """The saver over this file; open it inside the loop that will use it."""
+    async with aiosqlite.connect(file, timeout=BUSY_TIMEOUT) as connection:
+        saver = PrunedSqliteSaver(connection)
+        try:
+            await connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+            await connection.execute(NOT_WAITING)
+            await saver.setup()
+        except sqlite3.OperationalError as fault:
+            raise SettingsError(
+                f"{file} cannot be opened: {disk_trouble(fault) or 'the disk refused'}."
+            ) from fault
+        except sqlite3.DatabaseError as fault:
+            raise SettingsError(
+                f"{file} is damaged. Move it away to begin new conversations; your documents are not affected."
+            ) from fault
+        yield saver
