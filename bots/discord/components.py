@@ -69,10 +69,10 @@ def small(words: str) -> Iterator[Component]:
         yield text(markdown)
 
 
-def lines(words: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
+def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
     """Lines below each other, in as many text displays as it takes; empty lines are left out."""
     together = ""
-    for markdown in filter(None, (safe.words(clipped(line(each), LINE)) for each in words)):
+    for markdown in filter(None, (safe.words(clipped(line(each), LINE)) for each in texts)):
         if together and len(together) + len(bullet) + len(markdown) >= TOGETHER:
             yield text(together)
             together = ""

@@ -119,10 +119,10 @@ def _size(value: Any) -> int:
 def lines(words: Iterable[str]) -> Iterator[Block]:
     """Sections of escaped lines, as many as it takes; empty lines are left out."""
     together = ""
-    for line in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in words)):
-        if together and len(together) + 1 + len(line) > limits.SECTION_TEXT:
+    for row in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in words)):
+        if together and len(together) + 1 + len(row) > limits.SECTION_TEXT:
             yield section(together)
             together = ""
-        together += f"\n{line}" if together else line
+        together += f"\n{row}" if together else row
     if together:
         yield section(together)
