@@ -1,4 +1,4 @@
-"""What is installed beside Footnote: needed, under licences that allow its use, and told in the README."""
+"""What is installed beside Footnote: needed, under licences that allow its use, and told with its licence."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def test_every_dependency_is_imported(name):
 
 
 @pytest.mark.parametrize("name", DIRECT)
-def test_every_dependency_stands_in_the_readme(name):
-    assert f"`{name}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_every_dependency_is_told_with_its_licence(name):
+    assert f"`{name}`" in (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 def test_the_audit_names_what_it_found_and_leaves_out_what_is_excepted(monkeypatch):
