@@ -45,7 +45,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def _carry_out(arguments: argparse.Namespace) -> int:
-    from bots.logs import log_to_stderr
+    from bots.process import log_to_stderr
     from core.errors import FootnoteError, NotFound, SettingsError
     from core.settings import Settings, read_settings
 
@@ -88,7 +88,7 @@ def _say(sentence: str, code: int) -> int:
     from shutil import get_terminal_size
     from textwrap import fill
 
-    from bots.terminal.safe import line
+    from bots.terminal.markdown import line
 
     told = line(sentence)
     if sys.stderr.isatty():

@@ -16,16 +16,15 @@ from typing import Literal, TypeVar
 
 from bots.chat.texts import counted, nothing_to_read
 from core.bootstrap import make_embedder
+from core.conversation import value
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError
-from core.library.addresses import is_within
 from core.library.documents import Document
-from core.library.embedding import Embedder
-from core.library.encoding import decode
+from core.library.embedding.embedder import Embedder
 from core.library.files import list_files
-from core.library.formats.read import SUFFIXES, parse_html, read_document
+from core.library.formats.read import SUFFIXES, decode, parse_html, read_document
 from core.library.library import DEFAULT_COLLECTION, Failure, Library, Notify, Phase, SyncReport
+from core.library.roots import is_within
 from core.settings import Settings
-from core.values import value
 from core.web.fetch import GuardedFetcher
 from core.web.pages import HTML_TYPES, Resource
 

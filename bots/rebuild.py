@@ -12,8 +12,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from bots.chat.learned import Place, learned_in
 from bots.chat.texts import counted
+from bots.chat.uploads import Place, learned_in
 from bots.indexing import Targets, require_documents, take_in
 from bots.terminal.screen import Screen
 from core.bootstrap import LIBRARY, make_fetcher, open_library

@@ -16,7 +16,7 @@ from core.graph.policy import PRESETS
 from core.library.catalogue import Catalogue
 from core.library.data_lock import owned, prepare
 from core.library.documents import Passage, Retrieval, Scope
-from core.library.embedding import Embedder, embedder_for
+from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
 from core.library.migrations import bring_up, is_older
 from core.library.retriever import Query
@@ -197,8 +197,8 @@ def _models_of(settings: Settings, open_now: AsyncExitStack) -> ChatModels | Non
     """The chat models of the operator's choice, open as long as the rest; None where quotes are all there is."""
     if not settings.has_chat_model:
         return None
-    from core.reasoning.budget import open_budget
     from core.reasoning.chat_model import ChatModels
+    from core.reasoning.limits import open_budget
     from core.reasoning.providers import Access
 
     limit = settings.tokens_per_day

@@ -34,9 +34,9 @@ from core.library.documents import Passage, Retrieved
 from core.reasoning import faults
 from core.reasoning.calls import Limits
 from core.reasoning.chat_model import ChatModels
-from core.reasoning.drafts import to_draft
 from core.reasoning.providers import GOOGLE_URL, Access, connect, split_name
 from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Strip
+from core.reasoning.replies import to_draft
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")

@@ -8,13 +8,12 @@ import pytest
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, hit, question
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from core.conversation import Outcome
+from core.conversation import Outcome, value
 from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.turns.assistant import Assistant
 from core.turns.checkpoints import open_checkpoints
-from core.values import value
 
 HITS = (hit("The tower is 300 metres tall."),)
 

@@ -14,8 +14,8 @@ from markdown_it import MarkdownIt
 from core.conversation import Answer
 from core.grounding.citations import footnotes_for, grounding_of, to_answer
 from core.grounding.strips import refine
-from core.reasoning.drafts import to_draft
 from core.reasoning.reasoner import Draft, Grade, Strip
+from core.reasoning.replies import to_draft
 
 GUIDE = """# Caching { #caching }
 

@@ -16,15 +16,14 @@ from fakes.messengers import RecordingMessenger
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
 from test_graph import OTHER, TOWER, WEB, assistant_over
 
-from bots.discord.application import application_of
 from bots.discord.backfill import MISSED_AT_MOST, first_to_look_at
+from bots.discord.commands import application_of
 from bots.discord.settings import DiscordSettings
 from bots.indexing import GIVEN_UP, was_given_up
 from bots.slack.http import CLOCK_SKEW, skew_of
 from core.library.library import Library
-from core.reasoning.budget import open_budget
-from core.reasoning.circuit import Circuit
-from core.turns.clocks import UnhurriedClock
+from core.reasoning.limits import Circuit, open_budget
+from core.turns.archive import UnhurriedClock
 from core.turns.queue import RETENTION, sweep
 from core.turns.rate_limits import Rate, Rates
 from core.turns.turns import open_turns
@@ -38,24 +37,23 @@ NOON = datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp()
 #: Every place that reads the time on the wall, and what a jump of it does there. All else is measured by
 #: clocks that only go forward. A place that is not named here is one that nobody has thought about.
 READ_ON_THE_WALL = {
-    "core/turns/clocks.py": "is never further ahead than what has really passed",
-    "core/reasoning/budget.py": "counts tokens by the day: a day that comes again is counted on",
-    "core/turns/archive.py": "reads what it is given",
+    "core/reasoning/limits.py": "counts tokens by the day: a day that comes again is counted on",
+    "core/turns/archive.py": "is never further ahead than what has really passed; else reads what it is given",
     "core/turns/queue.py": "only where no time is given",
     "core/web/request.py": "how long an engine wants to be left alone, at most WAIT_LIMIT",
     "core/graph/web_nodes.py": "tells when a search was decided",
     "bots/chat/inbox.py": "orders an errand that runs apart from all others; what counts of the time before the start",
-    "bots/discord/application.py": "compares it with Discord's",
+    "bots/discord/commands.py": "compares it with Discord's",
     "bots/discord/backfill.py": "reads what it is given",
-    "bots/doctor/threads.py": "tells how old a thread is",
+    "bots/doctor/folder.py": "tells how old a thread is",
     "bots/eval/report.py": "stands in the report",
     "bots/indexing.py": "a note of a time to come says nothing",
-    "bots/local.py": "tells when a question was asked",
-    "bots/logs.py": "stands in the log",
+    "bots/terminal/session.py": "tells when a question was asked",
+    "bots/process.py": "stands in the log",
     "core/wording.py": "tells a time",
-    "bots/slack/checkup/bot.py": "compares it with Slack's",
+    "bots/slack/doctor.py": "compares it with Slack's",
     "bots/slack/http.py": "Slack's own rule of five minutes; what is refused for it is told in the log",
-    "bots/slack/intake.py": "when a modal was submitted, which carries no time",
+    "bots/slack/serve.py": "when a modal was submitted, which carries no time",
 }
 _WALL = re.compile(
     r"\btime\.time\b|from time import .*\btime\b|datetime\.(?:now|fromtimestamp|today)|time\.local"

@@ -8,10 +8,9 @@ import pytest
 from fakes.gemini import FakeGemini, Status
 
 from core.errors import ModelTrouble, SettingsError
-from core.reasoning.budget import open_budget
 from core.reasoning.calls import Limits
 from core.reasoning.chat_model import ChatModels
-from core.reasoning.circuit import PAUSE, ROW, Circuit
+from core.reasoning.limits import PAUSE, ROW, Circuit, open_budget
 from core.reasoning.providers import Access
 from core.reasoning.reasoner import Ask
 

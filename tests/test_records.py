@@ -8,7 +8,7 @@ import pytest
 from fakes.scripted import decision, question
 
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
-from core.turns.records import outcome_from, plain, turn_from
+from core.turns.archive import outcome_from, plain, turn_from
 
 FOOTNOTE = Citation(number=1, title="Guide", location="Top", source="a.md", quote="So it is.", start=0, end=9)
 ANSWER = Answer(text="So it is. [1]", citations=(FOOTNOTE,), grounding="documents", composed=True)

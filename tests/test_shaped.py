@@ -11,8 +11,8 @@ from langchain_core.output_parsers import PydanticOutputParser
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
 
+from core.reasoning.calls import TRACED, ShapedModel
 from core.reasoning.replies import GroundingReply, UsefulnessReply
-from core.reasoning.shaped import TRACED, ShapedModel
 
 ASKED = [("human", "Is it useful?")]
 

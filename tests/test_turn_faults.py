@@ -19,8 +19,8 @@ from test_graph import OTHER, TOWER, WEB, assistant_over
 
 from core.errors import SettingsError
 from core.graph.policy import PRESETS
-from core.reasoning.drafts import to_draft
 from core.reasoning.reasoner import Draft, Plan
+from core.reasoning.replies import to_draft
 
 
 def unsure(**more) -> ScriptedReasoner:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from bots.chat.incoming import Follow, Room
-from bots.chat.said import Feedback
+from bots.chat.incoming import Feedback, Follow, Room
 from core.conversation import Conversation
 from core.errors import SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library

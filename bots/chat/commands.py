@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import cast
 
 from bots.chat.channels import Rooms, may_read, own_collection
-from bots.chat.incoming import Follow, is_page
-from bots.chat.learned import discard, folder_of
-from bots.chat.platform import People, Premises
-from bots.chat.replies import Footnotes, Note, Reply, Sources
-from bots.chat.said import Attachment, Word, WordName
+from bots.chat.incoming import Attachment, Follow, Word, WordName, is_page
+from bots.chat.platform import Footnotes, Note, People, Premises, Reply, Sources
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
-from bots.chat.uploads import check_size
+from bots.chat.uploads import check_size, discard, folder_of
 from bots.indexing import Targets, Watch, in_thread, take_in
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Conversation

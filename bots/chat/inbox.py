@@ -1,6 +1,8 @@
 """What people say, taken in: stored before it is acknowledged, or begun beside it.
 
 Whatever raises here is not acknowledged, and the platform brings it again.
+
+What the disk does not take yet: tried until it does, and told of to whoever waits.
 """
 
 from __future__ import annotations
@@ -9,16 +11,15 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from bots.chat.channels import Rooms
+from bots.chat.incoming import TELL, Feedback, Said, Word, errand_of
 from bots.chat.messenger import Voice
 from bots.chat.platform import People, Refused
-from bots.chat.said import TELL, Feedback, Said, Word, errand_of
-from bots.chat.storing import tell_what_keeps, written
 from bots.chat.texts import ENGLISH, say_in
 from core.conversation import Conversation, Decision, Errand, Proposal, Question
 from core.graph.approval import may_decide
@@ -26,10 +27,39 @@ from core.settings import Settings
 from core.text.language import language_of
 from core.turns.archive import outcome_of, question_of
 from core.turns.assistant import Assistant
+from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import Address, Unreachable
 from core.turns.rate_limits import Rates, Refusal
 from core.turns.turns import Turns
 from core.wording import in_language
+
+UNTOLD = 1.5  # seconds that nobody is told: a press is to be answered within three
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries; doubled each time
+
+T = TypeVar("T")
+
+
+async def written(disk: DiskWatch, write: Callable[..., T], *values: Any) -> T:
+    """What ``write`` gives back; as long as the disk takes nothing, again, as the queue does by itself."""
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return write(*values)
+        except sqlite3.Error as trouble:
+            if not disk.is_passing(trouble):
+                raise
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+async def tell_what_keeps(taking: asyncio.Task[Any], disk: DiskWatch, tell: Callable[[str], None]) -> None:
+    """Why, until it is done or told of; SQLite itself waits some seconds for another program before it says so."""
+    while not taking.done():
+        await asyncio.wait([taking], timeout=UNTOLD)
+        if not taking.done() and disk.trouble:
+            tell(disk.trouble)
+            return
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,7 @@
-"""Footnote's voice: one message for each turn, first a sign of life, in the end its outcome."""
+"""Footnote's voice: one message for each turn, first a sign of life, in the end its outcome.
+
+Signs of progress: the newest note of a turn, about once a second at most, and again before it fades.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,8 @@ from typing import Generic, cast
 from bots.chat import proposals
 from bots.chat.channels import Rooms
 from bots.chat.commands import Words
-from bots.chat.notes import Notes
-from bots.chat.platform import People, Posts, Premises, Refused, Shown, Writer
-from bots.chat.replies import Note, Reply
-from bots.chat.said import TELL, word_of
-from bots.chat.setting import Setting
+from bots.chat.incoming import TELL, word_of
+from bots.chat.platform import Note, People, Posts, Premises, Refused, Reply, Setting, Shown, Writer
 from bots.chat.texts import ENGINE_NAMES, language_of_turn, progress_note, say_in
 from core.bootstrap import Footnote
 from core.conversation import (
@@ -39,6 +39,51 @@ from core.turns.messenger import Address, Unreachable
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
+
+BETWEEN = 1.0  # seconds between two edits; Slack and Discord take about one message a second in a channel
+
+
+@dataclass(slots=True, kw_only=True)
+class Notes:
+    """Notes on their way to the platform; those that are overtaken by a newer one are left out."""
+
+    show: Callable[[Progress], Awaitable[None]]
+    refresh: float  #: seconds after which the platform's own sign fades, or nearly
+    _newest: Progress = field(default_factory=lambda: Progress(stage="reading"))
+    _is_fresh: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_closed: asyncio.Event = field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = None
+
+    def report(self, progress: Progress) -> None:
+        self._newest = progress
+        self._is_fresh.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """No note comes after this: one on its way is waited for, or it could cover the answer."""
+        self._is_closed.set()
+        self._is_fresh.set()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while not self._is_closed.is_set():
+            self._is_fresh.clear()
+            try:
+                await self.show(self._newest)
+            except (Unreachable, Refused):
+                logger.info("a note of progress was left out")
+            if not await _happens(self._is_closed, BETWEEN):
+                await _happens(self._is_fresh, self.refresh)
+
+
+async def _happens(event: asyncio.Event, within: float) -> bool:
+    try:
+        return await asyncio.wait_for(event.wait(), within)
+    except TimeoutError:
+        return False
+
 
 #: Handles that are no message: nothing may be said there any more; only the one who pressed is told.
 NOWHERE, PRIVATELY = "nowhere", "privately"

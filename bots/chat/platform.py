@@ -1,18 +1,64 @@
 """What each platform's adapter has to offer, so that the rest is the same on all of them.
 
 ``Shown`` is a message as the platform's API is given it; an address is the platform's own.
+
+What a word is answered, before a platform gives it its looks.
+
+What the layout of an outcome depends on beside the outcome itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
-from bots.chat.replies import Reply
-from bots.chat.said import Attachment
-from bots.chat.setting import Setting
-from core.conversation import Outcome, Proposal, Remark
+from bots.chat.incoming import Attachment
+from bots.chat.texts import clipped
+from core.conversation import Outcome, Proposal, Remark, value
+from core.library.catalogue import Entry
+from core.settings import WebApproval
 from core.turns.messenger import Address
+
+
+@value
+class Note:
+    """A sentence or a few, one a line."""
+
+    text: str
+
+
+@value
+class Sources:
+    """The documents that are read here, by collection."""
+
+    language: str
+    entries: tuple[Entry, ...]
+
+
+@value
+class Footnotes:
+    """Every footnote of an answer with its whole quote."""
+
+    outcome: Outcome
+
+
+Reply = Note | Sources | Footnotes
+
+
+@value
+class Setting:
+    """Of one installation, and of the people who have to do with a proposal."""
+
+    engine: str = "the web"  #: the search engine, as people know it
+    approval: WebApproval = "asker"
+    has_approvers: bool = False  #: whether others than the asker may decide
+    can_retry: bool = False  #: whether a turn that failed can be begun anew by a press
+    names: Mapping[str, str] = field(default_factory=dict)  #: what people are called, by user id
+
+    def name(self, user: str) -> str:
+        return clipped(self.names.get(user, user))
+
 
 Shown = TypeVar("Shown")
 Shown_contra = TypeVar("Shown_contra", contravariant=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bots.chat.setting import Setting
+from bots.chat.platform import Setting
 from bots.chat.texts import decided, say_in
 from core.conversation import Proposal
 from core.graph.approval import already_decided, refusal

@@ -8,10 +8,9 @@ from bots import process
 from bots.chat import texts
 from bots.commands.preparing import find_embedder, index
 from bots.indexing import BackgroundVectors, Targets, read_targets
-from bots.local import conversation_named, fresh_conversation
 from bots.terminal.prompt import lines_from_here
 from bots.terminal.screen import Screen
-from bots.terminal.session import Talk
+from bots.terminal.session import Talk, conversation_named, fresh_conversation
 from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.errors import SettingsError
 from core.library.library import EMBED_BATCH

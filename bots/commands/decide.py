@@ -6,12 +6,12 @@ from argparse import Namespace
 
 from bots import process
 from bots.chat import texts
-from bots.commands.outcome import tell
+from bots.commands.ask import tell
 from bots.commands.preparing import prepare
 from bots.indexing import Targets
-from bots.local import conversation_named, run_in_order, situation
 from bots.terminal.receive import decide
 from bots.terminal.screen import Screen
+from bots.terminal.session import conversation_named, run_in_order, situation
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Proposal
 from core.errors import NotFound, SettingsError

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from bots import process
 from bots.doctor.checkup import SECRET, checks_for, examine
-from bots.doctor.findings import Finding, State
-from bots.doctor.installation import Installation, look
-from bots.doctor.report import Concealer, lines, record, summary, works
-from bots.logs import log_to_stderr
-from bots.terminal.safe import SafeConsole
+from bots.doctor.findings import Concealer, Finding, State, lines, record, summary, works
+from bots.doctor.settings import Installation, look
+from bots.process import log_to_stderr
+from bots.terminal.markdown import SafeConsole
 from core.settings import Settings
 
 STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "dim"}

@@ -25,7 +25,7 @@ from bots.indexing import Targets, read_targets
 from bots.record import record_of
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, open_footnote, reads_everything
-from core.library.addresses import is_within
+from core.library.roots import is_within
 from core.settings import Settings
 
 #: Questions at a time: a model is waited for, while answers without one share the processor and slow each other.

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from bots.chat import texts
-from bots.chat.learned import discard
+from bots.chat.uploads import discard
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
 from core.library.data_lock import owned

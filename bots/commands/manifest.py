@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bots import process
-from bots.discord.address import PLATFORM as DISCORD
-from bots.discord.application import application_of, ask
-from bots.discord.commands import COMMANDS, invite_url
+from bots.discord.commands import COMMANDS, application_of, ask, invite_url
+from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import DiscordSettings, read_discord_settings
-from bots.slack.address import PLATFORM as SLACK
 from bots.slack.manifest import manifest
+from bots.slack.route import PLATFORM as SLACK
 from core.errors import SettingsError
 from core.settings import Settings
 

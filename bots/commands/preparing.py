@@ -6,7 +6,7 @@ from bots.indexing import Targets, Watch, bring_in_step, embedder_of, in_thread,
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, make_fetcher
 from core.errors import IndexMismatch, ModelTrouble, SettingsError
-from core.library.embedding import Embedder
+from core.library.embedding.embedder import Embedder
 from core.library.library import Library, SyncReport
 from core.settings import Settings
 

@@ -14,27 +14,23 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from bots import process
 from bots.chat.channels import Rooms, open_rooms
 from bots.chat.texts import NOTHING_INDEXED, counted
-from bots.discord.address import PLATFORM as DISCORD
+from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import KNOWN
-from bots.doctor.installation import look
-from bots.doctor.settings import misspelt
-from bots.lag import lag_watched, loop_first
-from bots.logs import log_to_stderr
-from bots.memory import keep_few_arenas
+from bots.doctor.settings import look, misspelt
+from bots.process import keep_few_arenas, lag_watched, log_to_stderr, loop_first
 from bots.refresh import Keeper
-from bots.slack.address import PLATFORM as SLACK
+from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
 from core.bootstrap import Footnote, Reads, open_footnote
-from core.conversation import Conversation
+from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
 from core.library.data_lock import prepare
 from core.library.library import Library
 from core.settings import Settings
 from core.turns.turns import open_turns
-from core.values import value
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,9 @@
 """The few components that messages are built of, as the API takes them ("Component Reference").
 
 What people and documents wrote comes in as it is where a parameter is called ``words`` or
-``label``, and made safe (:mod:`bots.discord.safe`) where it is called ``markdown``.
+``label``, and made safe (:mod:`bots.discord.components`) where it is called ``markdown``.
+
+Untrusted words in a line of ours, and links that say where they lead.
 """
 
 from __future__ import annotations
@@ -9,10 +11,34 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
-from bots.chat.markdown.safe import line
+from bots.chat.markdown.inline import Terms, prose
+from bots.chat.markdown.safe import line, names_another_host
 from bots.chat.texts import clipped
-from bots.discord import limits, safe
+from bots.discord import limits
+from bots.discord.dialect import DISCORD
+
+
+def words(text: str) -> str:
+    """One line in which nothing is Markdown, wherever it stands; addresses are code."""
+    return DISCORD.guarded(prose(line(text), Terms(dialect=DISCORD)))
+
+
+def small_print(text: str) -> str:
+    """The same in small print; nothing where there are no words. Stands on a line of its own."""
+    said = words(text)
+    return f"-# {said}" if said else ""
+
+
+def link(url: str, label: str) -> str:
+    """``url`` is a web_link. A label that names another host stands before the link instead."""
+    host = urlsplit(url).hostname or url
+    said = line(label) or host
+    if names_another_host(said, url):
+        return f"{words(said)} {DISCORD.link(url, host)}"
+    return DISCORD.link(url, said)
+
 
 Component = dict[str, Any]
 Part = str | Component  #: Markdown that may share a text display with its neighbours, or a component
@@ -65,14 +91,14 @@ def feedback(turn_id: str) -> tuple[Component, Component]:
 
 def small(words: str) -> Iterator[Component]:
     """A line of small print, if there are words."""
-    if markdown := safe.small_print(clipped(line(words), LINE)):
+    if markdown := small_print(clipped(line(words), LINE)):
         yield text(markdown)
 
 
 def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
     """Lines below each other, in as many text displays as it takes; empty lines are left out."""
     together = ""
-    for markdown in filter(None, (safe.words(clipped(line(each), LINE)) for each in texts)):
+    for markdown in filter(None, (words(clipped(line(each), LINE)) for each in texts)):
         if together and len(together) + len(bullet) + len(markdown) >= TOGETHER:
             yield text(together)
             together = ""

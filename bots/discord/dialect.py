@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from bots.chat.markdown.dialect import Dialect, guarded_line
+from bots.chat.markdown.inline import Dialect, guarded_line
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode as Node

@@ -1,36 +1,159 @@
 """What the doctor looks at in Discord: token, intent, commands, gateway, servers and what came from them.
 
 Nothing is posted or registered, no session is begun, and every request is given a few seconds.
+
+The gateway: whether it can be reached, and how often it may be today.
+
+A session is not begun, only greeted: 1,000 may be begun in a day ("Session Start Limit Object").
+
+Whether Discord was told of the commands as they are now.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from bots.discord.address import DIRECT, PLATFORM, TALK, said_at
-from bots.discord.checkup.asking import open_asking
-from bots.discord.checkup.bot import (
+from bots.discord.commands import COMMANDS, Command
+from bots.discord.doctor_bot import (
     BOT,
     INTENT,
     INVITE,
+    NETWORK,
+    PATIENCE,
     PORTAL,
+    SERVERS,
     TOKEN,
+    Asking,
+    Refused,
+    Silent,
     id_in,
     identify,
     invite,
     of_bot,
+    of_servers,
+    open_asking,
 )
-from bots.discord.checkup.gateway import GATEWAY, of_gateway
-from bots.discord.checkup.registered import REGISTERED, of_commands
-from bots.discord.doctor_servers import SERVERS, of_servers
+from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
 from bots.discord.settings import API_URL, DiscordSettings, read_discord_settings
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
-from bots.doctor.installation import Installation, by_setting
-from bots.doctor.threads import they_come, threads_below
+from bots.doctor.folder import they_come, threads_below
+from bots.doctor.settings import Installation, by_setting
 from core.errors import SettingsError
+
+GATEWAY = "Discord gateway"
+
+HELLO = 10  # "Gateway Opcodes"
+VERSION = "10"  # of the gateway, as of the API
+LEAVING = 1.0  # seconds for the socket to close
+FEW = 50  # sessions that may still be begun
+_RESTARTS = "Find out why `footnote run` starts so often: LOG_LEVEL=info tells."
+
+
+async def of_gateway(asking: Asking) -> list[Finding]:
+    try:
+        about = await asking.get("/gateway/bot")
+        await _greeting(asking, about["url"])
+    except Refused as refused:
+        return [failed(GATEWAY, f"Discord does not tell where its gateway is: {refused}.", NETWORK)]
+    except Silent:
+        return [failed(GATEWAY, f"It cannot be reached, or does not greet within {PATIENCE:g} s.", NETWORK)]
+    return [starts(about["session_start_limit"])]
+
+
+def starts(limit: dict[str, Any]) -> Finding:
+    """What is left of a day's sessions."""
+    left, total = limit["remaining"], limit["total"]
+    hours = f"{limit['reset_after'] / 3_600_000:.0f} h"  # given in milliseconds
+    told = f"It greets. Of {total:,} sessions a day, {left:,} can still be begun"
+    if not left:
+        return failed(GATEWAY, f"{told}: no `footnote run` can connect for {hours}.", _RESTARTS)
+    if left < FEW:
+        return warning(GATEWAY, f"{told} within {hours}.", _RESTARTS)
+    return ok(GATEWAY, f"{told}.")
+
+
+async def _greeting(asking: Asking, url: str) -> None:
+    """Returns once the gateway has said hello. Raises Silent."""
+    from aiohttp import ClientError, ClientWSTimeout, WSMsgType
+    from yarl import URL
+
+    address = URL(url).with_query(v=VERSION, encoding="json")
+    try:
+        async with (
+            asyncio.timeout(PATIENCE),
+            asking.session.ws_connect(
+                address, proxy=asking.proxy, timeout=ClientWSTimeout(ws_close=LEAVING)
+            ) as socket,
+        ):
+            async for frame in socket:
+                if frame.type is WSMsgType.TEXT and json.loads(frame.data).get("op") == HELLO:
+                    return
+    except (ClientError, OSError, ValueError) as lost:  # a TimeoutError is an OSError
+        raise Silent from lost
+    raise Silent
+
+
+REGISTERED = "Discord commands"
+SYNC = "`footnote manifest discord --sync`"
+
+#: What a field means where it is left out, "Application Command Structure" and "Option Structure".
+#: Fields that are not here say nothing of what people see.
+_COMMAND: Mapping[str, Any] = {
+    "type": 1, "name": "", "description": "", "default_member_permissions": None, "nsfw": False,
+}  # fmt: skip
+_OPTION: Mapping[str, Any] = {
+    "type": 0, "name": "", "description": "", "required": False, "max_length": None, "min_length": None,
+    "autocomplete": False,
+}  # fmt: skip
+
+
+async def of_commands(asking: Asking, application_id: str) -> list[Finding]:
+    try:
+        registered = await asking.get(f"/applications/{application_id}/commands")
+    except Refused as refused:
+        return [skipped(REGISTERED, f"Discord does not tell which are registered: {refused}.")]
+    except Silent:
+        return [skipped(REGISTERED, f"Discord did not tell within {PATIENCE:g} s which are registered.")]
+    return list(compare(registered))
+
+
+def compare(registered: Sequence[Command]) -> Iterator[Finding]:
+    """What is registered, beside what is used."""
+    known, used = ({_key(each): shape(each) for each in those} for those in (registered, COMMANDS))
+    missing = [name for kind, name in used if (kind, name) not in known]
+    changed = [key[1] for key in used if key in known and known[key] != used[key]]
+    if missing:
+        yield failed(REGISTERED, f"Not registered: {', '.join(missing)}.", SYNC)
+    if changed:
+        yield failed(REGISTERED, f"Registered otherwise than they are: {', '.join(changed)}.", SYNC)
+    if not missing and not changed:
+        yield ok(REGISTERED, f"All {len(used)} are registered.")
+    if more := [name for kind, name in known if (kind, name) not in used]:
+        yield warning(
+            REGISTERED, f"Registered, but not Footnote's: {', '.join(more)}.", f"{SYNC} takes them away."
+        )
+
+
+def shape(command: Command) -> Mapping[str, Any]:
+    """All that decides what a command is, defaults included."""
+    options = [
+        {name: given.get(name, default) for name, default in _OPTION.items()}
+        | {"choices": [(choice["name"], choice["value"]) for choice in given.get("choices") or ()]}
+        for given in command.get("options") or ()
+    ]
+    whole = {name: command.get(name, default) for name, default in _COMMAND.items()}
+    return whole | {"contexts": sorted(command.get("contexts") or ()), "options": options}
+
+
+def _key(command: Command) -> tuple[int, str]:
+    """A name is taken once for each type."""
+    return command.get("type", 1), command["name"]
+
 
 __all__ = ["ID", "IDS", "PORTAL", "SECRETS", "SETTINGS", "TOKENS", "examine"]
 

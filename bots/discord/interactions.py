@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from bots.chat.said import Attachment, Feedback, Said, Word, WordName, checked_query
+from bots.chat.incoming import Attachment, Feedback, Said, Word, WordName, checked_query
 from bots.chat.texts import ENGLISH, say_in
-from bots.discord.address import Address, conversation_of, said_at, turn_id
-from core.conversation import Decision, Question, Verdict, check_question
+from bots.discord.route import Address, conversation_of, said_at, turn_id
+from core.conversation import Decision, Question, Verdict, check_question, value
 from core.errors import QuestionRejected
-from core.values import value
 
 
 @value

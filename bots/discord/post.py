@@ -11,14 +11,21 @@ from typing import Any
 from bots.chat.channels import Rooms
 from bots.chat.texts import clipped, say_in
 from bots.discord import calls
-from bots.discord.address import DIRECT, conversation_of, stands_in_channel
-from bots.discord.calls import DiscordCalls, DiscordRefused
-from bots.discord.channels import MESSAGES, DiscordChannels
+from bots.discord.calls import (
+    MESSAGES,
+    MODAL,
+    UPDATE_LATER,
+    DiscordCalls,
+    DiscordChannels,
+    DiscordRefused,
+    DiscordResponses,
+    keep,
+    marked,
+    nonce_of,
+)
 from bots.discord.components import lines
-from bots.discord.kept import keep
-from bots.discord.marks import marked, nonce_of
-from bots.discord.message import Message, note
-from bots.discord.responses import MODAL, UPDATE_LATER, DiscordResponses
+from bots.discord.render import Message, note
+from bots.discord.route import DIRECT, conversation_of, stands_in_channel
 from core.conversation import Remark
 from core.text.language import language_of
 from core.turns.messenger import Address

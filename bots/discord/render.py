@@ -1,24 +1,246 @@
-"""An outcome -> messages. Pure; whatever others wrote passes through :mod:`bots.discord.safe`."""
+"""An outcome -> messages. Pure; whatever others wrote passes through :mod:`bots.discord.components`.
+
+A message as the API is given it.
+
+Footnotes: where each claim stands, and the quote it stands for.
+
+The card that asks "May I search the web for this?", and what it becomes.
+
+What a word is answered, as messages.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from itertools import dropwhile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile, groupby
+from textwrap import wrap
+from typing import Any, assert_never
 
+from bots.chat import proposals
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import line, web_link
-from bots.chat.setting import Setting
-from bots.chat.texts import FOOTNOTES_SHOWN, answered_in, provenance, remarks, say_in, text_of
+from bots.chat.platform import Footnotes, Note, Reply, Setting, Sources
+from bots.chat.texts import (
+    FOOTNOTES_SHOWN,
+    LISTED,
+    answered_in,
+    clipped,
+    headings,
+    omissions,
+    provenance,
+    remarks,
+    say_in,
+    text_of,
+    whence,
+)
 from bots.discord import components
-from bots.discord.cards import editor, proposal_card, request_card
-from bots.discord.components import Component, Part, is_blank
+from bots.discord.components import TEXT, Component, Part, is_blank, link, small_print, text, words
 from bots.discord.dialect import DISCORD
-from bots.discord.footnotes import QUOTE_SHOWN, footnotes
-from bots.discord.message import Message, message_of, note, packed
-from bots.discord.replies import reply
-from core.conversation import Answer, Outcome, OutcomeKind, Proposal
+from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, Verdict, value
+from core.library.catalogue import Entry
+from core.text.language import language_of
+from core.turns.messenger import Address
 from core.wording import Wording
+
+_SMALL = re.compile("^-# ", re.MULTILINE)
+
+
+@value
+class Message:
+    """What "Create Message" is given with the flag ``IS_COMPONENTS_V2``, which allows no other content."""
+
+    text: str  #: the Markdown alone, small print and all
+    components: tuple[Component, ...]
+
+
+def packed(parts: Iterable[Part]) -> tuple[Message, ...]:
+    return tuple(message_of(made) for made in components.packed(parts))
+
+
+def message_of(made: Sequence[Component]) -> Message:
+    said = "\n".join(each["content"] for each in components.walk(made) if each["type"] == TEXT)
+    return Message(text=_SMALL.sub("", said), components=tuple(made))
+
+
+def note(sentence: str) -> Message:
+    """A short word of ours, private ones too; as much of it as one message takes."""
+    return packed(components.lines(["…"] if is_blank(sentence) else sentence.split("\n")))[0]
+
+
+TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
+QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show all footnotes" has all of it
+QUOTE_PIECE = 1_500  # characters; escaping makes two of one at most
+LINK_SHOWN = 1_000  # characters of a URL; a longer one would crowd out the other footnotes
+
+
+def all_footnotes(outcome: Outcome) -> tuple[Message, ...]:
+    """Every footnote with its whole quote, and what was left out, for whoever asked to see them."""
+    return packed(_all_footnotes(outcome)) or (note(say_in(outcome.language)("no_footnotes")),)
+
+
+def _all_footnotes(outcome: Outcome) -> Iterator[Part]:
+    for citation in outcome.answer.citations if outcome.answer else outcome.closest:
+        yield from _whole(_place(citation, outcome.language), _quoted(line(citation.quote)))
+    above = words(remarks(outcome)[-1]) if omissions(outcome) else ""
+    for sentence in omissions(outcome):
+        yield from _whole(above, line(sentence))
+        above = ""
+
+
+def _whole(above: str, quote: str) -> Iterator[Part]:
+    for piece in wrap(quote, QUOTE_PIECE, break_on_hyphens=False) or [""]:
+        yield text("\n".join(filter(None, (above, f"> {words(piece)}" if piece else ""))))
+        above = ""
+
+
+def footnotes(
+    citations: Iterable[Citation], language: str, *, with_quotes: bool = True
+) -> Iterator[Component]:
+    """Number, title › place and source of each in small_print print, with its quote beneath."""
+    for citation in citations:
+        quote = small_print(_quoted(clipped(line(citation.quote), QUOTE_SHOWN))) if with_quotes else ""
+        yield text(f"-# {_place(citation, language)}\n{quote}".rstrip())
+
+
+def _place(citation: Citation, language: str) -> str:
+    title = clipped(line(headings(citation)), TITLE_SHOWN)
+    title = say_in(language)("untitled") if is_blank(title) else title
+    origin = clipped(line(whence(citation, language)), TITLE_SHOWN)
+    beside = f" · {words(origin)}" if origin and origin != title else ""
+    return f"**{citation.number}** {_linked(web_link(citation.url), title)}{beside}"
+
+
+def _linked(url: str | None, title: str) -> str:
+    """The title leads to the URL, unless that is too long or would do more than lead there."""
+    # A label shows no backticks; without them it is what its reader sees.
+    shown = link(url, title.replace("`", "'")) if url and len(url) <= LINK_SHOWN else ""
+    return shown if shown and DISCORD.is_harmless(shown, (url or "",)) else words(title)
+
+
+def _quoted(quote: str) -> str:
+    return "" if is_blank(quote) else f"“{quote}”"
+
+
+TRIED_SHOWN = 5  # earlier queries named on the card
+REASON_SHOWN = 500  # characters
+
+#: The card's edge, 0xRRGGBB: amber while it waits, green and grey once it was decided.
+_COLOURS: Mapping[Verdict | None, int] = {None: 0xF0B232, "approve": 0x23A55A, "deny": 0x80848E}
+
+
+def proposal_card(proposal: Proposal, setting: Setting) -> Message:
+    """What was looked for, what is closest, and the exact outgoing query; open or decided."""
+    shown = FOOTNOTES_SHOWN
+    while shown and not components.fits([_card(proposal, setting, shown)]):
+        shown -= 1
+    return message_of([_card(proposal, setting, shown)])
+
+
+def request_card(proposal: Proposal, setting: Setting) -> Component:
+    """The exact query and, while it is open, the buttons; then who decided and when."""
+    return components.container([*_request(proposal, setting)], colour=_COLOURS[proposal.verdict])
+
+
+def _card(proposal: Proposal, setting: Setting, shown: int) -> Component:
+    parts = [*_reason(proposal, shown), *_request(proposal, setting)]
+    return components.container(parts, colour=_COLOURS[proposal.verdict])
+
+
+def _reason(proposal: Proposal, shown: int) -> Iterator[Component]:
+    language = language_of(proposal.question)
+    say, reason = say_in(language), clipped(line(proposal.reason), REASON_SHOWN)
+    yield from components.lines([say("not_answered") if is_blank(reason) else reason])
+    if tried := [clipped(line(query)) for query in proposal.tried[:TRIED_SHOWN]]:
+        yield from components.small(say("looked_for", queries=", ".join(f"“{query}”" for query in tried)))
+    if closest := proposal.closest[:shown]:
+        yield from components.small(say("closest"))
+        yield from footnotes(closest, language)
+
+
+def _request(proposal: Proposal, setting: Setting) -> Iterator[Component]:
+    say = say_in(language_of(proposal.question))
+    yield from components.lines([say("would_search", engine=clipped(line(setting.engine)))])
+    yield _exactly(proposal.query)
+    if proposal.is_open:
+        yield components.row(
+            components.button(say("search"), "approve", proposal.id, is_primary=True),
+            components.button(say("edit"), "edit", proposal.id),
+            components.button(say("deny"), "deny", proposal.id),
+        )
+        yield from components.small(proposals.waiting(proposal, setting))
+        return
+    if proposal.allowed not in (None, proposal.query):
+        yield from components.small(say("edited"))
+        yield _exactly(proposal.allowed or "")
+    yield from components.small(proposals.decision(proposal, setting))
+
+
+def _exactly(query: str) -> Component:
+    """The query as code, which is never longer than QUERY_LIMIT; one that were would be seen to go on."""
+    whole = line(query)
+    return components.text(
+        DISCORD.fence(whole if 0 < len(whole) <= QUERY_LIMIT else f"{whole[:QUERY_LIMIT]}…", "")
+    )
+
+
+def editor(proposal: Proposal, _address: Address) -> dict[str, Any]:
+    """The data of a modal, as an interaction is answered with."""
+    say = say_in(language_of(proposal.question))
+    field = {
+        "type": components.TEXT_INPUT,
+        "custom_id": "query",
+        "style": components.PARAGRAPH,
+        "value": line(proposal.query)[:QUERY_LIMIT],
+        "min_length": 1,
+        "max_length": QUERY_LIMIT,
+        "required": True,
+    }
+    label = {"type": components.LABEL, "label": say("edit_label"), "component": field}
+    return {
+        "title": say("edit_title"),
+        "custom_id": components.custom_id("edit", proposal.id),
+        "components": [label],
+    }
+
+
+def reply(reply: Reply) -> tuple[Message, ...]:
+    match reply:
+        case Note():
+            return (note(reply.text),)
+        case Sources():
+            return sources_text(reply.entries, say_in(reply.language))
+        case Footnotes():
+            return all_footnotes(reply.outcome)
+        case _:
+            assert_never(reply)
+
+
+def sources_text(entries: Sequence[Entry], say: Wording) -> tuple[Message, ...]:
+    """Documents by collection, each with its title and number of passages."""
+    if not entries:
+        return (note(say("no_documents")),)
+    return packed(
+        part
+        for name, members in groupby(entries, lambda entry: entry.collection)
+        for part in _collection(name, list(members), say)
+    )
+
+
+def _collection(name: str, entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
+    documents = say("documents", count=len(entries))
+    passages = say("passages", count=sum(entry.passages for entry in entries))
+    yield components.text(f"**{words(clipped(line(name), TITLE_SHOWN))}**: {documents}, {passages}")
+    yield from components.lines(
+        (
+            f"{entry.source} · {entry.title} · {say('passages', count=entry.passages)}"
+            for entry in entries[:LISTED]
+        ),
+        bullet="- ",
+    )
+    if len(entries) > LISTED:
+        yield from components.small(say("and_more", count=len(entries) - LISTED))
+
 
 __all__ = [
     "Message",

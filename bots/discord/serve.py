@@ -1,28 +1,38 @@
-"""Discord, served: one connection to its gateway, and what was missed fetched when it is back."""
+"""Discord, served: one connection to its gateway, and what was missed fetched when it is back.
+
+The connection to Discord's gateway, kept for as long as Discord lets it.
+
+discord.py's own loop ends when the very first try fails, and comes to wait a quarter of an hour
+between two tries; its sockets are used here as they are.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discord import Client
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bots.chat.channels import Rooms
 from bots.chat.inbox import Reception, rates_of
 from bots.chat.messenger import Voice
 from bots.discord import render
-from bots.discord.address import PLATFORM
-from bots.discord.application import Application, application_of
+from bots.discord.backfill import Heard
 from bots.discord.calls import DiscordCalls
-from bots.discord.connection import Connection, ConnectionRefused
-from bots.discord.heard import Heard
-from bots.discord.intake import Intake
-from bots.discord.message import Message
-from bots.discord.people import DiscordPeople
+from bots.discord.client import Intake
+from bots.discord.commands import Application, application_of
+from bots.discord.people import DiscordPeople, DiscordPremises
 from bots.discord.post import DiscordPosts
-from bots.discord.premises import DiscordPremises
+from bots.discord.render import Message
+from bots.discord.route import PLATFORM
 from bots.discord.settings import DiscordSettings
 from core.bootstrap import Footnote
 from core.errors import SettingsError
@@ -31,7 +41,118 @@ from core.turns.turns import Turns
 if TYPE_CHECKING:
     from bots.discord.client import FootnoteClient
 
+
 logger = logging.getLogger(__name__)
+
+ANSWER_WITHIN = 60.0  # seconds for a new connection
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
+STEADY = 60.0  # seconds that a connection holds before it is opened again at once
+RESUMES = 5  # tries to go on with a session before a new one is begun
+
+#: Close codes after which no try helps -> why, "Gateway Close Event Codes".
+FINAL: Mapping[int, str] = {
+    4004: "Discord does not take DISCORD_TOKEN any more: set the bot's present token and start again.",
+    4010: "Discord wants this bot to be sharded, which it cannot be.",
+    4011: "The bot is in so many servers that Discord wants it sharded, which it cannot be.",
+    4012: "Discord does not speak this version of its gateway any more: update Footnote.",
+    4013: "Discord does not know the intents that were asked for: update Footnote.",
+}
+INTENT_REFUSED = 4014
+
+
+class ConnectionRefused(Exception):
+    """Discord will not have this bot; ``str()`` is a sentence for who runs it."""
+
+
+@dataclass(slots=True)
+class Connection:
+    """One client's way to the gateway."""
+
+    client: Client
+    _next: dict[str, Any] = field(default_factory=lambda: {"initial": True})  #: how a socket is opened
+    _tries: int = 0  #: since the last one that Discord accepted
+
+    async def keep(self) -> None:
+        """Until the client is closed. Raises ConnectionRefused."""
+        loop = asyncio.get_running_loop()
+        while not self.client.is_closed():
+            began = loop.time()
+            await self._serve_once()
+            await asyncio.sleep(self._pause(lasted=loop.time() - began))
+
+    def _pause(self, *, lasted: float) -> float:
+        """Seconds; no two bots come back at the same moment."""
+        if not self._tries and lasted > STEADY:
+            return 0.0
+        pause = FIRST_PAUSE * 2.0 ** max(0, self._tries - 1)
+        return random.uniform(0.5, 1.0) * min(pause, LONGEST_PAUSE)  # noqa: S311 - no secret
+
+    async def _serve_once(self) -> None:
+        """One socket, from its opening to its end, and what follows from that for the next."""
+        from aiohttp import ClientError
+        from discord.errors import ConnectionClosed
+        from discord.gateway import DiscordWebSocket, ReconnectWebSocket
+
+        before, is_resumed = self.client.ws, True
+        try:
+            opening = DiscordWebSocket.from_client(self.client, **self._next)
+            self.client.ws = await asyncio.wait_for(opening, ANSWER_WITHIN)
+            while True:
+                await self._take_event()
+        except ReconnectWebSocket as wish:
+            is_resumed = wish.resume
+        except ConnectionClosed as closed:
+            self._settle(closed.code)
+            is_resumed = False
+        except (ClientError, TimeoutError, OSError) as lost:
+            logger.warning("Discord's gateway is out of reach", extra={"reason": type(lost).__name__})
+        except Exception:
+            # The boundary of one connection: whatever ended it, another may hold.
+            logger.exception("the connection to Discord broke")
+            is_resumed = False
+            if self.client.ws is not None:
+                await self.client.ws.close()
+        is_accepted = self.client.ws is not before and self._brought_anything()
+        self._tries = 0 if is_accepted else self._tries + 1
+        self._next = self._way_back(is_resumed=is_resumed and self._tries < RESUMES)
+
+    async def _take_event(self) -> None:
+        try:
+            await self.client.ws.poll_event()
+        except (AttributeError, LookupError, TypeError, ValueError):
+            # discord.py would end over one event that it cannot read; those behind it can be.
+            logger.exception("an event of Discord's could not be read")
+
+    def _brought_anything(self) -> bool:
+        """Whether events came, of which RESUMED is one; a session that was refused is counted anew."""
+        return self.client.ws.sequence not in (None, self._next.get("sequence"))
+
+    def _way_back(self, *, is_resumed: bool) -> dict[str, Any]:
+        last = self.client.ws
+        if last is None:
+            return {"initial": True}
+        if not is_resumed or not last.session_id:
+            return {"initial": False}
+        return {
+            "initial": False,
+            "resume": True,
+            "gateway": last.gateway,
+            "sequence": last.sequence,
+            "session": last.session_id,
+        }
+
+    def _settle(self, code: int) -> None:
+        """Go on without what was taken away, if that is possible."""
+        if code in FINAL:
+            raise ConnectionRefused(FINAL[code])
+        if code != INTENT_REFUSED:
+            return
+        intents = self.client._connection._intents  # noqa: SLF001 - else another client would be needed
+        if not intents.message_content:
+            raise ConnectionRefused("Discord refuses the bot what every bot may ask for: update Footnote.")
+        intents.message_content = False
+        logger.warning("the Message Content intent was taken away: in threads, only mentions are read")
+
 
 REFRESH = 8.0  # seconds; typing is seen for ten, "Trigger Typing Indicator"
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from bots.doctor import embedding, folder, index, model, people, search, settings, turns
+from bots.doctor import embedding, folder, index, model, platforms, search, settings, turns
 from bots.doctor.findings import Finding, failed, skipped
-from bots.doctor.installation import NAMES, SECRETS, Installation
 from bots.doctor.platforms import PLATFORMS, Platform
+from bots.doctor.settings import NAMES, SECRETS, Installation
 
 PATIENCE = 30.0  # seconds for one check, whatever it waits for
 
@@ -60,7 +60,7 @@ def checks_for(named: Collection[str]) -> tuple[Check, ...]:
             after=folder.NAME,
         ),
         *(_check_of(platform, is_named=platform.name in named) for platform in PLATFORMS),
-        Check(name=people.NAME, examine=people.examine),
+        Check(name=platforms.NAME, examine=platforms.examine),
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bots.doctor.findings import Finding, ok, told, warning
-from bots.doctor.installation import Installation
+from bots.doctor.settings import Installation
 from core.errors import SettingsError
 from core.settings import Settings
 
 if TYPE_CHECKING:
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
 
 NAME = "embedding"
 

@@ -13,7 +13,7 @@ from bots.chat.texts import counted
 from bots.doctor.embedding import embedder_here
 from bots.doctor.findings import Finding, failed, ok, told, warning
 from bots.doctor.folder import owner_of
-from bots.doctor.installation import Installation
+from bots.doctor.settings import Installation
 from core.errors import SettingsError
 from core.library.catalogue import Catalogue
 from core.library.database import BUSY_TIMEOUT, Database

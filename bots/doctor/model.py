@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from bots.chat.texts import duration
 from bots.doctor.findings import Finding, State, ok, told, warning
-from bots.doctor.installation import Installation
+from bots.doctor.settings import Installation
 from core.errors import SettingsError
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed, Fault
@@ -65,7 +65,7 @@ async def _call(setting: str, name: str, settings: Settings, patience: float) ->
     """Seconds until the model answered. Raises SettingsError, TimeoutError, CallFailed."""
     from langsmith import tracing_context
 
-    from core.reasoning.quiet import QUIET
+    from core.reasoning.calls import QUIET
     from core.reasoning.replies import check_ending
 
     access = Access(

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from bots.chat.texts import ENGINE_NAMES
 from bots.doctor.findings import Finding, failed, ok, warning
-from bots.doctor.installation import Installation
+from bots.doctor.settings import Installation
 from core.settings import Settings
-from core.web.http_engines import SEARXNG_SENTENCES
+from core.web.engines import SEARXNG_SENTENCES
 
 NAME = "search"
 PATIENCE = 5.0  # seconds for one request, if SEARCH_TIMEOUT allows as many

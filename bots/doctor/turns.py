@@ -11,7 +11,7 @@ from pathlib import Path
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, warning
 from bots.doctor.folder import owner_of
-from bots.doctor.installation import Installation
+from bots.doctor.settings import Installation
 
 NAME = "turns"
 PATIENCE = 5  # seconds for a server to answer

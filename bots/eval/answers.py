@@ -8,8 +8,7 @@ from typing import Literal
 
 from bots.eval.questions import Expected
 from bots.eval.shelf import Shelf
-from core.conversation import Outcome
-from core.values import value
+from core.conversation import Outcome, value
 
 Verdict = Literal[
     "right",  # answered, from an acceptable file, with the expected words

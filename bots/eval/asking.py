@@ -6,11 +6,11 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from bots.batch import Asked, Malformed, Record, answer_all
+from bots.commands.ask import Asked, Malformed, Record, answer_all
 from bots.eval.questions import Expected
-from bots.local import fresh_conversation, situation
 from bots.record import failed
 from bots.terminal.receive import ask
+from bots.terminal.session import fresh_conversation, situation
 from core.conversation import Conversation, Outcome
 from core.turns.assistant import Assistant
 

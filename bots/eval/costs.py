@@ -8,8 +8,7 @@ from statistics import fmean, median
 
 from bots.eval.intervals import bootstrap, percentile
 from bots.eval.sections import Cell, Section, Table
-from core.conversation import Outcome
-from core.values import value
+from core.conversation import Outcome, value
 
 MILLION = 1_000_000  # tokens that a price is for
 

@@ -11,8 +11,8 @@ from typing import Any
 from bots.eval.answers import BAD, Judged
 from bots.eval.intervals import sign_test
 from bots.eval.sections import Section, Table, shown
+from core.conversation import value
 from core.errors import FootnoteError
-from core.values import value
 
 FOLDER = "eval"  # in DATA_DIR
 NAME_LENGTH = 12  # hexadecimal digits of the question file's path

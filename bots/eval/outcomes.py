@@ -10,7 +10,7 @@ from bots.eval.answers import BAD, GOOD, Judged, Verdict
 from bots.eval.intervals import wilson, with_interval
 from bots.eval.questions import Expected
 from bots.eval.sections import Plot, Section, Table
-from core.values import value
+from core.conversation import value
 
 WORST_SHOWN = 25  # cases; more are in the JSON
 SAID_SHOWN = 280  # characters of what was said in one of them

@@ -10,10 +10,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bots.local import conversation_named
-from core.conversation import check_question
+from bots.terminal.session import conversation_named
+from core.conversation import check_question, value
 from core.errors import SettingsError
-from core.values import value
 
 
 @value

@@ -8,8 +8,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from core.conversation import value
 from core.errors import FootnoteError
-from core.values import value
 
 Cell = str | float | int
 

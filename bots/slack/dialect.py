@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from bots.chat.markdown.blocks import NESTING
-from bots.chat.markdown.dialect import Dialect, guarded_line
+from bots.chat.markdown.inline import Dialect, guarded_line
 from bots.chat.markdown.safe import addresses, same_place
 from bots.slack.limits import TABLE_ROWS
 

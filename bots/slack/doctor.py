@@ -3,24 +3,333 @@
 Nothing is posted, and every request is given a few seconds. What an app is subscribed to can be
 read with a configuration token alone ("apps.manifest.export"), which Footnote is not given: there
 it goes by the questions that have come.
+
+Where in Slack each setting comes from, and where to click to mend it.
+
+One request to Slack, of those that only read.
+
+What SLACK_BOT_TOKEN tells: who the bot is, what it may do, whose clock is wrong, and where it is a member.
+
+What SLACK_APP_TOKEN tells: whether a socket opens, and who else has one. Over HTTP: the signing secret.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bots.slack.settings import API_URL
+
+if TYPE_CHECKING:
+    from slack_sdk.web.async_client import AsyncWebClient
 import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from bots.doctor.findings import Finding, failed, ok, skipped, warning
+from bots.slack.http import CLOCK_SKEW
+from bots.slack.manifest import SCOPES
+from bots.slack.settings import SlackSettings
+
+if TYPE_CHECKING:
+    from slack_sdk.web.async_client import AsyncWebClient
+import json
+
+from bots.chat.proxies import is_reached_directly
+from bots.chat.texts import counted
+from bots.doctor.folder import owner_of
+from bots.doctor.settings import Installation
+from bots.slack.http import PATH
+
+if TYPE_CHECKING:
+    from slack_sdk.web.async_client import AsyncWebClient
 from pathlib import Path
 
-from bots.doctor.findings import Finding, failed, skipped, warning
-from bots.doctor.installation import Installation, by_setting
-from bots.doctor.threads import they_come, threads_below
-from bots.slack.address import PLATFORM
+from bots.doctor.folder import they_come, threads_below
+from bots.doctor.settings import by_setting
 from bots.slack.calls import open_calls
-from bots.slack.checkup.bot import BOT, Bot, bot_side
-from bots.slack.checkup.socket import SOCKET, over_http, socket_side
-from bots.slack.checkup.sources import SOURCES
-from bots.slack.settings import API_URL, SlackSettings, read_slack_settings
+from bots.slack.route import PLATFORM
+from bots.slack.settings import read_slack_settings
 from core.errors import SettingsError
+
+APP = "https://api.slack.com/apps › your app ›"
+REINSTALL = f"{APP} OAuth & Permissions › Reinstall to Workspace, then copy the token to SLACK_BOT_TOKEN."
+SOCKET_MODE = f"{APP} Socket Mode › Enable Socket Mode."
+NETWORK = "Check the network, HTTPS_PROXY and SLACK_API_URL."
+
+SOURCES: Mapping[str, str] = {
+    "SLACK_BOT_TOKEN": f"{APP} OAuth & Permissions: copy the Bot User OAuth Token (after Install to Workspace).",
+    "SLACK_APP_TOKEN": f"{APP} Basic Information › App-Level Tokens: generate one with connections:write.",
+    "SLACK_SIGNING_SECRET": f"{APP} Basic Information › App Credentials: copy the Signing Secret.",
+    "SLACK_API_URL": f"Take it out to use {API_URL}, or give the address of your proxy.",
+}
+
+
+PATIENCE = 5.0  # seconds for one request, and for a socket's first word
+
+
+class Refused(Exception):
+    """Slack's error code, or a status that is none of its own."""
+
+
+class Silent(Exception):
+    """Nothing came back."""
+
+
+async def ask(
+    client: AsyncWebClient, method: str, *, token: str = "", **given: str
+) -> tuple[dict[str, Any], Mapping[str, str]]:
+    """One request that reads: what is said, and the reply's headers. Raises Refused and Silent."""
+    from aiohttp import ClientError
+    from slack_sdk.errors import SlackApiError
+
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    verb = "POST" if token else "GET"  # "apps.connections.open" takes nothing else
+    try:
+        async with asyncio.timeout(PATIENCE):
+            reply = await client.api_call(method, http_verb=verb, params=given, headers=headers)
+    except SlackApiError as error:
+        response: Any = error.response
+        data = getattr(response, "data", None)
+        code = data.get("error") if isinstance(data, dict) else None
+        status = getattr(response, "status_code", None) or getattr(response, "status", "")
+        raise Refused(str(code or f"HTTP {status}")) from error
+    except (ClientError, OSError) as error:  # a TimeoutError is an OSError
+        raise Silent from error
+    data = reply.data
+    return (data if isinstance(data, dict) else {}), reply.headers
+
+
+BOT, SCOPED, CLOCK, CHANNELS = "Slack bot", "Slack scopes", "Slack clock", "Slack channels"
+
+PAGE = 999  # channels at most of one reply, "users.conversations"
+SKEWED = 60.0  # seconds between two clocks; at CLOCK_SKEW no signature is taken any more
+
+#: What Slack's error codes of "auth.test" mean; every other one is shown as it is.
+_OF_BOT_TOKEN: Mapping[str, tuple[str, str]] = {
+    "invalid_auth": ("Slack does not know SLACK_BOT_TOKEN.", SOURCES["SLACK_BOT_TOKEN"]),
+    "token_revoked": ("SLACK_BOT_TOKEN was revoked.", REINSTALL),
+    "token_expired": ("SLACK_BOT_TOKEN has expired.", REINSTALL),
+    "account_inactive": ("The app was removed from its workspace.", REINSTALL),
+    "not_allowed_token_type": ("SLACK_BOT_TOKEN is no bot token.", SOURCES["SLACK_BOT_TOKEN"]),
+    "ratelimited": ("Slack was asked too often.", "Try again in a minute."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bot:
+    """Who Slack says the bot is."""
+
+    name: str
+    team: str  #: the workspace's name
+    team_id: str
+    app_id: str  #: empty when it could not be asked for
+    scopes: frozenset[str] | None  #: granted; None: the reply did not say
+    skew: float | None  #: seconds that our clock is ahead of Slack's
+
+
+async def bot_side(client: AsyncWebClient, settings: SlackSettings) -> tuple[Bot | None, list[Finding]]:
+    if not settings.bot_token:
+        return None, [skipped(BOT, "Slack is not asked for the bot until SLACK_BOT_TOKEN is right.")]
+    try:
+        bot = await _identify(client)
+    except Refused as refused:
+        text, fix = _OF_BOT_TOKEN.get(str(refused), (f"Slack refused SLACK_BOT_TOKEN: {refused}.", NETWORK))
+        finding = failed(BOT, text, fix)
+    except Silent:
+        finding = failed(BOT, f"Slack did not answer within {PATIENCE:g} s.", NETWORK)
+    else:
+        found = ok(BOT, f"@{bot.name} in the workspace {bot.team}.")
+        return bot, [found, *scopes(bot.scopes), *clock(bot.skew, settings), await _channels(client, bot)]
+    because = "Not looked at until Slack takes SLACK_BOT_TOKEN."
+    return None, [finding, *(skipped(check, because) for check in (SCOPED, CLOCK, CHANNELS))]
+
+
+async def _identify(client: AsyncWebClient) -> Bot:
+    said, headers = await ask(client, "auth.test")
+    granted = headers.get("x-oauth-scopes")
+    return Bot(
+        name=str(said.get("user", "")),
+        team=str(said.get("team", "")),
+        team_id=str(said.get("team_id", "")),
+        app_id=await _app_of(client, str(said.get("bot_id", ""))),
+        scopes=None if granted is None else frozenset(filter(None, re.split(r"[,\s]+", granted))),
+        skew=_skew(headers.get("Date", "")),
+    )
+
+
+async def _app_of(client: AsyncWebClient, bot_id: str) -> str:
+    try:
+        said, _ = await ask(client, "bots.info", bot=bot_id)
+    except (Refused, Silent):
+        return ""
+    return str(said.get("bot", {}).get("app_id", ""))
+
+
+def scopes(granted: frozenset[str] | None) -> Iterator[Finding]:
+    """What the token may do, beside what it is used for."""
+    if granted is None:
+        yield skipped(SCOPED, "Slack's reply does not say which are granted; a proxy may have taken it out.")
+        return
+    for scope in sorted(SCOPES.keys() - granted):
+        yield failed(
+            SCOPED,
+            f"{scope} is missing: {SCOPES[scope]}.",
+            f"{APP} OAuth & Permissions › Scopes: add {scope}, then Reinstall to Workspace.",
+        )
+    if SCOPES.keys() <= granted:
+        yield ok(SCOPED, f"All {len(SCOPES)} are granted.")
+    if more := sorted(granted - SCOPES.keys()):
+        yield warning(
+            SCOPED,
+            f"Granted, but not used: {', '.join(more)}.",
+            f"{APP} OAuth & Permissions › Scopes: take them away, then Reinstall to Workspace.",
+        )
+
+
+def clock(skew: float | None, settings: SlackSettings) -> Iterator[Finding]:
+    if skew is None:
+        yield skipped(CLOCK, "Slack's reply does not say what time it is.")
+        return
+    told = f"This machine's clock is {abs(skew):,.0f} s {'ahead of' if skew > 0 else 'behind'} Slack's"
+    fix = "Switch on network time: `timedatectl set-ntp true`"
+    if abs(skew) < SKEWED:
+        yield ok(CLOCK, "Within a minute of Slack's.")
+    elif settings.signing_secret and abs(skew) >= CLOCK_SKEW:
+        yield failed(CLOCK, f"{told}: no request over HTTP is taken for genuine.", fix)
+    else:
+        yield warning(CLOCK, f"{told}; {CLOCK_SKEW} s apart, no request over HTTP is taken for genuine.", fix)
+
+
+def _skew(date: str) -> float | None:
+    try:
+        return time.time() - parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return None
+
+
+async def _channels(client: AsyncWebClient, bot: Bot) -> Finding:
+    """Where the bot is a member; direct messages reach it anyway."""
+    kinds = {"channels:read": "public_channel", "groups:read": "private_channel"}
+    types = [kind for scope, kind in kinds.items() if bot.scopes is None or scope in bot.scopes]
+    if not types:
+        return skipped(CHANNELS, "Not looked at until channels:read or groups:read is granted.")
+    try:
+        said, _ = await ask(
+            client, "users.conversations", types=",".join(types), exclude_archived="true", limit=str(PAGE)
+        )
+    except Refused as refused:
+        return skipped(CHANNELS, f"Slack does not tell which: {refused}.")
+    except Silent:
+        return skipped(CHANNELS, f"Slack did not tell which within {PATIENCE:g} s.")
+    channels = said.get("channels", ())
+    if not channels:
+        return warning(
+            CHANNELS,
+            "The bot is in no channel.",
+            f"Write in the channel it should be in: /invite @{bot.name}",
+        )
+    private = sum(bool(channel.get("is_private")) for channel in channels)
+    more = "at least " if said.get("response_metadata", {}).get("next_cursor") else ""
+    return ok(CHANNELS, f"In {more}{len(channels) - private} public and {private} private ones.")
+
+
+SOCKET, HTTP = "Slack socket", "Slack HTTP"
+
+LEAVING = 1.0  # seconds for a socket to close; Slack leaves the connection below it open
+
+_SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")  # as Slack makes them
+
+#: What the error codes of "apps.connections.open" mean, and what a socket is closed for; others are shown as they are.
+_OF_APP_TOKEN: Mapping[str, tuple[str, str]] = {
+    "invalid_auth": ("Slack does not know SLACK_APP_TOKEN.", SOURCES["SLACK_APP_TOKEN"]),
+    "token_revoked": ("SLACK_APP_TOKEN was revoked.", SOURCES["SLACK_APP_TOKEN"]),
+    "missing_scope": ("SLACK_APP_TOKEN lacks connections:write.", SOURCES["SLACK_APP_TOKEN"]),
+    "not_allowed_token_type": ("SLACK_APP_TOKEN is no app-level token.", SOURCES["SLACK_APP_TOKEN"]),
+    "link_disabled": ("Socket Mode is switched off.", SOCKET_MODE),
+    "too_many_websockets": (
+        "The app has ten sockets already, as many as Slack allows.",
+        "Stop other processes that serve this app.",
+    ),
+}
+
+
+async def socket_side(
+    client: AsyncWebClient, settings: SlackSettings, installation: Installation
+) -> tuple[str, list[Finding]]:
+    """The app's id, where a socket told it."""
+    if not settings.app_token:
+        if settings.signing_secret:
+            return "", []
+        return "", [skipped(SOCKET, "Not opened until SLACK_APP_TOKEN is right.")]
+    try:
+        hello = await _first_word(client, settings)
+    except Refused as refused:
+        text, fix = _OF_APP_TOKEN.get(str(refused), (f"No socket opens: {refused}.", SOCKET_MODE))
+        return "", [failed(SOCKET, text, fix)]
+    except Silent:
+        return "", [failed(SOCKET, f"No socket opened within {PATIENCE:g} s.", f"{NETWORK} {SOCKET_MODE}")]
+    info = hello.get("connection_info") or {}
+    owner = owner_of(installation.settings.data_dir)
+    return str(info.get("app_id", "")), [_beside(int(hello.get("num_connections") or 1) - 1, owner)]
+
+
+def _beside(others: int, owner: str) -> Finding:
+    """Whoever else is connected gets a share of the events, and no event comes twice."""
+    if others > 0 and not owner:
+        return warning(
+            SOCKET,
+            f"It opens, and so did {counted(others, 'other connection')} of this app that {'is' if others == 1 else 'are'} not from here.",
+            "Stop the other process: Slack gives each event to one connection only. Or create an app of its own.",
+        )
+    return ok(SOCKET, f"It opens{f', beside {others:,} of {owner}' if others > 0 else ''}.")
+
+
+async def _first_word(client: AsyncWebClient, settings: SlackSettings) -> dict[str, Any]:
+    """Slack's greeting on a socket of our own, which is closed at once.
+
+    From the moment it is open, Slack gives it a share of the app's events. One that comes is
+    not acknowledged: Slack then brings it again, to whoever serves the app.
+    """
+    from aiohttp import ClientError, ClientWSTimeout, WSMsgType
+
+    said, _ = await ask(client, "apps.connections.open", token=settings.app_token)
+    url = str(said.get("url", ""))
+    session = client.session
+    assert session is not None
+    proxy = None if is_reached_directly(url) else client.proxy
+    try:
+        async with (
+            asyncio.timeout(PATIENCE),
+            session.ws_connect(url, proxy=proxy, timeout=ClientWSTimeout(ws_close=LEAVING)) as socket,
+        ):
+            async for frame in socket:
+                word = json.loads(frame.data) if frame.type is WSMsgType.TEXT else {}
+                if word.get("type") == "disconnect":
+                    raise Refused(str(word.get("reason")))
+                if word.get("type") == "hello":
+                    return dict(word)
+    except (ClientError, OSError, ValueError) as lost:  # a TimeoutError is an OSError
+        raise Silent from lost
+    raise Silent
+
+
+def over_http(settings: SlackSettings) -> Iterator[Finding]:
+    if not settings.signing_secret:
+        return
+    if not _SIGNING_SECRET.fullmatch(settings.signing_secret):
+        yield warning(
+            HTTP,
+            "SLACK_SIGNING_SECRET does not look like one: they have 32 signs of 0-9 and a-f.",
+            SOURCES["SLACK_SIGNING_SECRET"],
+        )
+        return
+    yield ok(HTTP, f"The signing secret is there. Whether Slack can reach …{PATH} was not tested.")
+
 
 TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
 SETTINGS = (*TOKENS, "SLACK_API_URL")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from bots.chat.said import Feedback, Said, Word, WordName, checked_query
-from bots.slack.address import PLATFORM, Me, Payload, address_of, conversation_of, id_of
-from core.conversation import Conversation, Decision, Question, Verdict, check_question
-from core.values import value
+from bots.chat.incoming import Feedback, Said, Word, WordName, checked_query
+from bots.slack.route import PLATFORM, Me, Payload, address_of, conversation_of, id_of
+from core.conversation import Conversation, Decision, Question, Verdict, check_question, value
 
 
 @value

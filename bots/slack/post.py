@@ -11,8 +11,8 @@ from typing import Any
 
 from bots.chat.texts import clipped
 from bots.slack.calls import Reply, SlackCalls, SlackRefused, Unsure
-from bots.slack.entities import spoken
-from bots.slack.message import Message
+from bots.slack.render import Message
+from bots.slack.route import spoken
 from core.conversation import Remark
 from core.turns.messenger import Address, Unreachable
 

@@ -6,11 +6,9 @@ whichever event names it, and from the press's own timestamp for a button.
 
 from __future__ import annotations
 
-from bots.chat.incoming import Heard, Room, meaning
-from bots.chat.said import Attachment, Said, Word
-from bots.slack.address import Me, Payload, address_of, conversation_of, id_of
-from bots.slack.entities import Spoken, spoken
+from bots.chat.incoming import Attachment, Heard, Room, Said, Word, meaning
 from bots.slack.interactions import press, submission
+from bots.slack.route import Me, Payload, Spoken, address_of, conversation_of, id_of, spoken
 from core.conversation import Question
 
 #: Message subtypes that people write; all others are notices, edits and other bots. A reply that is also

@@ -1,23 +1,246 @@
-"""An outcome -> messages. Pure; whatever others wrote passes through :mod:`bots.slack.safe`."""
+"""An outcome -> messages. Pure; whatever others wrote passes through :mod:`bots.slack.blocks`.
+
+A message as the Web API is given it.
+
+Footnotes: where each claim stands, and the quote it stands for.
+
+The card that asks "May I search the web for this?", and what it becomes.
+
+What a word is answered, as messages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, assert_never
 
+from bots.chat import proposals
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import line, web_link
-from bots.chat.setting import Setting
-from bots.chat.texts import FOOTNOTES_SHOWN, answered_in, clipped, provenance, remarks, say_in, text_of
+from bots.chat.platform import Footnotes, Note, Reply, Setting, Sources
+from bots.chat.texts import (
+    FOOTNOTES_SHOWN,
+    LISTED,
+    answered_in,
+    clipped,
+    headings,
+    omissions,
+    provenance,
+    remarks,
+    say_in,
+    text_of,
+    whence,
+)
 from bots.slack import blocks, limits
-from bots.slack.blocks import Part
-from bots.slack.cards import editor, proposal_card, request
+from bots.slack.blocks import Block, Part, escaped, escaped_link, fallback
 from bots.slack.dialect import SLACK
-from bots.slack.footnotes import QUOTE_SHOWN, footnotes
-from bots.slack.message import Message, message_of, note, packed
-from bots.slack.replies import reply
-from bots.slack.safe import escaped
-from core.conversation import Answer, Citation, Outcome, OutcomeKind, Proposal
+from bots.slack.limits import SECTION_TEXT
+from bots.slack.route import metadata_of
+from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, value
+from core.library.catalogue import Entry
+from core.text.language import language_of
+from core.turns.messenger import Address
 from core.wording import Wording
+
+
+@value
+class Message:
+    """What the Web API is given: ``chat.postMessage(text=…, blocks=…)``."""
+
+    text: str  #: the words alone, for notifications and clients without blocks
+    blocks: tuple[Block, ...] = ()
+
+
+def packed(parts: Iterable[Part]) -> tuple[Message, ...]:
+    return tuple(message_of(made) for made in blocks.packed(parts))
+
+
+def message_of(made: Sequence[Block]) -> Message:
+    return Message(text=_words_of(made), blocks=tuple(made))
+
+
+def note(sentence: str) -> Message:
+    """A short word of ours, private ones too; as much of it as one message takes."""
+    return packed(blocks.lines([*sentence.split("\n"), "" if line(sentence) else "…"]))[0]
+
+
+def _words_of(made: Sequence[Block]) -> str:
+    """The words of what is shown, without its small print."""
+    said = [_said(block) for block in made]
+    words = "\n\n".join(each for each in said if each) or "Footnote"
+    shown = fallback(words)
+    while len(shown) > limits.FALLBACK_TEXT:
+        words = words[: len(words) * limits.FALLBACK_TEXT // (len(shown) + 1)]
+        shown = fallback(f"{words}…")
+    return shown
+
+
+def _said(block: Block) -> str:
+    text = {
+        "markdown": lambda: block["text"],
+        "section": lambda: block["text"]["text"],
+        "rich_text": lambda: block["elements"][0]["elements"][0]["text"],  # a query, to be read as it is
+    }.get(block["type"])
+    if text is None:
+        return ""
+    words: str = text().replace("`", "")
+    return words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
+QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show all footnotes" has all of it
+QUOTE_PIECE = limits.SECTION_TEXT // 5  # characters; escaping makes five of one at most
+
+
+def all_footnotes(outcome: Outcome) -> tuple[Message, ...]:
+    """Every footnote with its whole quote, and what was left out, for whoever asked to see them."""
+    return packed(_all_footnotes(outcome))
+
+
+def _all_footnotes(outcome: Outcome) -> Iterator[Part]:
+    for citation in outcome.answer.citations if outcome.answer else outcome.closest:
+        yield _footnote(citation, outcome.language, quote="")
+        yield from _whole(f"“{line(citation.quote)}”")
+    if left_out := omissions(outcome):
+        yield blocks.section(escaped(remarks(outcome)[-1]))
+        for sentence in left_out:
+            yield from _whole(line(sentence))
+
+
+def _whole(words: str) -> Iterator[Part]:
+    for start in range(0, len(words), QUOTE_PIECE):
+        yield blocks.context(escaped(words[start : start + QUOTE_PIECE]))
+
+
+def footnotes(citations: Iterable[Citation], language: str, *, with_quotes: bool = True) -> Iterator[Block]:
+    """Number, title › place and source of each, with its quote beneath."""
+    for citation in citations:
+        quote = f"\n“{escaped(clipped(line(citation.quote), QUOTE_SHOWN))}”" if with_quotes else ""
+        yield _footnote(citation, language, quote=quote)
+
+
+def _footnote(citation: Citation, language: str, *, quote: str) -> Block:
+    title = clipped(line(headings(citation)), TITLE_SHOWN) or say_in(language)("untitled")
+    origin = clipped(line(whence(citation, language)), TITLE_SHOWN)
+    beside = f" · {escaped(origin)}" if origin and origin != title else ""
+    url = web_link(citation.url)
+    linked = f"*{citation.number}* {escaped_link(url, title)}{beside}{quote}" if url else ""
+    if 0 < len(linked) <= limits.SECTION_TEXT:
+        return blocks.context(linked)
+    return blocks.context(f"*{citation.number}* {escaped(title)}{beside}{quote}")
+
+
+CALLBACK = "edit_query"  # by which the modal's submission is known
+TRIED_SHOWN = 5  # earlier queries named on the card
+REASON_SHOWN = 500  # characters
+
+
+def proposal_card(proposal: Proposal, setting: Setting) -> Message:
+    """What was looked for, what is closest, and the exact outgoing query; open or decided."""
+    shown = FOOTNOTES_SHOWN
+    while shown and not blocks.fits([*_card(proposal, setting, shown)]):
+        shown -= 1
+    return message_of([*_card(proposal, setting, shown)])
+
+
+def _card(proposal: Proposal, setting: Setting, shown: int) -> Iterator[Block]:
+    language = language_of(proposal.question)
+    say = say_in(language)
+    yield blocks.section(escaped(clipped(proposal.reason, REASON_SHOWN)) or escaped(say("not_answered")))
+    if proposal.tried:
+        looked_for = ", ".join(f"“{clipped(line(query))}”" for query in proposal.tried[:TRIED_SHOWN])
+        yield blocks.context(escaped(say("looked_for", queries=looked_for)))
+    if proposal.closest[:shown]:
+        yield blocks.context(escaped(say("closest")))
+        yield from footnotes(proposal.closest[:shown], language)
+    yield from request(proposal, setting)
+
+
+def request(proposal: Proposal, setting: Setting) -> Iterator[Block]:
+    """The exact query and, while it is open, the buttons; then who decided and when."""
+    say = say_in(language_of(proposal.question))
+    yield blocks.section(escaped(say("would_search", engine=clipped(line(setting.engine)))))
+    yield blocks.preformatted(_whole_query(line(proposal.query)))
+    if not proposal.is_open:
+        if proposal.allowed not in (None, proposal.query):
+            yield blocks.context(escaped(say("edited")))
+            yield blocks.preformatted(_whole_query(line(proposal.allowed or "")))
+        yield blocks.context(escaped(proposals.decision(proposal, setting)))
+        return
+    yield blocks.actions(
+        blocks.button(say("search"), "approve", proposal.id, is_primary=True),
+        blocks.button(say("edit"), "edit", proposal.id),
+        blocks.button(say("deny"), "deny", proposal.id),
+    )
+    yield blocks.context(escaped(proposals.waiting(proposal, setting)))
+
+
+def _whole_query(query: str) -> str:
+    """The query, which is never longer than a block; one that were would be seen to go on."""
+    return query if 0 < len(query) <= SECTION_TEXT else f"{query[:SECTION_TEXT]}…"
+
+
+def editor(proposal: Proposal, address: Address) -> dict[str, Any]:
+    """A view for ``views.open``."""
+    say = say_in(language_of(proposal.question))
+    return {
+        "type": "modal",
+        "callback_id": CALLBACK,
+        "title": blocks.plain(say("edit_title")),
+        "submit": blocks.plain(say("search")),
+        "close": blocks.plain(say("cancel")),
+        "private_metadata": metadata_of(proposal.id, address),
+        "blocks": [
+            {
+                "type": "input",
+                "block_id": "query",
+                "label": blocks.plain(say("edit_label")),
+                "element": {
+                    "type": "plain_text_input",
+                    "action_id": "query",
+                    "initial_value": line(proposal.query)[:QUERY_LIMIT],
+                    "max_length": QUERY_LIMIT,
+                },
+            }
+        ],
+    }
+
+
+def reply(reply: Reply) -> tuple[Message, ...]:
+    match reply:
+        case Note():
+            return (note(reply.text),)
+        case Sources():
+            return sources_text(reply.entries, say_in(reply.language))
+        case Footnotes():
+            return all_footnotes(reply.outcome)
+        case _:
+            assert_never(reply)
+
+
+def sources_text(entries: Sequence[Entry], say: Wording) -> tuple[Message, ...]:
+    """Documents by collection, each with its title and number of passages."""
+    if not entries:
+        return (note(say("no_documents")),)
+    return packed(
+        part
+        for name, members in groupby(entries, lambda entry: entry.collection)
+        for part in _collection(name, list(members), say)
+    )
+
+
+def _collection(name: str, entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
+    documents = say("documents", count=len(entries))
+    passages = say("passages", count=sum(entry.passages for entry in entries))
+    yield blocks.section(f"*{escaped(clipped(line(name), TITLE_SHOWN))}*: {documents}, {passages}")
+    yield from blocks.lines(
+        f"• {entry.source} · {entry.title} · {say('passages', count=entry.passages)}"
+        for entry in entries[:LISTED]
+    )
+    if len(entries) > LISTED:
+        yield blocks.context(say("and_more", count=len(entries) - LISTED))
+
 
 __all__ = [
     "Message",

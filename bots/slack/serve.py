@@ -2,11 +2,14 @@
 
 One function stands before Bolt's own acknowledgement. What it raises leaves the event
 unacknowledged, and Slack brings it again.
+
+What Slack brings, read and handed to the reception before it is acknowledged.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -14,25 +17,80 @@ from typing import TYPE_CHECKING, Any
 
 from bots.chat.channels import Rooms
 from bots.chat.inbox import Reception, rates_of
+from bots.chat.incoming import Room, Said
 from bots.chat.messenger import Voice
 from bots.chat.proxies import is_reached_directly
 from bots.slack import render
-from bots.slack.address import PLATFORM, Me
 from bots.slack.calls import SlackCalls, SlackRefused, open_calls, quiet_logger
-from bots.slack.intake import Intake
-from bots.slack.message import Message
-from bots.slack.people import SlackPeople
+from bots.slack.interactions import typed
+from bots.slack.manifest import PROMPTS
+from bots.slack.people import SlackPeople, SlackPremises
 from bots.slack.post import SlackPosts
-from bots.slack.premises import SlackPremises
+from bots.slack.receive import read
+from bots.slack.render import Message
+from bots.slack.route import PLATFORM, Me, Payload, address_of, conversation_of, id_of
 from bots.slack.settings import SlackSettings
 from core.bootstrap import Footnote
-from core.errors import SettingsError
+from core.errors import QuestionRejected, SettingsError
+from core.text.language import language_of
 from core.turns.messenger import Unreachable
 from core.turns.turns import Turns
+from core.wording import in_language
 
 if TYPE_CHECKING:
     from slack_bolt.app.async_app import AsyncApp
     from slack_bolt.response import BoltResponse
+
+
+Response = dict[str, Any]  #: what goes back with the acknowledgement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """One installation's ear."""
+
+    reception: Reception
+    rooms: Rooms
+    calls: SlackCalls
+    me: Me
+
+    async def take(self, payload: Payload) -> Response:
+        """What a payload calls for is stored or begun when this returns. Whatever it raises: bring it again."""
+        if _is_new_talk(payload):
+            self.reception.begin(self._suggest(payload["event"]["channel"]))
+            return {}
+        try:
+            said = self._read(payload)
+        except QuestionRejected as rejection:
+            if payload.get("type") == "view_submission":
+                told = in_language(rejection.sentence, language_of(typed(payload)))
+                return {"response_action": "errors", "errors": {"query": told}}
+            told = in_language(rejection.sentence, language_of(payload.get("event", {}).get("text") or ""))
+            place = address_of(payload, self.me)
+            await self.reception.tell(id_of(place), conversation_of(place), place["user"], told, place)
+            return {}
+        if said is not None:
+            files = len((payload.get("event") or {}).get("files") or ())
+            await self.reception.take(said, address_of(payload, self.me), files=files)
+        return {}
+
+    def _read(self, payload: Payload) -> Said | None:
+        try:
+            room = self.rooms.room_of(conversation_of(address_of(payload, self.me)))
+        except KeyError:  # it comes from no conversation
+            room = Room()
+        return read(payload, self.me, room, now=time.time())
+
+    async def _suggest(self, channel: str) -> None:
+        """What a person may begin with, who opens the conversation with the bot."""
+        prompts = [{"title": title, "message": message} for title, message in PROMPTS.items()]
+        await self.calls.call("assistant.threads.setSuggestedPrompts", channel_id=channel, prompts=prompts)
+
+
+def _is_new_talk(payload: Payload) -> bool:
+    event = payload.get("event") or {}
+    return event.get("type") == "app_home_opened" and event.get("tab") == "messages"
+
 
 logger = logging.getLogger(__name__)
 

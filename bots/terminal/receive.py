@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from bots.chat.said import checked_query
+from bots.chat.incoming import checked_query
 from core.conversation import (
     Conversation,
     Decision,
@@ -15,8 +15,8 @@ from core.conversation import (
     Turn,
     Verdict,
     check_question,
+    value,
 )
-from core.values import value
 
 CommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
 

@@ -1,4 +1,4 @@
-"""An outcome -> what a terminal shows. Pure; everything untrusted passes through :mod:`bots.terminal.safe`."""
+"""An outcome -> what a terminal shows. Pure; everything untrusted passes through :mod:`bots.terminal.markdown`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ from bots.chat.texts import (
     text_of,
     whence,
 )
-from bots.terminal.markdown import AnswerMarkdown
+from bots.terminal.markdown import AnswerMarkdown, line, link
 from bots.terminal.receive import COMMANDS
-from bots.terminal.safe import line, link
-from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
+from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, value
 from core.library.catalogue import Entry
 from core.text.language import language_of
-from core.values import value
 
 QUOTE_SHOWN = 200  # characters of a quote beneath an answer; /more shows it in full
 LISTED = 40  # documents; more would only scroll away

@@ -14,7 +14,7 @@ from rich.theme import Theme
 
 from bots.chat.texts import progress_note
 from bots.indexing import Watch, Work
-from bots.terminal.safe import SafeConsole, line, plain
+from bots.terminal.markdown import SafeConsole, line, plain
 from core.conversation import Progress
 
 WIDTH = 100  # columns; longer lines are hard to read

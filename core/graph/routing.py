@@ -12,7 +12,7 @@ from core.graph.state import Next, Work
 from core.library.documents import Passage, Retrieved
 from core.reasoning.reasoner import SPEAKING, Grade, Route, Statement
 from core.text.characters import as_query
-from core.text.vocabulary import STOP_WORDS
+from core.text.sentences import STOP_WORDS
 
 Certainty = Literal["sure", "unsure", "none"]
 

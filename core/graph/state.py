@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
 from typing import Any, Literal, TypedDict
 
-from core.conversation import Exchange, Outcome, Proposal, Ranked, Remark, Turn
+from core.conversation import Exchange, Outcome, Proposal, Ranked, Remark, Turn, value
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Draft, Grade, Plan, Rejected
 from core.text.followup import subjects
-from core.values import value
 
 HISTORY_LIMIT = 12  # exchanges a conversation remembers
 PROPOSAL_LIMIT = 50  # proposals a conversation remembers; the oldest settled ones go first

@@ -14,7 +14,6 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
-from core.library.addresses import span_below
 from core.library.chunking import CHUNKER_VERSION
 from core.library.database import SCHEMA_VERSION, Database
 from core.library.documents import Passage, Piece, Scope
@@ -28,7 +27,7 @@ from core.library.lexical import (
     strike,
     words_of,
 )
-from core.library.roots import Roots
+from core.library.roots import Roots, span_below
 from core.library.throttle import paced
 from core.text.terms import TERMS_VERSION
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, fields
 from itertools import chain, pairwise
 from math import tanh
 
-from core.library.bm25 import highest
 from core.library.coefficients import LEXICAL_ALONE, WITH_VECTORS
 from core.library.documents import Retrieved
+from core.library.lexical import highest
 from core.text.language import language_of
-from core.text.opposites import is_opposed
+from core.text.selection import is_opposed
 from core.text.sentences import split_sentences
 from core.text.terms import query_terms, terms, weights_among
 

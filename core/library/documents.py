@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
-from core.conversation import Origin
-from core.values import value
+from core.conversation import Origin, value
 
 BlockKind = Literal["heading", "prose", "item", "code", "table", "markup"]
 

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
-from core.library.addresses import is_within, places_meant
 from core.library.catalogue import INDEX_VERSION, Catalogue, Entry, NewDocument
-from core.library.characters import whole
 from core.library.chunking import cut
 from core.library.documents import Document, Passage, Retrieval
 from core.library.files import resolved, survey
 from core.library.formats import parser_process
 from core.library.migrations import Age, age_of
 from core.library.retriever import Query, Retriever
+from core.library.roots import is_within, places_meant
 from core.library.sync import Failure, SyncReport, carry_out, plan_sync, storable
+from core.text.characters import whole
 
 if TYPE_CHECKING:
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
     from core.library.vectors import VectorIndex
 
 DEFAULT_COLLECTION = "default"

@@ -17,10 +17,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from core.conversation import value
 from core.library.catalogue import Catalogue, NewDocument
 from core.library.database import BUSY_TIMEOUT, DAMAGE, troubles_told
 from core.library.documents import Piece
-from core.values import value
 
 logger = logging.getLogger(__name__)
 

@@ -15,13 +15,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from core.conversation import Exchange
-from core.library.bm25 import bm25
 from core.library.catalogue import Catalogue
-from core.library.characters import whole
 from core.library.confidence import Finding, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
-from core.library.lexical import Words
+from core.library.lexical import Words, bm25
 from core.library.rerank import Scored, reranked
+from core.text.characters import whole
 from core.text.followup import asked_before, cited_before, merged_with, needs_history, points_back
 from core.text.terms import known_terms, term_weights
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
     from core.library.vectors import VectorIndex
 
 CANDIDATES = 60  # passages taken from each index before fusion

@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.errors import DocumentError
-from core.library.addresses import is_within
 from core.library.catalogue import Catalogue, Entry, NewDocument
-from core.library.characters import whole
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.files import Failure, Found, Listing, list_files, reason_of
 from core.library.formats.read import FILE_LIMIT, read_document
-from core.library.roots import Unreadable
+from core.library.roots import Unreadable, is_within
+from core.text.characters import whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,22 +1,132 @@
-"""One turn's calls to its models: their budget, their time, their second tries and their cost."""
+"""One turn's calls to its models: their budget, their time, their second tries and their cost.
+
+How a model is called: alone. No callback of the caller hears the call, so nothing is traced or streamed.
+
+Asking a chat model for a reply of a given shape; what that takes is built once for each model and shape.
+
+LangChain's structured model is a sequence: the model, told a schema, and a parser. They are run here
+one after the other, because the raw reply is wanted as well, for its ending and its tokens: LangChain's
+own way to keep it (``include_raw``), built at every call, cost more than all the rest of the call.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.runnables import RunnableConfig
+
+from core.conversation import value
+from core.reasoning.prompts import Messages
+from core.reasoning.replies import Reply
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.output_parsers import BaseLLMOutputParser
+    from langchain_core.runnables import Runnable
 import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from core.conversation import Usage
 from core.reasoning import faults, prompts
-from core.reasoning.budget import Budget
-from core.reasoning.circuit import Circuit
 from core.reasoning.faults import CallFailed, Fault
-from core.reasoning.prompts import Messages
+from core.reasoning.limits import Budget, Circuit
+
+
+class ErrorBodies(AsyncCallbackHandler):
+    """Closes the body that LangChain reads off a failed reply. Where aiohttp is installed, Google's client
+    uses it, whose ``json()`` is a coroutine that nobody awaits: Python would warn of it on standard error."""
+
+    async def on_llm_error(
+        self,
+        error: BaseException,  # noqa: ARG002 - LangChain names it
+        *,
+        response: LLMResult | None = None,
+        **_: Any,
+    ) -> None:
+        for generations in response.generations if response else ():
+            for generation in generations:
+                if isinstance(generation, ChatGeneration):
+                    body = generation.message.response_metadata.get("body")
+                    if inspect.iscoroutine(body):
+                        body.close()
+
+
+QUIET = RunnableConfig(callbacks=[ErrorBodies()])
+
+
+TRACED = "ls_structured_output_format"  # for LangSmith, made anew at every call; nothing is traced here
+
+
+@value
+class Shaped:
+    """A reply, and what was read in it."""
+
+    raw: Any  #: LangChain's message
+    parsed: Any  #: of the shape, if all went well; None where it could not be parsed
+    trouble: BaseException | None  #: why not
+
+
+class ShapedModel:
+    """A chat model that replies in shapes."""
+
+    def __init__(self, model: BaseChatModel) -> None:
+        self.model = model
+        self._asking: dict[type[Reply], Callable[[Messages], Awaitable[Shaped]]] = {}
+
+    async def ask(self, shape: type[Reply], messages: Messages) -> Shaped:
+        """Raises what the model's client raises."""
+        if shape not in self._asking:
+            self._asking[shape] = _asking(self.model, shape)
+        return await self._asking[shape](messages)
+
+
+def _asking(model: BaseChatModel, shape: type[Reply]) -> Callable[[Messages], Awaitable[Shaped]]:
+    from langchain_core.output_parsers import BaseLLMOutputParser
+
+    match getattr(model.with_structured_output(shape), "steps", None):
+        case [told, BaseLLMOutputParser() as parser]:
+            return partial(_ask_and_parse, _untraced(told), parser)
+    return partial(_ask_as_one, model.with_structured_output(shape, include_raw=True))
+
+
+async def _ask_and_parse(
+    told: Runnable[Any, Any], parser: BaseLLMOutputParser[Any], messages: Messages
+) -> Shaped:
+    from langchain_core.outputs import ChatGeneration
+
+    raw = await told.ainvoke(list(messages), config=QUIET)
+    try:
+        return Shaped(raw=raw, parsed=parser.parse_result([ChatGeneration(message=raw)]), trouble=None)
+    except Exception as trouble:  # noqa: BLE001 - whichever provider's parser: the model is told, and asked again
+        return Shaped(raw=raw, parsed=None, trouble=trouble)
+
+
+async def _ask_as_one(structured: Runnable[Any, Any], messages: Messages) -> Shaped:
+    """The way of a provider whose structured model is made of other parts."""
+
+    reply = await structured.ainvoke(list(messages), config=QUIET)
+    return Shaped(raw=reply["raw"], parsed=reply["parsed"], trouble=reply["parsing_error"])
+
+
+def _untraced(told: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    from langchain_core.runnables.base import RunnableBinding
+
+    if not isinstance(told, RunnableBinding):
+        return told
+    needed = {name: given for name, given in told.kwargs.items() if name != TRACED}
+    return told.model_copy(update={"kwargs": needed})
+
 
 logger = logging.getLogger(__name__)
 

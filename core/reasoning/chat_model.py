@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, TypeVar
 from core.conversation import Usage
 from core.errors import ModelTrouble
 from core.library.documents import Retrieved
-from core.reasoning import drafts, faults, prompts, replies
-from core.reasoning.budget import Budget
-from core.reasoning.calls import Calls, Limits
-from core.reasoning.circuit import Circuit
+from core.reasoning import faults, prompts, replies
+from core.reasoning.calls import Calls, Limits, Shaped, ShapedModel
 from core.reasoning.faults import CallFailed
+from core.reasoning.limits import Budget, Circuit
 from core.reasoning.prompts import Messages
 from core.reasoning.providers import Access, connect, split_name
 from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Plan, Rejected, Statement, Strip
-from core.reasoning.shaped import Shaped, ShapedModel
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -115,13 +113,13 @@ class ChatModelReasoner:
         def read(message: BaseMessage) -> Draft:
             self._calls.charge(message)
             replies.check_ending(message)
-            draft = drafts.to_draft(message.text, strips)
+            draft = replies.to_draft(message.text, strips)
             if draft.answers and not draft.text:
                 raise CallFailed(faults.unreadable("it was empty."))
             return draft
 
         async def send(messages: Messages) -> BaseMessage:
-            from core.reasoning.quiet import QUIET
+            from core.reasoning.calls import QUIET
 
             return await self._models.writer.ainvoke(list(messages), config=QUIET)
 

@@ -37,10 +37,9 @@ from core.text.followup import (
 from core.text.language import language_of
 from core.text.quoting import is_quotable
 from core.text.selection import Candidate, candidates
-from core.text.sentences import split_units
+from core.text.sentences import STOP_WORDS, split_units
 from core.text.smalltalk import small_talk
 from core.text.terms import query_terms, terms, weights_among
-from core.text.vocabulary import STOP_WORDS
 
 #: cosines of texts with a question, in order; None where there are no vectors
 Similarity = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]

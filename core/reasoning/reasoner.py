@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, Protocol
 
-from core.conversation import Exchange, Omission, Remark, Usage
+from core.conversation import Exchange, Omission, Remark, Usage, value
 from core.library.documents import Retrieved
-from core.values import value
 
 Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
 SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})

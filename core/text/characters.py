@@ -2,12 +2,22 @@
 
 Control characters, marks that turn the direction of writing, and Unicode tags could hide
 words in a query that a person is asked to allow.
+
+Lone surrogates: Python's strings can hold them, and no file, database or network can.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def whole(text: str) -> str:
+    """The text with U+FFFD in the place of each; every other character keeps its offset."""
+    return _LONE_SURROGATES.sub("\ufffd", text)
+
 
 JOINERS = "\u200c\u200d"  # zero-width (non-)joiner: Persian, Indic scripts and emoji need them
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})  # Unicode general categories

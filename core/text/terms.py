@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any
 
 from core.text.language import language_of, stop_words
-from core.text.vocabulary import STOP_WORDS
+from core.text.sentences import STOP_WORDS
 
 BACKGROUND = 200  # passages of text in general that every library is thought to hold besides its own
 BACKGROUND_HELD = 2  # of them that hold any one term

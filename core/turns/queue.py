@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.errors import SettingsError
-from core.turns.clocks import UnhurriedClock
+from core.turns.archive import UnhurriedClock
 from core.turns.disk_watch import DiskWatch, disk_trouble
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Literal
 
-from core.values import value
+from core.conversation import value
 from core.wording import Sentence
 
 Period = Literal["minute", "hour", "day"]

@@ -19,12 +19,11 @@ from weakref import WeakValueDictionary
 from core.conversation import Conversation, Decision, Errand, Outcome, Progress, Question, Turn
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
-from core.turns.archive import questions_since
+from core.turns.archive import plain, questions_since
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import Address, Messenger, Unreachable
 from core.turns.order import Line, Place, order_of, said_at, settled
-from core.turns.records import plain
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from dbos import DBOS, WorkflowSerializationFormat
 
 from core.conversation import Errand, Outcome, Turn
+from core.turns.archive import errand_from, outcome_from, plain, turn_from
 from core.turns.messenger import Address
-from core.turns.records import errand_from, outcome_from, plain, turn_from
 
 Record = dict[str, Any]
 

@@ -18,10 +18,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from core.errors import FetchRefused, SearchTrouble
-from core.web.addresses import Address, is_public
-from core.web.body import ACCEPT_ENCODING, read_body
-from core.web.hosts import host_of, is_allowed, parse
-from core.web.pages import INGESTED_TYPES, READABLE_TYPES, Resource, page_of
+from core.web.hosts import Address, host_of, is_allowed, is_public, parse
+from core.web.pages import ACCEPT_ENCODING, INGESTED_TYPES, READABLE_TYPES, Resource, page_of, read_body
 from core.web.request import OK
 from core.web.results import Page
 

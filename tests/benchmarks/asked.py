@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from benchmarks.model_server import REWORD
+from core.conversation import value
 from core.library.documents import Retrieval
-from core.values import value
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -138,7 +138,7 @@ class AskedScript:
         return said.read(await self._send(said))
 
     async def _send(self, request: Request) -> Any:
-        from core.reasoning.quiet import QUIET
+        from core.reasoning.calls import QUIET
 
         messages = [("system", request.instructions), ("human", request.content)]
         if request.shape is None:

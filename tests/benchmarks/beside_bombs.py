@@ -32,7 +32,7 @@ from benchmarks.served import serving
 from benchmarks.synthetic import library_of, questions
 from bots.eval.intervals import percentile
 from bots.eval.sections import Options
-from bots.lag import loop_first
+from bots.process import loop_first
 from core.library.formats.parser_process import AT_ONCE
 from core.library.library import Library
 from core.turns.assistant import Assistant

@@ -27,15 +27,14 @@ from benchmarks.served import thinking_with
 from bots.eval.answers import folded
 from bots.eval.intervals import Measured, mean_of, share_of, told
 from bots.eval.sections import Options, Section, Table
-from core.conversation import Conversation, Question
+from core.conversation import Conversation, Question, value
 from core.grounding.claims import claims_of
 from core.text.inline import as_words
-from core.values import value
 
 if TYPE_CHECKING:
     from core.conversation import Citation, Outcome
     from core.grounding.claims import Claim
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
     from core.turns.assistant import Assistant
 
 NAME = "citations"

@@ -30,7 +30,7 @@ from bots.eval.sections import Cell, Options, Section, Table
 from core.library.documents import Scope
 
 if TYPE_CHECKING:
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
     from core.library.library import Library
 
 NAME = "confidence"

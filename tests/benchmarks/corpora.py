@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from core.conversation import Exchange
+from core.conversation import Exchange, value
 from core.graph.state import ANSWER_REMEMBERED, HISTORY_LIMIT
 from core.library.documents import Passage, Scope
 from core.library.library import DEFAULT_COLLECTION
-from core.values import value
 
 if TYPE_CHECKING:
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
     from core.library.library import Library
 
 EVERYTHING = Scope(collections=frozenset({DEFAULT_COLLECTION}))
@@ -71,7 +70,7 @@ def spot(passage: Passage) -> Spot:
 
 def open_model(folder: str, say: Callable[[str], None] = print) -> Embedder | None:
     """The embedder of a folder; None for "none"."""
-    from core.library.embedding import embedder_for
+    from core.library.embedding.embedder import embedder_for
 
     return embedder_for(
         folder, google_api_key="", google_base_url="", timeout=30, announce=say, progress=lambda _a, _b: None

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from core.values import value
+from core.conversation import value
 
 Which = Literal["good", "bad"]
 ENOUGH = 0.9  # share of the good sentences with which an answer counts as right

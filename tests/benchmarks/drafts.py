@@ -26,12 +26,11 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
 
 from benchmarks.draft_labels import Item, Shown, Which, plain, read_items, shown
-from bots.local import fresh_conversation, run_in_order, situation
 from bots.terminal.receive import ask
+from bots.terminal.session import fresh_conversation, run_in_order, situation
 from core.bootstrap import open_footnote, reads_everything
-from core.conversation import Outcome
+from core.conversation import Outcome, value
 from core.settings import Settings
-from core.values import value
 from tests.fakes.drafts import DraftModel, files_of
 from tests.fakes.gemini import Call, FakeGemini
 

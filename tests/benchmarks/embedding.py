@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.library.embedding import OnnxEmbedder, network
+from core.library.embedding import network
+from core.library.embedding.embedder import OnnxEmbedder
 from core.library.vectors import VectorIndex
 
 PASSAGES = 300

@@ -27,15 +27,15 @@ from benchmarks.corpora import (
 )
 from bots.eval.intervals import Measured, mean_of, share_of, told
 from bots.eval.sections import Cell, Options, Section, Table
+from core.conversation import value
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine
 from core.library.documents import Passage, Retrieved
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.reasoner import Ask
-from core.values import value
 
 if TYPE_CHECKING:
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
     from core.library.library import Library
     from core.reasoning.extractive import Similarity
 

@@ -20,10 +20,10 @@ from typing import Literal, TypeVar
 
 from benchmarks.draft_labels import Which, plain
 from benchmarks.truth import Known, World, draw
+from core.conversation import value
 from core.library.documents import Retrieval
 from core.reasoning.calls import Calls, Limits
-from core.reasoning.circuit import Circuit
-from core.values import value
+from core.reasoning.limits import Circuit
 
 Said = TypeVar("Said")
 Judge = Literal["route", "relevance", "sufficiency", "grounding", "usefulness"]

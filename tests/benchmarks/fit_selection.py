@@ -32,12 +32,12 @@ from benchmarks.corpora import (
     squad,
 )
 from benchmarks.extraction import holds_answer, sentence_f1
+from core.conversation import value
 from core.library.documents import Retrieved
 from core.library.retriever import Query
 from core.reasoning.extractive import MEANING_PASSAGES
 from core.text import selection
 from core.text.sentences import split_units
-from core.values import value
 
 CREDITS = [name for name in vars(selection) if name.endswith("_CREDIT")]
 STEPS = (0.5, 0.8, 1.25, 2.0)  # what a credit is multiplied by

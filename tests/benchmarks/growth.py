@@ -16,7 +16,7 @@ from benchmarks.model_server import Scenario
 from benchmarks.queued import CONVERSATIONS, QUEUE, Running, asked, running, size_of
 from benchmarks.synthetic import DrawnVectors, library_of, questions
 from bots.eval.sections import Options, Plot, Section, Table
-from core.values import value
+from core.conversation import value
 
 NAME = "growth"
 TITLE = "What grows with use"

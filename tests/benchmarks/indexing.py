@@ -13,10 +13,10 @@ from benchmarks import pipeline
 from benchmarks.corpora import open_library, open_model
 from benchmarks.synthetic import documents
 from bots.eval.sections import Cell, Options, Section, Table
-from core.values import value
+from core.conversation import value
 
 if TYPE_CHECKING:
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
 
 NAME = "indexing"
 TITLE = "Indexing"

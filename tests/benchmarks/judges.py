@@ -14,7 +14,7 @@ from benchmarks.fallible import Script, Written
 from benchmarks.truth import Known, open_world
 from bots.eval.intervals import mean, mean_of, told
 from bots.eval.sections import Cell, Options, Plot, Section, Table
-from core.values import value
+from core.conversation import value
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

@@ -22,8 +22,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.conversation import value
 from core.reasoning.prompts import NO_ANSWER
-from core.values import value
 
 if TYPE_CHECKING:
     from aiohttp import web

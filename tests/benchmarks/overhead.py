@@ -18,8 +18,7 @@ from benchmarks.served import serving
 from benchmarks.synthetic import library_of, questions
 from bots.eval.intervals import percentile
 from bots.eval.sections import Cell, Options, Section, Table
-from core.conversation import Conversation, Question
-from core.values import value
+from core.conversation import Conversation, Question, value
 
 if TYPE_CHECKING:
     from core.turns.assistant import Assistant

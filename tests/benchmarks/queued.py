@@ -15,10 +15,9 @@ from benchmarks.model_server import LocalModel, local_model
 from benchmarks.served import serving
 from benchmarks.synthetic import library_of
 from bots.eval.sections import Options
-from core.conversation import Conversation, Errand, Outcome, Progress, Question, Remark, Turn
+from core.conversation import Conversation, Errand, Outcome, Progress, Question, Remark, Turn, value
 from core.turns.messenger import Address
 from core.turns.turns import open_turns
-from core.values import value
 
 if TYPE_CHECKING:
     from core.turns.turns import Turns

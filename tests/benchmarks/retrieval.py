@@ -26,7 +26,7 @@ from bots.eval.intervals import Measured, share_of, told
 from bots.eval.sections import Cell, Options, Plot, Section, Table
 
 if TYPE_CHECKING:
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
     from core.library.library import Library
 
 NAME = "retrieval"

@@ -15,9 +15,9 @@ from benchmarks.corpora import add_paragraphs, open_library, open_model
 from benchmarks.synthetic import DrawnVectors, documents, questions
 from bots.eval.intervals import percentile
 from bots.eval.sections import Cell, Options, Section, Table
+from core.conversation import value
 from core.library.documents import Scope
 from core.library.retriever import CANDIDATES, Query
-from core.values import value
 
 if TYPE_CHECKING:
     import numpy as np

@@ -24,9 +24,9 @@ from benchmarks.growth import PASSAGES, resident
 from benchmarks.model_server import Scenario
 from benchmarks.queued import CONVERSATIONS, QUEUE, asked, running, size_of
 from benchmarks.synthetic import questions
-from bots.memory import keep_few_arenas
+from bots.process import keep_few_arenas
+from core.conversation import value
 from core.turns.queue import sweep
-from core.values import value
 
 SIDE_BY_SIDE = 32
 THREADS = 500

@@ -13,13 +13,13 @@ from zlib import crc32
 
 from benchmarks.corpora import fill, open_library, open_model
 from bots.eval.sections import Options
-from core.text.vocabulary import STOP_WORDS
+from core.text.sentences import STOP_WORDS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from core.library.embedding import Embedder
+    from core.library.embedding.embedder import Embedder
     from core.library.library import Library
 
 WORDS = 8_000  # vocabulary of the synthetic passages

@@ -20,10 +20,9 @@ from benchmarks.served import CHAT_MODEL, access_to, serving
 from benchmarks.ways import DOCUMENTS, WAYS, Way
 from bots.eval.intervals import percentile
 from bots.eval.sections import Options, Plot, Section, Table
-from core.conversation import Conversation, Decision, Progress, Question, Turn
+from core.conversation import Conversation, Decision, Progress, Question, Turn, value
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.library.retriever import Query
-from core.values import value
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Literal
 
 from benchmarks.corpora import EVERYTHING, Line, add_paragraphs, lines, open_library
 from benchmarks.draft_labels import Item, read_items
+from core.conversation import value
 from core.library.documents import Retrieval
-from core.text.sentences import split_sentences
-from core.text.vocabulary import STOP_WORDS
-from core.values import value
+from core.text.sentences import STOP_WORDS, split_sentences
 
 if TYPE_CHECKING:
     from core.library.library import Library

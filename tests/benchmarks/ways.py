@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.model_server import Scenario
-from core.values import value
+from core.conversation import value
 
 
 @value

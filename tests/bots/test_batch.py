@@ -8,9 +8,9 @@ import os
 
 import pytest
 
-from bots.batch import Asked, Malformed, answer_all, read_line
-from bots.lines import lines_of
-from bots.local import conversation_named
+from bots.commands.ask import Asked, Malformed, answer_all, read_line
+from bots.terminal.prompt import lines_of
+from bots.terminal.session import conversation_named
 
 
 def test_a_line_asks():

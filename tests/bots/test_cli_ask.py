@@ -7,7 +7,7 @@ import os
 
 from harbour import FERRY_QUESTION, PONTOON_QUESTION
 
-from bots.lines import lines_of
+from bots.terminal.prompt import lines_of
 
 
 async def test_a_question_is_answered_with_quotes_that_stand_in_the_file(machine):

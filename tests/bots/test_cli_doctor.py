@@ -13,10 +13,9 @@ from fakes.gemini import Blocked, FakeGemini, Hang, Status
 from fakes.tiny_network import write_tiny_network
 from fakes.web_servers import FakeSearXNG, FakeSite, FakeTavily
 
-from bots.doctor.findings import failed, ok
-from bots.doctor.installation import Installation, look
+from bots.doctor.findings import Concealer, failed, lines, ok, summary
 from bots.doctor.model import answered
-from bots.doctor.report import Concealer, lines, summary
+from bots.doctor.settings import Installation, look
 from bots.doctor.settings import examine as examine_settings
 from core.settings import Settings
 

@@ -8,11 +8,11 @@ import logging
 import sys
 import time
 
-from bots.lag import HAND_OVER, lag_watched, loop_first
+from bots.process import HAND_OVER, lag_watched, loop_first
 
 
 async def test_a_loop_that_was_held_up_is_told_with_how_long(caplog):
-    caplog.set_level(logging.INFO, "bots.lag")
+    caplog.set_level(logging.INFO, "bots.process")
 
     async with lag_watched():
         await asyncio.sleep(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 
-from bots.logs import JsonLines
+from bots.process import JsonLines
 
 
 def test_a_record_is_one_line_with_what_was_handed_in_beside_the_message():

@@ -11,7 +11,7 @@ import pytest
 
 CHILD = """
 import ctypes, sys, threading
-from bots.memory import keep_few_arenas
+from bots.process import keep_few_arenas
 if sys.argv[1] == "few":
     assert keep_few_arenas()
 together = threading.Barrier(8)

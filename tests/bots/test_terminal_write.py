@@ -8,8 +8,8 @@ import unicodedata
 
 import pytest
 
+from bots.terminal.markdown import SafeConsole
 from bots.terminal.render import Setting, card, footnotes, link_of, proposal_list, source_list, write
-from bots.terminal.safe import SafeConsole
 from bots.terminal.screen import THEME
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.library.catalogue import Entry

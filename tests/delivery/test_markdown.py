@@ -14,7 +14,7 @@ from fakes.slack.rendering import entities_of, visible_text
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bots.chat.markdown.dialect import Dialect
+from bots.chat.markdown.inline import Dialect
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.discord.dialect import DISCORD

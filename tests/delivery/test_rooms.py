@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bots.chat.channels import open_rooms, own_collection
-from bots.chat.said import Feedback
+from bots.chat.incoming import Feedback
 from core.conversation import Conversation
 from core.library.catalogue import Catalogue
 from core.library.library import Library

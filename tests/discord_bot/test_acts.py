@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from bots.chat.said import Attachment, Feedback
-from bots.discord.address import conversation_of, said_at, stands_in_channel
-from bots.discord.cards import editor
+from bots.chat.incoming import Attachment, Feedback
 from bots.discord.interactions import Act, commanded, pressed, submitted
+from bots.discord.render import editor
+from bots.discord.route import conversation_of, said_at, stands_in_channel
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT, Conversation, Decision, Proposal, Question
 from core.errors import QuestionRejected
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host
+from bots.discord.components import link, small, words
 from bots.discord.dialect import DISCORD
-from bots.discord.safe import link, small, words
 
 GOOD = "https://good.example/page"
 

@@ -15,8 +15,9 @@ from fakes.discord import Hang, LostRequest, Refusal, ServerError
 from fakes.served import FERRY, PATIENCE, environment
 from server import Server
 
-from bots.discord.checkup.registered import compare
-from bots.discord.checkup.rights import (
+from bots.discord.commands import COMMANDS, PERMISSIONS, invite_url
+from bots.discord.doctor import compare
+from bots.discord.doctor_bot import (
     HISTORY,
     NEEDED,
     SEND,
@@ -26,7 +27,6 @@ from bots.discord.checkup.rights import (
     in_channel,
     in_server,
 )
-from bots.discord.commands import COMMANDS, PERMISSIONS, invite_url
 
 ANOTHER_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OQ.ReSeSa.sesame-sesame-sesame-sesame-0"
 ITS_APPLICATION = "1234567890123456789"  # with which both tokens here begin

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.chat.incoming import Room
-from bots.chat.said import Attachment, Word
-from bots.discord.address import DIRECT, Me, said_at
+from bots.chat.incoming import Attachment, Room, Word
 from bots.discord.receive import Seen, place_of, read, spoken, thread_name
+from bots.discord.route import DIRECT, Me, said_at
 from core.conversation import QUESTION_LIMIT, Conversation, Question
 from core.errors import QuestionRejected
 

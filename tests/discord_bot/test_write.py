@@ -19,14 +19,12 @@ from hypothesis import strategies as st
 
 from bots.chat import proposals
 from bots.chat.markdown.safe import names_another_host, web_link
-from bots.chat.replies import Footnotes, Note, Sources
-from bots.chat.setting import Setting
+from bots.chat.platform import Footnotes, Note, Setting, Sources
 from bots.chat.texts import help_lines, say_in
 from bots.discord import components
-from bots.discord.cards import proposal_card
 from bots.discord.components import packed
 from bots.discord.limits import CUSTOM_ID
-from bots.discord.render import editor, messages, note, reply
+from bots.discord.render import editor, messages, note, proposal_card, reply
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.catalogue import Entry
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.draft_labels import Excerpt, Item, Which
 
-from core.values import value
+from core.conversation import value
 from tests.fakes.gemini import Call
 
 QUOTED = ("strip", "passage", "source")  # kinds of blocks that hold pieces of documents

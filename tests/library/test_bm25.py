@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.library.bm25 import REACH, bm25, highest
+from core.library.lexical import REACH, bm25, highest
 
 WEIGHTS = {"cat": 2.0, "purr": 3.0, "night": 1.0}
 

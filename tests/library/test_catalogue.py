@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import IndexMismatch, SettingsError
-from core.library.addresses import ancestors, is_within
 from core.library.catalogue import Catalogue, NewDocument
 from core.library.documents import Piece, Scope
+from core.library.roots import ancestors, is_within
 from core.text.language import language_of
 from core.text.terms import terms
 from tests.library.shelf import scope

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.library.chunking import cut
+from core.library.chunking import LIMIT, LONG_PROSE, TARGET, TINY, cut
 from core.library.documents import Block, Document, Piece
 from core.library.formats import markdown, plain
 from core.library.formats.assembly import Part, assemble
 from core.library.formats.read import read_document
-from core.library.packing import LIMIT, LONG_PROSE, TARGET, TINY
 
 WORDS = "Everyone may work from home on two days of each week. "
 PARAGRAPH = (WORDS * 6).strip()  # 323 characters

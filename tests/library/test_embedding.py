@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from core.errors import ModelTrouble, SettingsError
-from core.library.embedding import OnnxEmbedder, embedder_for
+from core.library.embedding.embedder import OnnxEmbedder, embedder_for
 from core.library.embedding.minilm import Archive, DownloadError, fetch
 from core.library.embedding.network import BATCH_TOKENS, batches
 from core.library.embedding.patience import within

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import DocumentError
 from core.library.chunking import cut
-from core.library.formats import delimited, lines, plain
+from core.library.formats import assembly, delimited, plain
 
 GUIDE = """\
 =====
@@ -111,7 +111,7 @@ def test_a_table_of_restructured_text_is_no_heading():
 
 def test_a_file_of_very_many_lines_is_refused():
     with pytest.raises(DocumentError, match="has more than 500,000 lines"):
-        plain.parse("\n" * lines.LINE_LIMIT + "end")
+        plain.parse("\n" * assembly.LINE_LIMIT + "end")
 
 
 def test_rows_name_their_columns():

@@ -10,7 +10,7 @@ import pytest
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
 from core.library.catalogue import INDEX_VERSION
 from core.library.documents import Document
-from core.library.embedding import OnnxEmbedder
+from core.library.embedding.embedder import OnnxEmbedder
 from core.library.formats import markdown
 from core.library.library import EMBED_BATCH, embedded_text
 from core.library.retriever import Query

@@ -17,7 +17,7 @@ from core.library.catalogue import INDEX_VERSION
 from core.library.data_lock import owned
 from core.library.database import SCHEMA_VERSION
 from core.library.documents import Passage
-from core.library.embedding import OnnxEmbedder
+from core.library.embedding.embedder import OnnxEmbedder
 from core.library.library import embedded_text
 from core.library.migrations import age_of
 from core.library.sync import SyncReport

@@ -3,11 +3,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.conversation import Exchange
-from core.library.addresses import is_within
 from core.library.catalogue import NewDocument
 from core.library.documents import Piece, Retrieval, Scope
-from core.library.embedding import OnnxEmbedder
+from core.library.embedding.embedder import OnnxEmbedder
 from core.library.retriever import EXACT_LIMIT, TERM_LIMIT, Query, subdued
+from core.library.roots import is_within
 from tests.fakes.tiny_network import WORDS, write_tiny_network
 from tests.library.shelf import open_library, scope
 

@@ -16,20 +16,19 @@ from private_addresses import NAMES, PUBLIC, URLS
 
 from bots.chat.channels import open_rooms
 from bots.chat.commands import Words
-from bots.chat.incoming import is_page
-from bots.chat.said import Attachment, Word
+from bots.chat.incoming import Attachment, Word, is_page
 from bots.chat.texts import say_in
 from bots.commands.ingest import run as ingest
-from bots.discord.premises import DiscordPremises
+from bots.discord.people import DiscordPremises
 from bots.discord.settings import read_discord_settings
-from bots.slack.premises import SlackPremises
+from bots.slack.people import SlackPremises
 from bots.slack.settings import read_slack_settings
 from core.bootstrap import Footnote, make_fetcher, make_web, open_library
 from core.conversation import Conversation
 from core.errors import DocumentError, FetchRefused, SearchTrouble
 from core.settings import read_settings
-from core.web.addresses import is_public
 from core.web.fetch import GuardedFetcher
+from core.web.hosts import is_public
 from core.web.research import WebResearch
 from core.web.results import Hit
 

@@ -13,7 +13,7 @@ from bots.chat.channels import open_rooms, own_collection
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Question
 from core.settings import Settings
-from core.turns.records import plain
+from core.turns.archive import plain
 
 DEFAULT = "default"
 

@@ -9,8 +9,7 @@ from judges import discord_faults, slack_faults, slack_view_faults, strings, unc
 import bots.discord.render as discord
 import bots.slack.render as slack
 from bots.chat import proposals
-from bots.chat.replies import Footnotes, Note, Sources
-from bots.chat.setting import Setting
+from bots.chat.platform import Footnotes, Note, Setting, Sources
 from bots.chat.texts import help_lines
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
 from core.library.catalogue import Entry

@@ -10,8 +10,8 @@ from forgeries import CITED, ESCAPES, LIES, LINKS, MENTIONS
 from judges import is_forged, quoted, unclean
 
 from bots.chat.texts import page_of
+from bots.terminal.markdown import SafeConsole
 from bots.terminal.render import Setting, card, footnotes, proposal_list, ranking, source_list, write
-from bots.terminal.safe import SafeConsole
 from bots.terminal.screen import THEME, Screen
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
 from core.library.catalogue import Entry

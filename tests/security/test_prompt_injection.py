@@ -18,7 +18,7 @@ from rigged import EACH, Web, ask_all, asked, assistant, named
 import bots.discord.render as discord
 import bots.slack.render as slack
 from bots.chat.markdown.safe import web_link
-from bots.chat.setting import Setting
+from bots.chat.platform import Setting
 from core.conversation import Decision, Remark
 
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")

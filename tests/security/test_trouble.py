@@ -15,7 +15,7 @@ from fakes.served import CUP, FERRY, FRANCE, HANDBOOK, PONTOON
 from fakes.stalls import stalls_watched
 from fakes.web_servers import FakeSearXNG
 
-from bots.lag import loop_first
+from bots.process import loop_first
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Decision, Question
 from core.settings import Settings

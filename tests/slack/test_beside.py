@@ -8,11 +8,11 @@ import pytest
 from fakes.slack.rendering import visible_text
 
 from bots.chat.messenger import Voice
-from bots.chat.setting import Setting
+from bots.chat.platform import Setting
 from bots.slack import render
 from bots.slack.calls import open_calls
-from bots.slack.footnotes import all_footnotes
 from bots.slack.post import SlackPosts
+from bots.slack.render import all_footnotes
 from bots.slack.settings import read_slack_settings
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal, Question
 

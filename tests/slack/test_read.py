@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.chat.incoming import Room
-from bots.chat.said import Feedback, Word
-from bots.slack.address import Me, address_of, metadata_of
+from bots.chat.incoming import Feedback, Room, Word
 from bots.slack.receive import read
+from bots.slack.route import Me, address_of, metadata_of
 from core.conversation import QUESTION_LIMIT, Conversation, Decision, Question
 from core.errors import QuestionRejected
 

@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 from bots.chat import proposals
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host, web_link
-from bots.chat.replies import Footnotes, Note, Sources
-from bots.chat.setting import Setting
+from bots.chat.platform import Footnotes, Note, Setting, Sources
 from bots.chat.texts import help_lines, say_in
-from bots.slack.cards import editor, proposal_card
 from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
-from bots.slack.render import messages, note, reply
+from bots.slack.render import editor, messages, note, proposal_card, reply
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.catalogue import Entry
 

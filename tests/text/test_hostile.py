@@ -133,7 +133,7 @@ def read_in_child(reader: str, *, size: int, budget: int) -> subprocess.Complete
 EDITING = """
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
-from core.reasoning.drafts import DRAFT_LIMIT, to_draft
+from core.reasoning.replies import DRAFT_LIMIT, to_draft
 from core.reasoning.reasoner import Grounded
 from core.grounding.verdicts import edited, statements_of, verdicts_on
 from tests.fakes.passages import loose_strip

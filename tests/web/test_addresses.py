@@ -2,7 +2,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from core.web.addresses import SPECIAL_V4, SPECIAL_V6, is_public
+from core.web.hosts import SPECIAL_V4, SPECIAL_V6, is_public
 
 
 @pytest.mark.parametrize("network", [*SPECIAL_V4, *SPECIAL_V6], ids=str)

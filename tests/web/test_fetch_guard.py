@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from core.errors import FetchRefused, SearchTrouble
-from core.web.addresses import is_public
 from core.web.fetch import PORTS, GuardedFetcher, resolve_host
+from core.web.hosts import is_public
 from tests.fakes.web_servers import Canary, FakeSite, Served
 
 LOOPBACK_SPELLINGS = [

@@ -5,8 +5,7 @@ import pytest
 
 from core.errors import SearchTrouble
 from core.web.duckduckgo import DuckDuckGo
-from core.web.engines import engine_for
-from core.web.http_engines import SearXNG, Tavily
+from core.web.engines import SearXNG, Tavily, engine_for
 from core.web.request import REPLY_LIMIT
 from core.web.results import Hit
 from tests.fakes.web_servers import FakeSearXNG, FakeTavily, Result

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from core.errors import ModelTrouble, SettingsError
-from core.library.embedding.norm import l2_normalised
+from core.library.embedding.network import l2_normalised
 from core.library.embedding.patience import within
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from core.library.documents import Block, BlockKind, Document
-from core.library.formats.lines import LINE_END, Source, Stretch
+from core.library.formats.assembly import LINE_END, Source, Stretch
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -2,6 +2,8 @@
 
 A worker (:mod:`core.library.formats.worker`) is started with the first such file, keeps its libraries loaded for
 the next one and ends when it is idle. What does not finish in time is killed, and a new one is started.
+
+What goes to the worker that reads documents, and what comes back: a header's length, the header, the data.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import json
 import logging
 import os
 import select
+import struct
 import subprocess
 import sys
 import threading
@@ -23,7 +26,15 @@ from typing import IO, Any
 
 from core.errors import DocumentError
 from core.library.documents import Block, Document, Piece
-from core.library.formats.frames import LENGTH, framed
+
+LENGTH = struct.Struct(">I")  # bytes of the header, which is JSON
+
+
+def framed(header: Mapping[str, Any], data: bytes = b"") -> bytes:
+    """The header says the ``size`` of the data."""
+    written = json.dumps({**header, "size": len(data)}).encode()
+    return LENGTH.pack(len(written)) + written + data
+
 
 AT_ONCE = 2  # workers for files, and as many for pages; a file that takes long leaves one for the others
 FILE_TIME = 240.0  # seconds for a file; 5,000 pages of a book take about 60 of a processor

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from core.library.documents import Document
-from core.library.formats.lines import Source, Stretch
+from core.library.formats.assembly import Source, Stretch
 from core.library.formats.markdown import HEADING_LIMIT, heading_text
 
 # reStructuredText Markup Specification: "Sections", "Explicit Markup Blocks", "Field Lists".

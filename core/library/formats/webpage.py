@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
 from core.library.documents import Document
-from core.library.encoding import decode
 from core.library.formats import markdown
 from core.library.formats.assembly import Part, assemble
+from core.library.formats.read import decode
 
 if TYPE_CHECKING:
     from configparser import ConfigParser

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from core.errors import DocumentError
-from core.library.characters import whole
 from core.library.documents import Document
-from core.library.formats.frames import LENGTH, framed
+from core.library.formats.parser_process import LENGTH, framed
+from core.text.characters import whole
 
 IDLE = 60.0  # seconds without a request after which the process ends
 #: Questions of others go first. For a page somebody waits; a file is read in time that nobody else wants,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
-from core.conversation import Conversation
-from core.values import value
+from core.conversation import Conversation, value
 
 PLATFORM = "discord"
 DIRECT = "@me"  # in place of a server, as Discord's own addresses have it

@@ -1,0 +1,100 @@
+"""Where dense vectors come from: the port, and the choice that ``EMBEDDING_MODEL`` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from core.errors import SettingsError
+from core.library.embedding.minilm import DownloadError, minilm
+from core.library.embedding.network import OnnxEmbedder
+from core.library.embedding.provider import ProviderEmbedder, connect
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+GEMINI = "google_genai:gemini-embedding-001"
+
+Announce = Callable[[str], None]
+DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all (0: the server does not say)
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of length one, the same text into the same vector.
+
+    Every method blocks; callers use a thread. Raises SettingsError when a network on this
+    machine cannot be run and ModelTrouble when one elsewhere gives no usable reply.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the index remembers: vectors of different names must not meet."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Numbers in a vector; may load the network, or ask the provider once, to find out."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row for each text, in the order of the texts."""
+        ...
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """One vector; some providers embed what is looked for otherwise than what is found."""
+        ...
+
+
+def embedder_for(
+    setting: str,
+    *,
+    google_api_key: str | None,
+    google_base_url: str | None,
+    timeout: float,
+    announce: Announce,
+    progress: DownloadProgress,
+) -> Embedder | None:
+    """What ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names nothing."""
+
+    def provided(name: str) -> Embedder:
+        return connect(name, google_api_key=google_api_key, google_base_url=google_base_url, timeout=timeout)
+
+    match setting.strip():
+        case "none":
+            return None
+        case "auto" if google_api_key:
+            return provided(GEMINI)
+        case "auto":
+            return _minilm_if_it_can_be_had(announce, progress)
+        case "minilm":
+            return _minilm_or_a_sentence(announce, progress)
+        case folder if Path(folder).expanduser().is_dir():
+            return OnnxEmbedder(Path(folder).expanduser())
+        case name if ":" in name:
+            return provided(name)
+        case unknown:
+            raise SettingsError(
+                f"EMBEDDING_MODEL={unknown} is neither auto, none nor minilm, nor an existing folder "
+                "with model.onnx and tokenizer.json, nor provider:model."
+            )
+
+
+def _minilm_if_it_can_be_had(announce: Announce, progress: DownloadProgress) -> Embedder | None:
+    try:
+        return minilm(announce=announce, progress=progress)
+    except DownloadError as failure:
+        announce(f"Searching by words alone, because the embedding network is not here: {failure}.")
+        return None
+
+
+def _minilm_or_a_sentence(announce: Announce, progress: DownloadProgress) -> Embedder:
+    try:
+        return minilm(announce=announce, progress=progress)
+    except DownloadError as failure:
+        raise SettingsError(f"EMBEDDING_MODEL=minilm could not be downloaded: {failure}.") from failure
+
+
+__all__ = ["Embedder", "OnnxEmbedder", "ProviderEmbedder", "embedder_for", "minilm"]
