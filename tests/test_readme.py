@@ -231,6 +231,13 @@ def test_a_link_leads_somewhere(page):
         assert not anchor or anchor in anchors_of(file), target
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_file_that_is_named_is_there(page):
+    named = re.findall(r"(?<![\w/])((?:core|bots|tests|\.ci)/[a-z_./]*[a-z_/])(?![\w/])", PAGES[page])
+
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def anchors_of(file: Path) -> set[str]:
     """As GitHub names headings."""
     headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
