@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from harbour import Machine
 
+from bots.chat.incoming import _PATTERNS, ChatCommand, IncomingMessage, interpret
 from bots.cli import _parser
 from bots.discord.commands import COMMANDS, PERMISSIONS
 from bots.slack.manifest import EVENTS, SCOPES
-from core.conversation import QUESTION_LIMIT
+from core.conversation import QUESTION_LIMIT, Conversation
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.reasoning.calls import Limits
@@ -196,6 +197,25 @@ def test_what_discord_is_asked_for_is_told():
 
     assert table_of("bots/discord/README.md", "permission").keys() == PERMISSIONS.keys()
     assert all(f"`/{each['name']}`" in told or f"*{each['name']}*" in told for each in COMMANDS)
+
+
+@pytest.mark.parametrize(("page", "column"), [("bots/slack/README.md", 1), ("bots/discord/README.md", 2)])
+def test_every_mention_word_is_told_and_understood(page, column):
+    _, _, below = PAGES[page].partition("mention word |")
+    rows = below.partition("\n\n")[0].splitlines()[2:]
+    told = [word for row in rows for word in re.findall(r"`([^`]+)`", row.split("|")[column])]
+
+    assert {understood(word) for word in told} == {name for name, _, _ in _PATTERNS}
+
+
+def understood(word: str) -> str:
+    """The name of the command that a mention with this word gives."""
+    text = word.replace("NAME", "leaving.md").replace("COLLECTION", "default")
+    room = Conversation(platform="chat", space="here", channel="general", thread="1")
+    message = IncomingMessage(id="1", conversation=room, author="ann", text=text, said_at=1.0, is_called=True)
+    command = interpret(message)
+    assert isinstance(command, ChatCommand), word
+    return command.name
 
 
 @pytest.mark.parametrize(
