@@ -72,7 +72,7 @@ def test_in_discord_too_a_decision_stays_in_the_message_that_asked_for_it(words,
 def test_the_terminal_shows_what_was_left_out_beneath_and_the_query_last():
     console = Console(file=io.StringIO(), width=100)
 
-    console.print(terminal.write(IN_PART, terminal.CardContext(engine="DuckDuckGo")))
+    console.print(terminal.write(IN_PART, terminal.ScreenContext(engine="DuckDuckGo")))
     shown = [line.rstrip() for line in console.file.getvalue().splitlines()]
 
     assert shown[-8:] == [
