@@ -19,6 +19,8 @@ from core.conversation import Command, Conversation, Decision, Outcome, Question
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+TURN, COMMAND = "turn", "command"  #: the names under which DBOS keeps them
+
 
 def plain(value: Turn | Command | Outcome) -> dict[str, Any]:
     """JSON types only; tuples become lists."""
@@ -106,8 +108,6 @@ def _question_in(stored: Any) -> Question | None:
 async def questions_since(moment: float) -> list[Question]:
     """What was asked from then on (seconds since the epoch) and is kept, oldest first."""
     from dbos import DBOS
-
-    from core.turns.workflow import TURN
 
     found: list[Question] = []
     for offset in count(0, BATCH):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
 
 from core.conversation import Command, Turn
-from core.turns.archive import command_from, outcome_from, plain, turn_from
+from core.turns.archive import COMMAND, TURN, command_from, outcome_from, plain, turn_from
 from core.turns.messenger import ReplyRoute
 from core.turns.queue import APPLICATION_VERSION
 
@@ -20,9 +20,6 @@ Record = dict[str, Any]
 
 # DBOS gives up silently on a workflow that was recovered too often; ours ends in an apology long before.
 RECOVERIES = 1_000
-
-
-TURN, COMMAND = "turn", "command"  #: the names under which DBOS keeps them
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR
 
-from bots.chat.channels import open_rooms, own_collection
+from bots.chat.channels import open_channel_store, own_collection
 from bots.chat.incoming import Feedback
 from core.bootstrap import Footnote, open_footnote, open_library, reads_everything
 from core.conversation import Conversation, Decision, Question
@@ -89,7 +89,7 @@ def fill_library(folder: Path) -> None:
 
 
 def _fill_rooms(data: Path) -> None:
-    with open_rooms(data) as rooms:
+    with open_channel_store(data) as rooms:
         rooms.set_follow(QUAY, "mentions")
         rooms.remember_thread(QUAY, "U1", 5.0)
         rooms.move(QUAY, "1700000000.000900")
