@@ -21,7 +21,7 @@ from langgraph.checkpoint.serde import jsonplus
 from shelf import files_read, found, open_library, quotable
 from test_graph import TOWER, assistant_over
 
-from bots.chat.channels import open_rooms, own_collection
+from bots.chat.channels import open_channel_store, own_collection
 from core.conversation import Conversation, Decision, Exchange, Outcome, Proposal, Question
 from core.errors import StoreTrouble
 from core.graph.state import Work
@@ -233,7 +233,7 @@ async def test_a_turn_that_cannot_be_read_keeps_no_other_from_running(data):
 def test_channels_and_threads_are_known(data):
     moved = Conversation(platform="slack", space="T1", channel="C1", thread="1700000000.000900")
 
-    with open_rooms(data) as rooms:
+    with open_channel_store(data) as rooms:
         room = rooms.room_of(QUAY)
 
         assert (room.follow, room.knows_thread, room.asker, room.since) == ("mentions", True, "U1", 5.0)

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 from dbos import DBOS, WorkflowSerializationFormat
 
-from core.conversation import Errand, Outcome, Turn
-from core.turns.archive import errand_from, outcome_from, plain, turn_from
-from core.turns.messenger import Address
+from core.conversation import Command, Outcome, Turn
+from core.turns.archive import command_from, outcome_from, plain, turn_from
+from core.turns.messenger import ReplyRoute
 
 Record = dict[str, Any]
 
@@ -23,15 +23,15 @@ RECOVERIES = 1_000
 class Steps(Protocol):
     """What the workflows call; ``attempt`` counts the runs of the whole, from 1."""
 
-    async def begin(self, turn: Turn, address: Address, attempt: int) -> str: ...
+    async def begin(self, turn: Turn, route: ReplyRoute, attempt: int) -> str: ...
 
-    async def think(self, turn: Turn, address: Address, handle: str, attempt: int) -> Outcome: ...
+    async def think(self, turn: Turn, route: ReplyRoute, handle: str, attempt: int) -> Outcome: ...
 
     async def deliver(
-        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+        self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None: ...
 
-    async def carry_out(self, errand: Errand, address: Address, attempt: int) -> None: ...
+    async def carry_out(self, command: Command, route: ReplyRoute, attempt: int) -> None: ...
 
 
 TURN = "turn"  #: under which DBOS keeps questions and decisions
@@ -62,18 +62,18 @@ class Run:
 
 
 @DBOS.step(name="begin")
-async def begin(run: Run, turn: Turn, address: Record) -> str:
-    return await _steps().begin(turn, address, await run.attempt())
+async def begin(run: Run, turn: Turn, route: Record) -> str:
+    return await _steps().begin(turn, route, await run.attempt())
 
 
 @DBOS.step(name="think")
-async def think(run: Run, turn: Turn, address: Record, handle: str) -> Record:
-    return plain(await _steps().think(turn, address, handle, await run.attempt()))
+async def think(run: Run, turn: Turn, route: Record, handle: str) -> Record:
+    return plain(await _steps().think(turn, route, handle, await run.attempt()))
 
 
 @DBOS.step(name="carry_out")
-async def carry_out(run: Run, errand: Errand, address: Record) -> None:
-    await _steps().carry_out(errand, address, await run.attempt())
+async def carry_out(run: Run, command: Command, route: Record) -> None:
+    await _steps().carry_out(command, route, await run.attempt())
 
 
 def _steps() -> Steps:
@@ -87,22 +87,22 @@ def _steps() -> Steps:
     max_recovery_attempts=RECOVERIES,
     serialization_type=WorkflowSerializationFormat.PORTABLE,
 )
-async def run_turn(turn: Record, address: Record) -> Record:
+async def run_turn(turn: Record, route: Record) -> Record:
     """First sign, outcome, delivery: the first two recorded, so that a restart goes on behind the last of them.
 
     Delivery is recorded by the end of the workflow itself: cut off before that, it is done once more.
     """
     run, asked = Run(turn["id"]), turn_from(turn)
-    handle = await begin(run, asked, address)
-    outcome = await think(run, asked, address, handle)
-    await _steps().deliver(asked, address, handle, outcome_from(outcome), is_again=not run.is_first)
+    handle = await begin(run, asked, route)
+    outcome = await think(run, asked, route, handle)
+    await _steps().deliver(asked, route, handle, outcome_from(outcome), is_again=not run.is_first)
     return outcome
 
 
 @DBOS.workflow(
-    name="errand",
+    name="command",
     max_recovery_attempts=RECOVERIES,
     serialization_type=WorkflowSerializationFormat.PORTABLE,
 )
-async def run_errand(errand: Record, address: Record) -> None:
-    await carry_out(Run(errand["id"]), errand_from(errand), address)
+async def run_command(command: Record, route: Record) -> None:
+    await carry_out(Run(command["id"]), command_from(command), route)
