@@ -40,7 +40,7 @@ LIBRARY = "library.sqlite"  # in the data folder
 RESERVE = 5.0  # seconds of a turn that are not the model's
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file on the disk
 
-Freshen = Callable[[Library], Awaitable[None]]  # brings the index in step before it is read
+Refresh = Callable[[Library], Awaitable[None]]  # brings the index in step before it is read
 Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -66,7 +66,7 @@ async def open_footnote(
     purpose: str,
     reads: Reads,
     embedder: Embedder | None = None,
-    freshen: Freshen | None = None,
+    refresh: Refresh | None = None,
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence"),
     announce: Announce = logger.warning,
 ) -> AsyncIterator[Footnote]:
@@ -91,7 +91,7 @@ async def open_footnote(
                 assistant = Assistant(
                     graph=build_graph(checkpoints),
                     checkpoints=checkpoints,
-                    make_deps=_deps_maker(settings, library, reads, models, freshen),
+                    make_deps=_deps_maker(settings, library, reads, models, refresh),
                     turn_timeout=settings.turn_timeout,
                     sentence=sentence,
                 )
@@ -171,7 +171,7 @@ def _deps_maker(
     library: Library,
     reads: Reads,
     models: ChatModels | None,
-    freshen: Freshen | None,
+    refresh: Refresh | None,
 ) -> Callable[[Turn, Report], Deps]:
     web = make_web(settings)
     make_reasoner = _reasoner_maker(settings, library, models)
@@ -183,7 +183,7 @@ def _deps_maker(
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(),
-            documents=ScopedDocuments(library=library, scope=scope, freshen=freshen),
+            documents=ScopedDocuments(library=library, scope=scope, refresh=refresh),
             web=web,
             approval=settings.web_approval,
             approvers=settings.web_approvers,
@@ -250,13 +250,13 @@ class ScopedDocuments:
 
     library: Library
     scope: Scope
-    freshen: Freshen | None = None
+    refresh: Refresh | None = None
 
     async def retrieve(
         self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
     ) -> Retrieval:
-        if self.freshen is not None:
-            await self.freshen(self.library)
+        if self.refresh is not None:
+            await self.refresh(self.library)
         wanted = Query(text=query, scope=replace(self.scope, addresses=within), history=history, limit=limit)
         return await asyncio.to_thread(self.library.retrieve, wanted)
 

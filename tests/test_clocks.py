@@ -23,7 +23,7 @@ from bots.indexing import GIVEN_UP, was_given_up
 from bots.slack.http import CLOCK_SKEW, skew_of
 from core.library.library import Library
 from core.reasoning.limits import Circuit, open_budget
-from core.turns.archive import UnhurriedClock
+from core.turns.order import UnhurriedClock
 from core.turns.queue import RETENTION, sweep
 from core.turns.rate_limits import Rate, Rates
 from core.turns.turns import open_turns

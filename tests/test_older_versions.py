@@ -12,7 +12,7 @@ from fakes.queues import make_empty_queue
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner
 from test_graph import TOWER, assistant_over
 
-from bots.chat.channels import open_rooms
+from bots.chat.channels import open_channel_store
 from core.conversation import Conversation, Question
 from core.errors import StoreTrouble
 from core.turns.turns import open_turns
@@ -152,7 +152,7 @@ def test_rooms_know_what_they_knew(tmp_path):
     there = Conversation(platform="slack", space="T1", channel="C1", thread="1700000000.000100")
     another = Conversation(platform="slack", space="T1", channel="C2", thread="1700000000.000200")
 
-    with open_rooms(tmp_path) as rooms:
+    with open_channel_store(tmp_path) as rooms:
         room = rooms.room_of(there)
         rooms.remember_thread(another, "U2", 5.0)
         rooms.set_follow(another, "thread")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from bots.chat.incoming import Feedback, Follow, Room
+from bots.chat.incoming import Feedback, Follow, ThreadContext
 from core.conversation import Conversation
 from core.errors import SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
@@ -39,19 +39,19 @@ CREATE TABLE IF NOT EXISTS feedback (
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
+class ChannelStore:
     """Each question takes microseconds, so none waits for a thread."""
 
     database: sqlite3.Connection
 
-    def room_of(self, conversation: Conversation) -> Room:
+    def room_of(self, conversation: Conversation) -> ThreadContext:
         """What decides how a message of this thread is read."""
         follow = self._one("SELECT follow FROM channels WHERE channel = ?", conversation.channel_id)
         known = self.database.execute(
             "SELECT asker, since FROM threads WHERE conversation = ?", (conversation.id,)
         ).fetchone()
         asker, since = known or (None, 0.0)
-        return Room(
+        return ThreadContext(
             follow=cast("Follow", follow or "thread"),
             knows_thread=known is not None,
             asker=asker,
@@ -179,13 +179,13 @@ def _migrate(database: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def open_rooms(data_dir: Path) -> Iterator[Rooms]:
+def open_channel_store(data_dir: Path) -> Iterator[ChannelStore]:
     """SettingsError when the file cannot be used."""
     file = data_dir / "rooms.sqlite"
     file.touch(mode=0o600)
     with closing(sqlite3.connect(file, timeout=LOCKED)) as database:
         _set_up(database, file)
-        yield Rooms(database)
+        yield ChannelStore(database)
 
 
 def _set_up(database: sqlite3.Connection, file: Path) -> None:

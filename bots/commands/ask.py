@@ -164,7 +164,7 @@ def tell(
         print(json.dumps(record))  # noqa: T201 - this is the output
     elif screen.is_drawn:
         files = {entry.source: entry.address for entry in footnote.library.entries()}
-        screen.show(render.write(outcome, render.Setting(engine=engine, files=files)))
+        screen.show(render.write(outcome, render.ScreenContext(engine=engine, files=files)))
     else:
         screen.write(texts.page_of(outcome, engine=engine))
     if not arguments.json:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
 from typing import Any, Literal, TypedDict
 
-from core.conversation import Exchange, Outcome, Proposal, Ranked, Remark, Turn, value
+from core.conversation import Exchange, Outcome, Proposal, Ranked, ThreadMessage, Turn, value
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Draft, Grade, Plan, Rejected
 from core.text.followup import subjects
@@ -58,7 +58,7 @@ class Work:
 class State(TypedDict, total=False):
     """One LangGraph thread: a conversation."""
 
-    overheard: tuple[Remark, ...]  #: said before the bot was called in; of its first question
+    thread_context: tuple[ThreadMessage, ...]  #: said before the bot was called in; of its first question
     history: tuple[Exchange, ...]
     proposals: tuple[Proposal, ...]
     turn: Turn
@@ -109,9 +109,9 @@ def history_before(history: tuple[Exchange, ...], work: Work) -> tuple[Exchange,
 
 
 def said_before(state: State, work: Work) -> tuple[Exchange, ...]:
-    """What a question may lean on: what was overheard, then what was asked of the bot."""
-    overheard = subjects(state.get("overheard", ()))
-    heard = (Exchange(question=remark.text, answer="", author=remark.author) for remark in overheard)
+    """What a question may lean on: what others said in the thread, then what was asked of the bot."""
+    thread_context = subjects(state.get("thread_context", ()))
+    heard = (Exchange(question=remark.text, answer="", author=remark.author) for remark in thread_context)
     return (*heard, *history_before(state.get("history", ()), work))
 
 

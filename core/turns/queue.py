@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.errors import SettingsError
-from core.turns.archive import UnhurriedClock
 from core.turns.disk_watch import DiskWatch, disk_trouble
+from core.turns.order import UnhurriedClock
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig

@@ -1,4 +1,4 @@
-"""The DBOS workflows of a turn and of an errand."""
+"""The DBOS workflows of a turn and of a command."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
 
-from core.conversation import Errand, Turn
-from core.turns.archive import errand_from, outcome_from, plain, turn_from
-from core.turns.messenger import Address
+from core.conversation import Command, Turn
+from core.turns.archive import command_from, outcome_from, plain, turn_from
+from core.turns.messenger import ReplyRoute
 from core.turns.queue import APPLICATION_VERSION
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ Record = dict[str, Any]
 # DBOS gives up silently on a workflow that was recovered too often; ours ends in an apology long before.
 RECOVERIES = 1_000
 
-
-TURN, ERRAND = "turn", "errand"  #: the names under which DBOS keeps them
+TURN, COMMAND = "turn", "command"  #: the names under which DBOS keeps them
 
 
 @dataclass(slots=True)
@@ -48,11 +47,11 @@ class Run:
 
 
 async def enqueue(
-    turn: Turn | Errand, address: Address, *, queue: str, partition: str, priority: int
+    turn: Turn | Command, route: ReplyRoute, *, queue: str, partition: str, priority: int
 ) -> None:
     """Store what is to be done. What is stored already stays as it is."""
     options: EnqueueOptions = {
-        "workflow_name": ERRAND if isinstance(turn, Errand) else TURN,
+        "workflow_name": COMMAND if isinstance(turn, Command) else TURN,
         "workflow_id": turn.id,
         "queue_name": queue,
         "queue_partition_key": partition,
@@ -60,11 +59,11 @@ async def enqueue(
         "app_version": APPLICATION_VERSION,
         "serialization_type": WorkflowSerializationFormat.PORTABLE,
     }
-    await DBOS.enqueue_workflow_with_options_async(options, plain(turn), dict(address))
+    await DBOS.enqueue_workflow_with_options_async(options, plain(turn), dict(route))
 
 
 def register(turns: Turns) -> None:
-    """Tell DBOS what a turn and an errand are, by their names: new ones, and those that a process left."""
+    """Tell DBOS what a turn and a command are, by their names: new ones, and those that a process left."""
     workflow = partial(
         DBOS.workflow,
         max_recovery_attempts=RECOVERIES,
@@ -72,29 +71,29 @@ def register(turns: Turns) -> None:
     )
 
     @DBOS.step(name="begin")
-    async def begin(run: Run, turn: Turn, address: Record) -> str:
-        return await turns.begin(turn, address, await run.attempt())
+    async def begin(run: Run, turn: Turn, route: Record) -> str:
+        return await turns.begin(turn, route, await run.attempt())
 
     @DBOS.step(name="think")
-    async def think(run: Run, turn: Turn, address: Record, handle: str) -> Record:
-        return plain(await turns.think(turn, address, handle, await run.attempt()))
+    async def think(run: Run, turn: Turn, route: Record, handle: str) -> Record:
+        return plain(await turns.think(turn, route, handle, await run.attempt()))
 
     @DBOS.step(name="carry_out")
-    async def carry_out(run: Run, errand: Errand, address: Record) -> None:
-        await turns.carry_out(errand, address, await run.attempt())
+    async def carry_out(run: Run, command: Command, route: Record) -> None:
+        await turns.carry_out(command, route, await run.attempt())
 
     @workflow(name=TURN)
-    async def run_turn(turn: Record, address: Record) -> Record:
+    async def run_turn(turn: Record, route: Record) -> Record:
         """First sign, outcome, delivery: the first two recorded, so that a restart goes on after the last of them.
 
         Delivery is recorded by the end of the workflow itself: cut off before that, it is done once more.
         """
         run, asked = Run(turn["id"]), turn_from(turn)
-        handle = await begin(run, asked, address)
-        outcome = await think(run, asked, address, handle)
-        await turns.deliver(asked, address, handle, outcome_from(outcome), is_again=not run.is_first)
+        handle = await begin(run, asked, route)
+        outcome = await think(run, asked, route, handle)
+        await turns.deliver(asked, route, handle, outcome_from(outcome), is_again=not run.is_first)
         return outcome
 
-    @workflow(name=ERRAND)
-    async def run_errand(errand: Record, address: Record) -> None:
-        await carry_out(Run(errand["id"]), errand_from(errand), address)
+    @workflow(name=COMMAND)
+    async def run_command(command: Record, route: Record) -> None:
+        await carry_out(Run(command["id"]), command_from(command), route)

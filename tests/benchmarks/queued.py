@@ -15,8 +15,8 @@ from benchmarks.model_server import LocalModel, local_model
 from benchmarks.served import serving
 from benchmarks.synthetic import library_of
 from bots.eval.sections import Options
-from core.conversation import Conversation, Errand, Outcome, Progress, Question, Remark, Turn, value
-from core.turns.messenger import Address
+from core.conversation import Command, Conversation, Outcome, Progress, Question, ThreadMessage, Turn, value
+from core.turns.messenger import ReplyRoute
 from core.turns.turns import open_turns
 
 if TYPE_CHECKING:
@@ -35,22 +35,22 @@ class Nobody:
     outcomes: dict[str, Outcome] = field(default_factory=dict)  #: by turn
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
+    async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         async with self._changed:
             self.begun.add(turn.id)
             self._changed.notify_all()
         return turn.id
 
-    async def overheard(self, turn: Turn, address: Address) -> tuple[Remark, ...]:
+    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return ()
 
-    def reporter(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], None]:
+    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
         return lambda _: None
 
     async def deliver(
         self,
-        turn: Turn | Errand,
-        address: Address,
+        turn: Turn | Command,
+        route: ReplyRoute,
         handle: str,
         outcome: Outcome,
         *,
@@ -60,7 +60,7 @@ class Nobody:
             self.outcomes[turn.id] = outcome
             self._changed.notify_all()
 
-    async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
+    async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         """There are no errands here."""
 
     async def until(self, holds: Callable[[], bool]) -> None:
