@@ -156,7 +156,7 @@ def embedder_of(
     )
     if embedder is None and settings.embedding_model == "auto":
         library.catalogue.remember(GIVEN_UP, str(time.time()))
-    seen_with(library, embedder).check_versions()
+    seen_with(library, embedder).check_model()
     return embedder
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -15,14 +14,15 @@ from core.errors import FootnoteError
 from core.graph.policy import PRESETS
 from core.library.catalogue import Catalogue
 from core.library.data_lock import owned, prepare
+from core.library.database import SCHEMA
 from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
-from core.library.migrations import bring_up, is_older
 from core.library.retriever import Query
 from core.library.vectors import VectorIndex
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
 from core.reasoning.reasoner import Reasoner
+from core.schema import version_in
 from core.settings import Settings
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from core.reasoning.chat_model import ChatModels
     from core.turns.assistant import Assistant, Report
 
-logger = logging.getLogger(__name__)
 
 Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
 LIBRARY = "library.sqlite"  # in the data folder
@@ -68,7 +67,6 @@ async def open_footnote(
     embedder: Embedder | None = None,
     refresh: Refresh | None = None,
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence"),
-    announce: Announce = logger.warning,
 ) -> AsyncIterator[Footnote]:
     """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence.
 
@@ -81,9 +79,9 @@ async def open_footnote(
     from core.turns.checkpoints import open_checkpoints
 
     with owned(settings.data_dir, purpose):
-        library = open_library(settings, embedder=embedder, is_owner=True, announce=announce)
+        library = open_library(settings, embedder=embedder, is_owner=True)
         try:
-            library.check_versions()
+            library.check_model()
             async with AsyncExitStack() as open_now:
                 saver = open_checkpoints(settings.data_dir / "conversations.sqlite")
                 checkpoints = await open_now.enter_async_context(saver)
@@ -105,21 +103,21 @@ def open_library(
     *,
     embedder: Embedder | None = None,
     is_owner: bool = False,
-    announce: Announce = logger.warning,
     name: str = LIBRARY,
 ) -> Library:
     """The library alone; reading it needs no ownership of the data folder, unless an older version wrote it.
 
-    ``announce`` gets a sentence where it takes a while to bring it up to this version.
     ``name`` is another where one is built beside a damaged one.
     """
     prepare(settings.data_dir)
     file = settings.data_dir / name
-    if is_older(file):
-        with nullcontext() if is_owner else owned(settings.data_dir, "footnote, after an update"):
-            bring_up(file, announce=announce)
+    is_older = (version_in(file) or SCHEMA.version) < SCHEMA.version
+    with (
+        owned(settings.data_dir, "footnote, after an update") if is_older and not is_owner else nullcontext()
+    ):
+        catalogue = Catalogue(file)
     return Library(
-        catalogue=Catalogue(file),
+        catalogue=catalogue,
         open_vectors=lambda: VectorIndex(settings.data_dir / "vectors"),
         embedder=embedder,
     )

@@ -26,9 +26,7 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
     named = arguments.thread
     conversation = fresh_conversation() if named is None else conversation_named(named)
     screen = Screen()
-    async with open_footnote(
-        settings, purpose="footnote chat", reads=reads_everything, announce=screen.note
-    ) as footnote:
+    async with open_footnote(settings, purpose="footnote chat", reads=reads_everything) as footnote:
         library = footnote.library
         await index(footnote, targets, screen)
         if not library.entries():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.errors import SettingsError
+from core.schema import Schema, prepare
 from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.order import UnhurriedClock
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SCHEMA = Schema()  # DBOS makes the tables; a turn in them that gets other fields needs a migration
 APPLICATION_VERSION = "1"  # pinned: a deploy with changed code must find the turns of the one before
 EXECUTOR = "footnote"  # stable: DBOS resumes what the executor of this name left
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
@@ -119,12 +121,13 @@ def _let_readers_pass(database_url: str) -> None:
 
     The file, and with it the log, is readable by its owner alone.
     """
-    file = database_url.removeprefix("sqlite:///")
-    if file != database_url:
+    name = database_url.removeprefix("sqlite:///")
+    if name != database_url:
+        file = Path(name)
         with suppress(OSError):  # what cannot be made is told when it is opened
-            Path(file).touch(mode=0o600)
+            file.touch(mode=0o600)
         with closing(sqlite3.connect(file)) as database:
-            database.execute("PRAGMA journal_mode = WAL")
+            prepare(database, file, SCHEMA)
 
 
 def _set_connections_up() -> None:
