@@ -14,7 +14,7 @@ import pytest
 from harbour import Machine
 
 from bots.chat.incoming import _PATTERNS, ChatCommand, IncomingMessage, interpret
-from bots.cli import parser
+from bots.cli import build_parser
 from bots.discord.commands import COMMANDS, PERMISSIONS
 from bots.slack.manifest import EVENTS, SCOPES
 from core.conversation import QUESTION_LIMIT, Conversation
@@ -117,7 +117,7 @@ def test_ci_runs_the_line_that_the_readme_gives():
 
 OPTIONS = {
     name: {option for action in command._actions for option in action.option_strings}
-    for action in parser()._actions
+    for action in build_parser()._actions
     if action.dest == "command"
     for name, command in action.choices.items()
 }
