@@ -19,7 +19,20 @@ PASSAGES_LIMIT = 100  # retrieved passages that one answer may list
 
 PLATFORMS = ("slack", "discord")
 
+#: What a shell completes an argument with that `--help` shows as this.
+COMPLETED_AS = {
+    "PATH": "file",
+    "PATH_OR_URL": "file",
+    "FILE": "file",
+    "QUESTIONS.jsonl": "file",
+    "DIR": "directory",
+}
+SHELLS = ("bash", "zsh")
+
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
+
+#: Commands that run whatever the settings are: the doctor looks for faults in them, completion needs none.
+WITHOUT_SETTINGS = ("doctor", "completion")
 
 #: What a command loads lives until it ends: at Python's own (700, 10, 10), a tenth of its start goes into
 #: looking through that for garbage.
@@ -34,7 +47,7 @@ def main(given: Sequence[str] | None = None) -> int:
             return FAILED
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        code = _carry_out(_parser().parse_args(given))
+        code = _carry_out(build_parser().parse_args(given))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -50,8 +63,7 @@ def _carry_out(arguments: argparse.Namespace) -> int:
     from core.settings import Settings, read_settings
 
     try:
-        # The doctor reads them itself: what is wrong with them is among what it finds.
-        settings = Settings() if arguments.command == "doctor" else read_settings(os.environ)
+        settings = Settings() if arguments.command in WITHOUT_SETTINGS else read_settings(os.environ)
         log_to_stderr(settings, quiet=True)
         return int(_command(arguments.command).run(arguments, settings))
     except (SettingsError, NotFound) as wrong:
@@ -103,7 +115,13 @@ def _discard_output() -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one sentence what is wrong."""
+    """Says in one sentence what is wrong, and tells a shell which arguments are files."""
+
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
+        action = super().add_argument(*names, **options)
+        if (kind := COMPLETED_AS.get(str(action.metavar))) is not None:
+            action.complete = kind  # type: ignore[attr-defined]  # shtab reads it
+        return action
 
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_USE, f"{self.prog}: {message}. `{self.prog} --help` shows how it is used.\n")
@@ -123,13 +141,13 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="footnote",
         description="Answers questions from your own documents, with footnotes you can check.",
         epilog="Settings come from the environment or a .env file; none is needed to begin.",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
+    parser.add_argument("-V", "--version", action=_Version, nargs=0, help="show the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for add in (
         _chat,
@@ -141,9 +159,9 @@ def _parser() -> argparse.ArgumentParser:
         _run,
         _doctor,
         _manifest,
+        _completion,
         _graph,
         _eval,
-        _bench,
     ):
         add(commands)
     return parser
@@ -210,9 +228,19 @@ def _manifest(commands: Any) -> None:
     manifest.add_argument("--sync", action="store_true", help="register Discord's commands")
 
 
+def _completion(commands: Any) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print what lets a shell complete `footnote`",
+        description='For every new shell: put eval "$(footnote completion bash)" into ~/.bashrc,'
+        ' or eval "$(footnote completion zsh)" into ~/.zshrc after compinit.',
+    )
+    completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh")
+
+
 def _run(commands: Any) -> None:
     run = commands.add_parser("run", help="serve the platforms whose tokens are set")
-    run.add_argument("platforms", nargs="*", type=_platform, metavar="PLATFORM", help="slack, discord")
+    run.add_argument("platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="slack, discord")
     run.add_argument(
         "--http", type=_port, metavar="PORT", help="take Slack's events over HTTP on this port, not a socket"
     )
@@ -221,7 +249,7 @@ def _run(commands: Any) -> None:
 def _doctor(commands: Any) -> None:
     doctor = commands.add_parser("doctor", help="check this installation, and say how to mend it")
     doctor.add_argument(
-        "platforms", nargs="*", type=_platform, metavar="PLATFORM", help="must work too: slack, discord"
+        "platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="must work too: slack, discord"
     )
     _add_json(doctor)
 
@@ -248,31 +276,15 @@ def _eval(commands: Any) -> None:
         evaluate.add_argument(
             f"--price-{side}", type=_price, metavar="PRICE", help=f"of a million tokens {side}"
         )
-    _add_out(evaluate, "footnote-eval")
-    _add_json(evaluate)
-
-
-def _bench(commands: Any) -> None:
-    bench = commands.add_parser("bench", help="measure retrieval, trust and speed")
-    bench.add_argument("names", nargs="*", metavar="NAME", help="what to measure; none: everything")
-    bench.add_argument("--data", default="data", metavar="DIR", help="folder of the evaluation sets (data)")
-    bench.add_argument(
-        "--model", default="none", metavar="DIR", help="folder with model.onnx and tokenizer.json (none)"
+    evaluate.add_argument(
+        "--out", default="footnote-eval", metavar="DIR", help="where the report's files go (footnote-eval)"
     )
-    bench.add_argument("--quick", action="store_true", help="a small part, to see that the measuring works")
-    _add_out(bench, "footnote-bench")
-    _add_json(bench)
+    _add_json(evaluate)
 
 
 def _add_docs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--docs", nargs="+", action="extend", default=[], metavar="PATH", help="read these and nothing else"
-    )
-
-
-def _add_out(parser: argparse.ArgumentParser, folder: str) -> None:
-    parser.add_argument(
-        "--out", default=folder, metavar="DIR", help=f"where report.html and report.json go ({folder})"
     )
 
 
@@ -282,12 +294,6 @@ def _add_thread(parser: argparse.ArgumentParser, does: str) -> None:
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
-
-
-def _platform(given: str) -> str:
-    if given not in PLATFORMS:
-        raise argparse.ArgumentTypeError(f"{given} is not one of {', '.join(PLATFORMS)}")
-    return given
 
 
 def _port(given: str) -> int:

@@ -21,7 +21,8 @@ from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTroubl
 from core.library.documents import Document
 from core.library.embedding.embedder import Embedder
 from core.library.files import list_files
-from core.library.formats.read import SUFFIXES, decode, parse_html, read_document
+from core.library.formats.encoding import decode
+from core.library.formats.read import SUFFIXES, parse_html, read_document
 from core.library.library import DEFAULT_COLLECTION, Failure, Library, Notify, Phase, SyncReport
 from core.library.roots import is_within
 from core.settings import Settings
@@ -155,7 +156,7 @@ def embedder_of(
     )
     if embedder is None and settings.embedding_model == "auto":
         library.catalogue.remember(GIVEN_UP, str(time.time()))
-    seen_with(library, embedder).check_versions()
+    seen_with(library, embedder).check_model()
     return embedder
 
 

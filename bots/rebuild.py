@@ -1,8 +1,8 @@
-"""A damaged index, built anew beside what is left of it: from the documents and from what can still be read.
+"""An index that cannot be opened, built anew beside it: from the documents and from what can still be read.
 
 Nothing that a channel learned is lost: its files lie in the data folder, and pages from the
-web are brought over as they were cut. The damaged file stays in place until the other is
-complete, so that killed in the middle it is as damaged as before, and the next time goes on.
+web are brought over as they were cut. The old file stays in place until the other is complete,
+so that killed in the middle it is as it was, and the next time goes on.
 """
 
 from __future__ import annotations
@@ -17,32 +17,33 @@ from bots.chat.uploads import Place, learned_in
 from bots.indexing import Targets, require_documents, take_in
 from bots.terminal.screen import Screen
 from core.bootstrap import LIBRARY, make_fetcher, open_library
-from core.errors import IndexDamaged, IndexMismatch, SettingsError
+from core.errors import IndexDamaged, SettingsError, VersionMismatch
 from core.library.library import Library, SyncReport
-from core.library.rebuild import BESIDE, Salvaged, is_damaged, remove, salvage, take_place
+from core.library.rebuild import BESIDE, Salvaged, is_damaged, remove, salvage, set_aside, take_place
+from core.schema import UNRELEASED, Schema, version_in
 from core.settings import Settings
 
 NAMED = 3  # pages in one sentence
 
 
 def is_called_for(data_dir: Path) -> bool:
-    """Whether the index is damaged, or gone although channels learned something."""
+    """Whether the index is damaged or from before the first release, or gone although channels learned something."""
     file = data_dir / LIBRARY
     if file.is_file() and file.stat().st_size:
-        return is_damaged(file)
+        return is_damaged(file) or version_in(file) == UNRELEASED
     return bool(learned_in(data_dir)) or (data_dir / f"{LIBRARY}{BESIDE}").exists()
 
 
 def mend(settings: Settings, targets: Targets, collection: str, screen: Screen) -> SyncReport:
-    """Read everything again and put the new index in place of the damaged one, without vectors.
+    """Read everything again and put the new index in place of the old one, without vectors.
 
     The caller owns the data folder. SettingsError when nothing is known of what to read.
     """
     file = settings.data_dir / LIBRARY
-    screen.note(f"{file} is damaged or gone: it is built anew from the documents.")
+    state = "from before the first release" if version_in(file) == UNRELEASED else "damaged or gone"
+    screen.note(f"{file} is {state}: it is built anew from the documents.")
     with closing(_opened_beside(settings)) as library:
         require_documents(library, targets)
-        library.check_versions()
         salvaged = salvage(file, library.catalogue)
         # Where it is known what was kept in step, a learned file that is not was forgotten by the operator.
         learned = [] if salvaged.has_roots else learned_in(settings.data_dir)
@@ -59,12 +60,39 @@ def mend(settings: Settings, targets: Targets, collection: str, screen: Screen) 
     return report
 
 
+def stores(settings: Settings) -> dict[Path, Schema]:
+    """The files beside the index, which need not be there, and what each of them holds."""
+    from bots.chat import channels
+    from core.reasoning import limits
+    from core.turns import checkpoints, queue
+
+    data = settings.data_dir
+    return {
+        data / "conversations.sqlite": checkpoints.SCHEMA,
+        data / "rooms.sqlite": channels.SCHEMA,
+        data / "spending.sqlite": limits.SCHEMA,
+        # The URL of a server is the name of no file.
+        Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,
+    }
+
+
+def begin_anew(settings: Settings, screen: Screen) -> None:
+    """Set aside what else is from before the first release. The caller owns the data folder."""
+    for file in stores(settings):
+        if version_in(file) == UNRELEASED:
+            aside = set_aside(file)
+            file.unlink(missing_ok=True)
+            screen.note(
+                f"{file} is from before the first release: it lies in {aside} now, and a new one begins."
+            )
+
+
 def _opened_beside(settings: Settings) -> Library:
     """The new index, as far as an earlier attempt came."""
     name = f"{LIBRARY}{BESIDE}"
     try:
         library = open_library(settings, is_owner=True, name=name)
-    except (IndexDamaged, IndexMismatch):
+    except (IndexDamaged, VersionMismatch):
         remove(settings.data_dir / name)
         library = open_library(settings, is_owner=True, name=name)
     return library
@@ -110,4 +138,4 @@ def _told(salvaged: Salvaged, targets: Targets, aside: Path) -> Iterator[str]:
     if not salvaged.has_forgotten:
         yield "What was forgotten below your folders cannot be read any more: forget it again."
     if aside.exists():
-        yield f"The damaged file lies in {aside} and still holds text of your documents: delete it when you like."
+        yield f"The old file lies in {aside} and still holds text of your documents: delete it when you like."

@@ -18,7 +18,7 @@ PATIENCE = 3.0  # seconds that a question waits for one; then it is answered fro
 
 
 @dataclass(slots=True, kw_only=True)
-class Keeper:
+class IndexRefresher:
     """Looks at the disk before a question, and gives vectors to what has none."""
 
     settings: Settings
@@ -26,7 +26,7 @@ class Keeper:
     _look: asyncio.Task[None] | None = None
     _next: float = field(default=0.0)  #: when a look is due, by the loop's clock
 
-    async def freshen(self, library: Library) -> None:
+    async def refresh(self, library: Library) -> None:
         """Questions that come together wait for one look."""
         now = asyncio.get_running_loop().time()
         if self._look is None or (self._look.done() and now >= self._next):

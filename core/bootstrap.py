@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -15,14 +14,15 @@ from core.errors import FootnoteError
 from core.graph.policy import PRESETS
 from core.library.catalogue import Catalogue
 from core.library.data_lock import owned, prepare
+from core.library.database import SCHEMA
 from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
-from core.library.migrations import bring_up, is_older
 from core.library.retriever import Query
 from core.library.vectors import VectorIndex
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
 from core.reasoning.reasoner import Reasoner
+from core.schema import version_in
 from core.settings import Settings
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
@@ -33,14 +33,13 @@ if TYPE_CHECKING:
     from core.reasoning.chat_model import ChatModels
     from core.turns.assistant import Assistant, Report
 
-logger = logging.getLogger(__name__)
 
 Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
 LIBRARY = "library.sqlite"  # in the data folder
 RESERVE = 5.0  # seconds of a turn that are not the model's
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file on the disk
 
-Freshen = Callable[[Library], Awaitable[None]]  # brings the index in step before it is read
+Refresh = Callable[[Library], Awaitable[None]]  # brings the index in step before it is read
 Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -66,9 +65,8 @@ async def open_footnote(
     purpose: str,
     reads: Reads,
     embedder: Embedder | None = None,
-    freshen: Freshen | None = None,
+    refresh: Refresh | None = None,
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence"),
-    announce: Announce = logger.warning,
 ) -> AsyncIterator[Footnote]:
     """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence.
 
@@ -81,9 +79,9 @@ async def open_footnote(
     from core.turns.checkpoints import open_checkpoints
 
     with owned(settings.data_dir, purpose):
-        library = open_library(settings, embedder=embedder, is_owner=True, announce=announce)
+        library = open_library(settings, embedder=embedder, is_owner=True)
         try:
-            library.check_versions()
+            library.check_model()
             async with AsyncExitStack() as open_now:
                 saver = open_checkpoints(settings.data_dir / "conversations.sqlite")
                 checkpoints = await open_now.enter_async_context(saver)
@@ -91,7 +89,7 @@ async def open_footnote(
                 assistant = Assistant(
                     graph=build_graph(checkpoints),
                     checkpoints=checkpoints,
-                    make_deps=_deps_maker(settings, library, reads, models, freshen),
+                    make_deps=_deps_maker(settings, library, reads, models, refresh),
                     turn_timeout=settings.turn_timeout,
                     sentence=sentence,
                 )
@@ -105,21 +103,21 @@ def open_library(
     *,
     embedder: Embedder | None = None,
     is_owner: bool = False,
-    announce: Announce = logger.warning,
     name: str = LIBRARY,
 ) -> Library:
     """The library alone; reading it needs no ownership of the data folder, unless an older version wrote it.
 
-    ``announce`` gets a sentence where it takes a while to bring it up to this version.
     ``name`` is another where one is built beside a damaged one.
     """
     prepare(settings.data_dir)
     file = settings.data_dir / name
-    if is_older(file):
-        with nullcontext() if is_owner else owned(settings.data_dir, "footnote, after an update"):
-            bring_up(file, announce=announce)
+    is_older = (version_in(file) or SCHEMA.version) < SCHEMA.version
+    with (
+        owned(settings.data_dir, "footnote, after an update") if is_older and not is_owner else nullcontext()
+    ):
+        catalogue = Catalogue(file)
     return Library(
-        catalogue=Catalogue(file),
+        catalogue=catalogue,
         open_vectors=lambda: VectorIndex(settings.data_dir / "vectors"),
         embedder=embedder,
     )
@@ -171,7 +169,7 @@ def _deps_maker(
     library: Library,
     reads: Reads,
     models: ChatModels | None,
-    freshen: Freshen | None,
+    refresh: Refresh | None,
 ) -> Callable[[Turn, Report], Deps]:
     web = make_web(settings)
     make_reasoner = _reasoner_maker(settings, library, models)
@@ -183,7 +181,7 @@ def _deps_maker(
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(),
-            documents=ScopedDocuments(library=library, scope=scope, freshen=freshen),
+            documents=ScopedDocuments(library=library, scope=scope, refresh=refresh),
             web=web,
             approval=settings.web_approval,
             approvers=settings.web_approvers,
@@ -250,13 +248,13 @@ class ScopedDocuments:
 
     library: Library
     scope: Scope
-    freshen: Freshen | None = None
+    refresh: Refresh | None = None
 
     async def retrieve(
         self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
     ) -> Retrieval:
-        if self.freshen is not None:
-            await self.freshen(self.library)
+        if self.refresh is not None:
+            await self.refresh(self.library)
         wanted = Query(text=query, scope=replace(self.scope, addresses=within), history=history, limit=limit)
         return await asyncio.to_thread(self.library.retrieve, wanted)
 

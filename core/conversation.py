@@ -82,7 +82,7 @@ class Conversation:
 
 
 @value
-class Remark:
+class ThreadMessage:
     """What somebody said in the thread before the bot was called into it."""
 
     author: str  #: as people call them
@@ -100,7 +100,9 @@ class Question:
     asked_at: float  #: seconds since the epoch
     sources: tuple[str, ...] = ()  #: absolute paths or URLs to stay within; empty: no further limit
     report_passages: int = 0  #: how many of the best retrieved passages the Outcome lists
-    overheard: tuple[Remark, ...] = ()  #: said in the thread before, oldest first; context, never evidence
+    thread_context: tuple[
+        ThreadMessage, ...
+    ] = ()  #: said in the thread before, oldest first; context, never evidence
 
 
 @value
@@ -121,7 +123,7 @@ Turn = Question | Decision
 
 
 @value
-class Errand:
+class Command:
     """Something else that a person wants of the bot, carried out by the platform's own adapter."""
 
     id: str

@@ -2,7 +2,8 @@
 
 FootnoteError
 ├── SettingsError        wrong use or settings (exit code 2)
-│   ├── IndexMismatch    the index was built with other settings
+│   ├── VersionMismatch  another version of Footnote wrote a file
+│   ├── IndexMismatch    the index was built with another embedding model
 │   ├── IndexInUse       another process owns the index
 │   ├── IndexDamaged     the index's file makes no sense any more
 │   └── QuestionRejected a question that cannot be asked
@@ -35,8 +36,12 @@ class SettingsError(FootnoteError):
     """Wrong use or settings: nothing was done."""
 
 
+class VersionMismatch(SettingsError):
+    """A file of the data folder was written by another version of Footnote."""
+
+
 class IndexMismatch(SettingsError):
-    """The index was built with another embedding model or chunker."""
+    """The index was built with another embedding model."""
 
 
 class IndexInUse(SettingsError):

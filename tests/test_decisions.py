@@ -464,7 +464,7 @@ def test_where_a_model_has_judged_or_the_web_was_searched_a_quote_is_sure_or_non
 @thorough
 @given(WORKS, POLICIES)
 def test_what_is_written_without_a_model_can_be_shown(work, policy):
-    work = replace(work, sufficient=(), failing=())
+    work = replace(work, sufficient=())
 
     if routing.after_looking(work, policy) == "generate" and policy.weights is not None:
         assert routing.certainty_of(work, policy) != "none"

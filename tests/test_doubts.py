@@ -158,7 +158,7 @@ def test_true_sentences_of_a_documentation_are_rarely_doubted(shared_data):
 
 
 def test_a_changed_number_is_nearly_always_doubted(shared_data):
-    from benchmarks.corpora import lines
+    from benchmarks.evaluation_sets import lines
 
     dice = random.Random(7)
     flags = []

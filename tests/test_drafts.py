@@ -1,4 +1,4 @@
-"""What language models write comes through, what is planted in it does not: tests/benchmarks/drafts.py in short."""
+"""What language models write comes through, what is planted in it does not: `python -m benchmarks drafts` in short."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.draft_labels import plain, read_items
-
-from tests.benchmarks.drafts import figures, play, play_all
-from tests.fakes.drafts import Block, DraftModel, blocks_of
+from benchmarks.drafts import figures, play, play_all
+from fakes.drafts import DraftModel, PromptBlock, blocks_of
 
 ITEMS = read_items(Path(__file__).parent / "evaluation" / "drafts.json")
 #: At least, at most: on the eight items here and on the whole set.
@@ -65,7 +64,7 @@ def test_the_labels_fit_the_drafts(item, which):
 def test_blocks_are_read_whatever_stands_behind_their_number():
     prompt = "<<abc123 strip 4 of guide.md>>\nfrom: Guide\nText.\n<<abc123 end>>"
 
-    assert blocks_of(prompt, ["strip"]) == [Block(kind="strip", name="4", text="Text.")]
+    assert blocks_of(prompt, ["strip"]) == [PromptBlock(kind="strip", name="4", text="Text.")]
     assert blocks_of(prompt, ["strip"])[0].number == 4
 
 

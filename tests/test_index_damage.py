@@ -23,7 +23,6 @@ def settings(tmp_path):
     made = Settings(data_dir=tmp_path / "data", embedding_model="none", web_search="off")
     (tmp_path / "ferry.md").write_text("# Ferry\n\nThe ferry to Sark leaves pier three at half past nine.\n")
     with closing(open_library(made)) as library:
-        library.check_versions()
         library.ingest([tmp_path / "ferry.md"])
     file = made.data_dir / "library.sqlite"
     with closing(sqlite3.connect(file)) as sound:

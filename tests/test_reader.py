@@ -1,4 +1,4 @@
-"""tests/benchmarks/reader.py: prompts become files, and replies that somebody writes there reach the product."""
+"""`python -m benchmarks reader`: prompts become files, and replies that somebody writes there reach the product."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from benchmarks import reader as place
 from benchmarks.draft_labels import read_items
+from benchmarks.drafts import asked_of, documents_of
+from benchmarks.reader import Reader, put, settings_for
+from fakes.drafts import blocks_of
+from fakes.gemini import FakeGemini
 
 from core.settings import Settings, read_settings
-from tests.benchmarks import reader as place
-from tests.benchmarks.drafts import asked_of, documents_of
-from tests.benchmarks.reader import Reader, put, settings_for
-from tests.fakes.drafts import blocks_of
-from tests.fakes.gemini import FakeGemini
 
 ITEM = read_items(Path(__file__).parent / "evaluation" / "drafts.json")[0]
 GRADES = [{"passage": number, "relevance": "correct", "evidence": [1, 2, 3]} for number in range(1, 5)]
@@ -87,7 +87,7 @@ def test_the_settings_are_settings(limit):
 
 
 async def test_the_command_prints_where_it_is_and_what_waits(tmp_path):
-    command = [sys.executable, place.__file__, str(tmp_path)]
+    command = [sys.executable, "-m", "benchmarks", "reader", f"--folder={tmp_path}"]
     process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     try:
         lines = [(await process.stdout.readline()).decode() for _ in settings_for("", 1)]

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from test_graph import TOWER, assistant_over
 
-from core.conversation import Errand, Remark
+from core.conversation import Command, ThreadMessage
 from core.errors import SettingsError
 from core.reasoning.reasoner import Plan
 from core.turns.archive import forget_turns, outcome_of, question_of
@@ -91,24 +91,24 @@ async def test_a_later_turn_that_comes_first_waits_for_the_earlier_one(folder):
 
 async def test_an_errand_is_carried_out_once_and_in_its_order_among_the_turns(folder):
     messenger, reasoner = RecordingMessenger(), HangingReasoner()
-    errand = Errand(id="e1", conversation=HERE, author="ada", name="forget", said_at=2000.0)
+    command = Command(id="e1", conversation=HERE, author="ada", name="forget", said_at=2000.0)
 
     async with turns_over(folder, messenger, reasoner) as turns:
         await turns.accept(question(), TO_HERE)
         await reasoner.asked.wait()
-        await asyncio.gather(*(turns.accept(errand, TO_HERE) for _ in range(3)))
+        await asyncio.gather(*(turns.accept(command, TO_HERE) for _ in range(3)))
         turns.stop(HERE)
-        await messenger.until_shown("errand", "e1")
+        await messenger.until_shown("command", "e1")
 
-    assert messenger.shown == [("begin", "q1"), ("failed", "q1"), ("errand", "e1")]
+    assert messenger.shown == [("begin", "q1"), ("failed", "q1"), ("command", "e1")]
 
 
 async def test_the_first_question_of_a_thread_brings_what_was_said_before_and_no_later_one_does(folder):
-    remark = Remark(author="bob", text="How tall is the tower?")
+    remark = ThreadMessage(author="bob", text="How tall is the tower?")
     messenger, seen = RecordingMessenger(remarks=(remark,)), []
 
     def plan(ask):
-        seen.append(ask.overheard)
+        seen.append(ask.thread_context)
         messenger.remarks = ()
         return Plan(route="documents", standalone=ask.question)
 
@@ -186,13 +186,13 @@ async def test_who_finds_every_seat_taken_is_told_how_many_come_first(folder, mo
 
 async def test_an_errand_that_is_apart_waits_for_no_turn_of_its_conversation(folder):
     messenger, reasoner = RecordingMessenger(), HangingReasoner()
-    told = Errand(id="told", conversation=HERE, author="ada", name="tell", said_at=9.0, is_apart=True)
+    told = Command(id="told", conversation=HERE, author="ada", name="tell", said_at=9.0, is_apart=True)
 
     async with turns_over(folder, messenger, reasoner) as turns:
         await turns.accept(question(), TO_HERE)
         await reasoner.asked.wait()
         await turns.accept(told, TO_HERE)
-        await messenger.until_shown("errand", "told")
+        await messenger.until_shown("command", "told")
         turns.stop(HERE)
         await messenger.until_delivered("q1")
 

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from bots.chat.incoming import Feedback, Follow, Room
+from bots.chat.incoming import Feedback, Follow, ThreadContext
 from core.conversation import Conversation
 from core.errors import SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
+from core.schema import Schema, prepare
 from core.turns.disk_watch import disk_trouble
 
 LOCKED = 0.05  # seconds that the loop waits for another program; whoever must write tries again
 
-_TABLES = """
+SCHEMA = Schema(
+    tables="""
 CREATE TABLE IF NOT EXISTS channels (
     channel TEXT PRIMARY KEY,  -- platform/space/channel
     follow TEXT NOT NULL DEFAULT 'thread',
@@ -36,22 +38,23 @@ CREATE TABLE IF NOT EXISTS feedback (
     PRIMARY KEY (turn, author)
 );
 """
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
+class ChannelStore:
     """Each question takes microseconds, so none waits for a thread."""
 
     database: sqlite3.Connection
 
-    def room_of(self, conversation: Conversation) -> Room:
+    def room_of(self, conversation: Conversation) -> ThreadContext:
         """What decides how a message of this thread is read."""
         follow = self._one("SELECT follow FROM channels WHERE channel = ?", conversation.channel_id)
         known = self.database.execute(
             "SELECT asker, since FROM threads WHERE conversation = ?", (conversation.id,)
         ).fetchone()
         asker, since = known or (None, 0.0)
-        return Room(
+        return ThreadContext(
             follow=cast("Follow", follow or "thread"),
             knows_thread=known is not None,
             asker=asker,
@@ -171,29 +174,20 @@ def own_collection(conversation: Conversation) -> str:
     return _OWN + conversation.channel_id.replace("/", "-")
 
 
-def _migrate(database: sqlite3.Connection) -> None:
-    """Bring a file of an earlier build to these tables."""
-    columns = {row[1] for row in database.execute("PRAGMA table_info(threads)")}
-    if "since" not in columns:
-        database.execute("ALTER TABLE threads ADD COLUMN since REAL NOT NULL DEFAULT 0")
-
-
 @contextmanager
-def open_rooms(data_dir: Path) -> Iterator[Rooms]:
+def open_channel_store(data_dir: Path) -> Iterator[ChannelStore]:
     """SettingsError when the file cannot be used."""
     file = data_dir / "rooms.sqlite"
     file.touch(mode=0o600)
     with closing(sqlite3.connect(file, timeout=LOCKED)) as database:
         _set_up(database, file)
-        yield Rooms(database)
+        yield ChannelStore(database)
 
 
 def _set_up(database: sqlite3.Connection, file: Path) -> None:
     try:
-        database.execute("PRAGMA journal_mode = WAL")
+        prepare(database, file, SCHEMA)
         database.execute("PRAGMA synchronous = NORMAL")
-        database.executescript(_TABLES)
-        _migrate(database)
     except sqlite3.OperationalError as fault:
         raise SettingsError(f"{file} cannot be used: {disk_trouble(fault) or 'the disk refused'}.") from fault
     except sqlite3.DatabaseError as fault:

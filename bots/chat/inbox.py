@@ -16,19 +16,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from bots.chat.channels import Rooms
-from bots.chat.incoming import TELL, Feedback, Said, Word, errand_of
-from bots.chat.messenger import Voice
+from bots.chat.channels import ChannelStore
+from bots.chat.incoming import TELL, ChatCommand, Feedback, Incoming, queued
+from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import People, Refused
 from bots.chat.texts import ENGLISH, say_in
-from core.conversation import Conversation, Decision, Errand, Proposal, Question
+from core.conversation import Command, Conversation, Decision, Proposal, Question
 from core.graph.approval import may_decide
 from core.settings import Settings
 from core.text.language import language_of
 from core.turns.archive import outcome_of, question_of
 from core.turns.assistant import Assistant
 from core.turns.disk_watch import DiskWatch
-from core.turns.messenger import Address, Unreachable
+from core.turns.messenger import ReplyRoute, Unreachable
 from core.turns.rate_limits import Rates, Refusal
 from core.turns.turns import Turns
 from core.wording import in_language
@@ -67,21 +67,23 @@ DRAIN = 5.0  # seconds that what is under way beside the turns gets to finish at
 
 
 @dataclass(slots=True, kw_only=True)
-class Reception:
+class Inbox:
     """One platform's way in."""
 
     settings: Settings
     assistant: Assistant
-    rooms: Rooms
+    channel_store: ChannelStore
     people: People
-    voice: Voice[Any]
+    messenger: ChatMessenger[Any]
     turns: Turns
     rates: Rates
     settle: float = 0.0  #: seconds within which messages of one thread may come the other way round
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
     _taking: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  #: by the id of what was said
 
-    async def take(self, said: Said, address: Address, *, files: int = 0, is_awaited: bool = False) -> bool:
+    async def take(
+        self, said: Incoming, route: ReplyRoute, *, files: int = 0, is_awaited: bool = False
+    ) -> bool:
         """What this calls for is stored or begun when it returns; False where that is a word of refusal.
 
         ``files`` came with it. ``is_awaited``: the platform says that it failed unless a word comes back.
@@ -89,11 +91,11 @@ class Reception:
         """
         taking = self._taking.get(said.id)
         if taking is None:  # else it is brought again meanwhile
-            taking = asyncio.create_task(self._take(said, address, files=files, is_awaited=is_awaited))
+            taking = asyncio.create_task(self._take(said, route, files=files, is_awaited=is_awaited))
             self._taking[said.id] = taking
             taking.add_done_callback(partial(self._is_taken, said.id))
             say = say_in(_language(said))
-            tell = lambda trouble: self._whisper(address, say("not_stored", trouble=trouble))  # noqa: E731
+            tell = lambda trouble: self._whisper(route, say("not_stored", trouble=trouble))  # noqa: E731
             await tell_what_keeps(taking, self.turns.disk, tell)
         return await asyncio.shield(taking)
 
@@ -102,71 +104,77 @@ class Reception:
         if not taking.cancelled():
             taking.exception()  # whoever still waits for it gets it; nobody has to
 
-    async def _take(self, said: Said, address: Address, *, files: int, is_awaited: bool) -> bool:
-        if self.rooms.was_forgotten(said.id):
+    async def _take(self, said: Incoming, route: ReplyRoute, *, files: int, is_awaited: bool) -> bool:
+        if self.channel_store.was_forgotten(said.id):
             return True
         if isinstance(said, Question):
-            is_taken = await self._ask(said, address, is_awaited=is_awaited)
-            if is_taken and files and await written(self.turns.disk, self.rooms.take_word, f"{said.id}/told"):
-                self._whisper(address, say_in(_language(said))("file_not_read"))
+            is_taken = await self._ask(said, route, is_awaited=is_awaited)
+            if (
+                is_taken
+                and files
+                and await written(self.turns.disk, self.channel_store.take_word, f"{said.id}/told")
+            ):
+                self._whisper(route, say_in(_language(said))("file_not_read"))
             return is_taken
-        if isinstance(said, Word):
-            return await self._hear(said, address)
+        if isinstance(said, ChatCommand):
+            return await self._hear(said, route)
         if isinstance(said, Decision):
             with self.turns.in_line(said.conversation, (said.decided_at, said.id)):
-                await self._decide(said, address)
+                await self._decide(said, route)
         elif isinstance(said, Feedback):
-            await written(self.turns.disk, self.rooms.rate, said)
+            await written(self.turns.disk, self.channel_store.rate, said)
         return True
 
-    async def _ask(self, question: Question, address: Address, *, is_awaited: bool = False) -> bool:
+    async def _ask(self, question: Question, route: ReplyRoute, *, is_awaited: bool = False) -> bool:
         if not self.turns.has(question.id):  # what is brought again was counted
             refusal = self.rates.admit(question.author, question.conversation.channel_id, question.asked_at)
             if refusal is not None:
                 if self.rates.tell(refusal, question.asked_at) or is_awaited:
-                    await self._refuse(question, refusal, address)
+                    await self._refuse(question, refusal, route)
                 return False
-        is_follow_up = self.rooms.room_of(question.conversation).knows_thread
+        is_follow_up = self.channel_store.room_of(question.conversation).knows_thread
         thread = (question.conversation, question.author, question.asked_at)
-        await written(self.turns.disk, self.rooms.remember_thread, *thread)
-        await self.turns.accept(question, address, settle=self.settle if is_follow_up else 0.0)
+        await written(self.turns.disk, self.channel_store.remember_thread, *thread)
+        await self.turns.accept(question, route, settle=self.settle if is_follow_up else 0.0)
         return True
 
-    async def _refuse(self, question: Question, refusal: Refusal, address: Address) -> None:
+    async def _refuse(self, question: Question, refusal: Refusal, route: ReplyRoute) -> None:
         try:
             told = in_language(refusal.sentence, _language(question))
-            await self._tell_privately(question, told, address)
+            await self._tell_privately(question, told, route)
         except BaseException:  # it is not stored, and will be brought again
             self.rates.was_not_told(refusal)
             raise
 
-    async def _decide(self, decision: Decision, address: Address) -> None:
+    async def _decide(self, decision: Decision, route: ReplyRoute) -> None:
         """Store a decision that may be made; whoever may not make it is told so, and nobody else."""
         proposal = await self._proposal(decision)
         if proposal is not None and proposal.is_open:
-            decision = await self._with_groups(decision, address)
+            decision = await self._with_groups(decision, route)
             if self._may_decide(decision, proposal):
-                await self.turns.accept(decision, address, settle=self.settle)
+                await self.turns.accept(decision, route, settle=self.settle)
                 return
-        if not await written(self.turns.disk, self.rooms.take_word, f"{decision.id}/told"):  # it came twice
+        if not await written(
+            self.turns.disk, self.channel_store.take_word, f"{decision.id}/told"
+        ):  # it came twice
             return
         if proposal is None:
-            self._whisper(address, say_in(ENGLISH)("nothing_to_decide"))
+            self._whisper(route, say_in(ENGLISH)("nothing_to_decide"))
         elif not proposal.is_open:
-            self.begin(self.voice.point_out_decision(address, proposal))
+            self.begin(self.messenger.point_out_decision(route, proposal))
         else:
-            self.begin(self.voice.refuse(decision, address, proposal))
+            self.begin(self.messenger.refuse(decision, route, proposal))
 
-    async def _tell_privately(self, said: Question | Word, sentence: str, address: Address) -> None:
-        await self.tell(said.id, said.conversation, said.author, sentence, address, is_private=True)
+    async def _tell_privately(self, said: Question | ChatCommand, sentence: str, route: ReplyRoute) -> None:
+        await self.tell(said.id, said.conversation, said.author, sentence, route, is_private=True)
 
     async def tell(
-        self, said_id: str, conversation: Conversation, author: str, sentence: str, address: Address,
+        self, said_id: str, conversation: Conversation, author: str, sentence: str, route: ReplyRoute,
         *, is_private: bool = False,
     ) -> None:  # fmt: skip
         """Tell whoever said it why it cannot be taken: stored first, and once, however often it comes."""
         await self.turns.accept(
-            Errand(
+            Command(
                 id=f"{said_id}/told",
                 conversation=conversation,
                 author=author,
@@ -175,46 +183,46 @@ class Reception:
                 said_at=time.time(),
                 is_apart=True,
             ),
-            {key: value for key, value in address.items() if key != "opens"},
+            {key: value for key, value in route.items() if key != "opens"},
         )
 
-    async def _hear(self, word: Word, address: Address) -> bool:
+    async def _hear(self, word: ChatCommand, route: ReplyRoute) -> bool:
         if word.name in ("approve", "deny"):
             with self.turns.in_line(word.conversation, (word.said_at, word.id)):
-                await self._decide_in_words(word, address)
+                await self._decide_in_words(word, route)
         elif word.name == "again":
-            await self._ask_again(word, address)
+            await self._ask_again(word, route)
         elif word.name == "choose":
-            await self._ask_what_was_meant(word, address)
+            await self._ask_what_was_meant(word, route)
         elif word.name == "edit":
-            self.begin(self._edit(word, address))
+            self.begin(self._edit(word, route))
         elif word.name == "stop":
-            self._stop(word, address)
+            self._stop(word, route)
         elif word.is_private or word.name == "footnotes":
-            self.begin(self._show_privately(word, address))
-        elif not self.turns.has(word.id) and (refusal := await self.voice.words.refusal(word, address)):
-            await self._tell_privately(word, refusal, address)
+            self.begin(self._show_privately(word, route))
+        elif not self.turns.has(word.id) and (refusal := await self.messenger.words.refusal(word, route)):
+            await self._tell_privately(word, refusal, route)
             return False
         else:
-            await self.turns.accept(errand_of(word), address)
+            await self.turns.accept(queued(word), route)
         return True
 
-    def _stop(self, word: Word, address: Address) -> None:
+    def _stop(self, word: ChatCommand, route: ReplyRoute) -> None:
         """At once, whatever the disk takes. A turn that is stopped says so itself."""
         try:
-            is_new = self.rooms.take_word(word.id)
+            is_new = self.channel_store.take_word(word.id)
         except sqlite3.Error:
             is_new = True
         if is_new and not self.turns.stop(word.conversation):
-            self._whisper(address, say_in(word.language)("nothing_running"))
+            self._whisper(route, say_in(word.language)("nothing_running"))
 
-    async def _decide_in_words(self, word: Word, address: Address) -> None:
+    async def _decide_in_words(self, word: ChatCommand, route: ReplyRoute) -> None:
         """ "approve" and "deny" are about the newest proposal that is open."""
         proposals = await self.assistant.proposals(word.conversation)
         open_ones = [proposal for proposal in proposals if proposal.is_open]
         if not open_ones:
-            if await written(self.turns.disk, self.rooms.take_word, word.id):
-                self._whisper(address, say_in(word.language)("nothing_to_decide"))
+            if await written(self.turns.disk, self.channel_store.take_word, word.id):
+                self._whisper(route, say_in(word.language)("nothing_to_decide"))
             return
         decision = Decision(
             id=word.id,
@@ -225,50 +233,50 @@ class Reception:
             query=word.argument or None,
             decided_at=word.said_at,
         )
-        await self._decide(decision, address)
+        await self._decide(decision, route)
 
-    async def _ask_again(self, word: Word, address: Address) -> None:
+    async def _ask_again(self, word: ChatCommand, route: ReplyRoute) -> None:
         """The question of a turn that failed, once more: one new turn, however often the button is pressed."""
         question = await question_of(word.argument)
         if question is None or question.conversation != word.conversation:
-            self._whisper(address, say_in(word.language)("no_question_left"))
+            self._whisper(route, say_in(word.language)("no_question_left"))
             return
         again = replace(question, id=_next_try(question.id), author=word.author, asked_at=word.said_at)
-        await self._ask(again, address)
+        await self._ask(again, route)
 
-    async def _ask_what_was_meant(self, word: Word, address: Address) -> None:
+    async def _ask_what_was_meant(self, word: ChatCommand, route: ReplyRoute) -> None:
         """One of the readings that a question was answered with."""
         number, _, turn_id = word.argument.partition(":")
         asked, outcome = await question_of(turn_id), await outcome_of(turn_id)
         is_of_here = asked is not None and asked.conversation == word.conversation
         options = outcome.options if outcome and is_of_here else ()
         if not number.isdecimal() or not 0 < int(number) <= len(options):
-            self._whisper(address, say_in(word.language)("no_question_left"))
+            self._whisper(route, say_in(word.language)("no_question_left"))
             return
         chosen = Question(
             id=word.id, conversation=word.conversation, author=word.author,
             text=options[int(number) - 1], asked_at=word.said_at,
         )  # fmt: skip
-        await self._ask(chosen, address)
+        await self._ask(chosen, route)
 
-    async def _edit(self, word: Word, address: Address) -> None:
+    async def _edit(self, word: ChatCommand, route: ReplyRoute) -> None:
         wish = Decision(
             id=word.id, conversation=word.conversation, author=word.author, proposal_id=word.argument,
             verdict="approve", decided_at=word.said_at,
         )  # fmt: skip
         proposal = await self._proposal(wish)
         if proposal is None:
-            await self.voice.whisper(address, say_in(word.language)("nothing_to_decide"))
+            await self.messenger.send_ephemeral(route, say_in(word.language)("nothing_to_decide"))
         elif not proposal.is_open:
-            await self.voice.point_out_decision(address, proposal)
-        elif not self._may_decide(await self._with_groups(wish, address), proposal):
-            await self.voice.refuse(wish, address, proposal)
+            await self.messenger.point_out_decision(route, proposal)
+        elif not self._may_decide(await self._with_groups(wish, route), proposal):
+            await self.messenger.refuse(wish, route, proposal)
         else:
-            await self.voice.open_editor(address, proposal)
+            await self.messenger.open_editor(route, proposal)
 
-    async def _show_privately(self, word: Word, address: Address) -> None:
-        for reply in await self.voice.words.carry_out(word, address):
-            await self.voice.whisper_reply(address, reply)
+    async def _show_privately(self, word: ChatCommand, route: ReplyRoute) -> None:
+        for reply in await self.messenger.words.carry_out(word, route):
+            await self.messenger.whisper_reply(route, reply)
 
     def _may_decide(self, decision: Decision, proposal: Proposal) -> bool:
         settings = self.settings
@@ -276,16 +284,16 @@ class Reception:
             proposal, decision, approval=settings.web_approval, approvers=settings.web_approvers
         )
 
-    async def _with_groups(self, decision: Decision, address: Address) -> Decision:
-        groups = await self.people.groups_of(address, decision.author, self.settings.web_approvers)
+    async def _with_groups(self, decision: Decision, route: ReplyRoute) -> Decision:
+        groups = await self.people.groups_of(route, decision.author, self.settings.web_approvers)
         return replace(decision, groups=groups)
 
     async def _proposal(self, decision: Decision) -> Proposal | None:
         proposals = await self.assistant.proposals(decision.conversation)
         return next((each for each in proposals if each.id == decision.proposal_id), None)
 
-    def _whisper(self, address: Address, sentence: str) -> None:
-        self.begin(self.voice.whisper(address, sentence))
+    def _whisper(self, route: ReplyRoute, sentence: str) -> None:
+        self.begin(self.messenger.send_ephemeral(route, sentence))
 
     def begin(self, act: Coroutine[Any, Any, None]) -> None:
         """Go on beside the acknowledgement; the platform's library would lose sight of it."""
@@ -311,11 +319,11 @@ async def rates_of(settings: Settings, turns: Turns, platform: str) -> Rates:
     return rates
 
 
-def _language(said: Said) -> str:
+def _language(said: Incoming) -> str:
     """Of whoever said it, as far as it is known."""
     if isinstance(said, Question):
         return language_of(said.text)
-    return said.language if isinstance(said, Word) else ENGLISH
+    return said.language if isinstance(said, ChatCommand) else ENGLISH
 
 
 def _next_try(turn_id: str) -> str:

@@ -12,13 +12,13 @@ from functools import cache
 from typing import Literal, cast
 
 from bots.chat.texts import ENGLISH, say_in
-from core.conversation import Conversation, Decision, Errand, Question, check_question, value
+from core.conversation import Command, Conversation, Decision, Question, check_question, value
 from core.errors import QuestionRejected
 from core.graph.approval import fault_of_query
 from core.text.characters import without_shaping
 from core.wording import LANGUAGES
 
-WordName = Literal[
+CommandName = Literal[
     "help", "sources", "forget", "stop", "follow", "learn", "use", "approve", "deny",
     "edit", "footnotes", "again", "choose", "unlearn",
 ]  # fmt: skip
@@ -36,10 +36,10 @@ class Attachment:
 
 
 @value
-class Word:
+class ChatCommand:
     """Something asked of the bot rather than of the documents."""
 
-    name: WordName
+    name: CommandName
     argument: str = (
         ""  #: what follows the word; of "edit" a proposal's id, of "footnotes" and "again" a turn's,
         #: of "choose" an option's number from 1, a colon and a turn's
@@ -67,14 +67,14 @@ class Feedback:
 
 TELL = "tell"  # an errand that is no word: a sentence for whoever spoke, stored until it is said
 
-Said = Question | Decision | Word | Feedback
+Incoming = Question | Decision | ChatCommand | Feedback
 
 
-def errand_of(word: Word) -> Errand:
+def queued(word: ChatCommand) -> Command:
     """The word as it is stored until it is carried out."""
     files = [asdict(file) for file in word.files]
     details = {"argument": word.argument, "files": files, "language": word.language}
-    return Errand(
+    return Command(
         id=word.id,
         conversation=word.conversation,
         author=word.author,
@@ -84,17 +84,17 @@ def errand_of(word: Word) -> Errand:
     )
 
 
-def word_of(errand: Errand) -> Word:
+def unqueued(command: Command) -> ChatCommand:
     """The word of an errand made by :func:`errand_of`."""
-    return Word(
-        name=errand.name,  # type: ignore[arg-type] # it was stored from one
-        argument=errand.details["argument"],
-        id=errand.id,
-        conversation=errand.conversation,
-        author=errand.author,
-        said_at=errand.said_at,
-        files=tuple(Attachment(**file) for file in errand.details["files"]),
-        language=errand.details.get("language", "en"),  # of an earlier version, an errand does not say
+    return ChatCommand(
+        name=command.name,  # type: ignore[arg-type] # it was stored from one
+        argument=command.details["argument"],
+        id=command.id,
+        conversation=command.conversation,
+        author=command.author,
+        said_at=command.said_at,
+        files=tuple(Attachment(**file) for file in command.details["files"]),
+        language=command.details.get("language", "en"),  # of an earlier version, an errand does not say
     )
 
 
@@ -110,7 +110,7 @@ Follow = Literal["mention", "asker", "thread"]
 
 
 @value
-class Room:
+class ThreadContext:
     """What is known of the channel and thread that a message came in."""
 
     follow: Follow = "thread"  #: which messages of a thread need no mention
@@ -160,7 +160,7 @@ _ASKS = re.compile(
 
 
 @value
-class Heard:
+class IncomingMessage:
     """A message for the bot, by whatever platform it came."""
 
     id: str
@@ -171,30 +171,30 @@ class Heard:
     files: tuple[Attachment, ...] = ()
     is_called: bool  #: by a mention, a reply or in a direct message; else it is a follow-up
 
-    def word(self, name: WordName, argument: str = "", language: str = ENGLISH) -> Word:
-        return Word(
+    def word(self, name: CommandName, argument: str = "", language: str = ENGLISH) -> ChatCommand:
+        return ChatCommand(
             name=name, argument=argument, id=self.id, conversation=self.conversation, author=self.author,
             said_at=self.said_at, files=self.files, language=language,
         )  # fmt: skip
 
 
-def meaning(heard: Heard) -> Question | Word | None:
+def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
     """None for what says nothing; QuestionRejected when a question is too long."""
-    if said := _spoken_word(heard.text, has_files=bool(heard.files), is_called=heard.is_called):
-        return heard.word(*said)
-    if not any(sign.isalnum() for sign in heard.text):
+    if said := _spoken_word(message.text, has_files=bool(message.files), is_called=message.is_called):
+        return message.word(*said)
+    if not any(sign.isalnum() for sign in message.text):
         # A file alone is to be learned, a mention alone calls for help; anything else says nothing.
-        return heard.word("learn" if heard.files else "help") if heard.is_called else None
+        return message.word("learn" if message.files else "help") if message.is_called else None
     return Question(
-        id=heard.id,
-        conversation=heard.conversation,
-        author=heard.author,
-        text=check_question(heard.text),
-        asked_at=heard.said_at,
+        id=message.id,
+        conversation=message.conversation,
+        author=message.author,
+        text=check_question(message.text),
+        asked_at=message.said_at,
     )
 
 
-_PATTERNS: Sequence[tuple[WordName, str, bool]] = (
+_PATTERNS: Sequence[tuple[CommandName, str, bool]] = (
     ("help", r"help[.!?]?()", True),
     ("sources", r"sources[.!?]?()", True),
     ("forget", r"forget(?: this(?: thread)?)?[.!]?()", True),
@@ -230,7 +230,7 @@ def _words_of_others() -> Mapping[str, tuple[str, str]]:
     }
 
 
-def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[WordName, str, str] | None:
+def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[CommandName, str, str] | None:
     """The word, what follows it, and its language."""
     text, language = _words_of_others().get(text.strip(_ENDING).casefold(), (text, ENGLISH))
     for name, pattern, is_bare in _WORDS:
@@ -239,7 +239,7 @@ def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[WordNa
     if has_files and is_called and _LEARN_FILES.fullmatch(text):
         return "learn", "", language
     if is_called and (told := _TOLD.fullmatch(text)):
-        name = cast("WordName", told[1].lower())
+        name = cast("CommandName", told[1].lower())
         return name, _argument(name, told[2].strip(_QUOTING)), language
     return None
 
@@ -249,7 +249,7 @@ def is_page(named: str) -> bool:
     return named.lower().startswith(("http://", "https://"))
 
 
-def _argument(name: WordName, given: str) -> str:
+def _argument(name: CommandName, given: str) -> str:
     if name == "approve" and given:
         return checked_query(given)
     return given.lower() if name == "follow" else given

@@ -13,21 +13,31 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, cast
 
 from bots.chat import proposals
-from bots.chat.channels import Rooms
-from bots.chat.commands import Words
-from bots.chat.incoming import TELL, word_of
-from bots.chat.platform import Note, People, Posts, Premises, Refused, Reply, Setting, Shown, Writer
+from bots.chat.channels import ChannelStore
+from bots.chat.commands import ChatCommands
+from bots.chat.incoming import TELL, unqueued
+from bots.chat.platform import (
+    CardContext,
+    CommandReply,
+    Note,
+    People,
+    Posts,
+    Refused,
+    Renderer,
+    Shown,
+    Uploads,
+)
 from bots.chat.texts import ENGINE_NAMES, language_of_turn, progress_note, say_in
 from core.bootstrap import Footnote
 from core.conversation import (
+    Command,
     Conversation,
     Decision,
-    Errand,
     Outcome,
     Progress,
     Proposal,
     Question,
-    Remark,
+    ThreadMessage,
     Turn,
 )
 from core.errors import FootnoteError, for_people
@@ -35,7 +45,7 @@ from core.settings import WebApproval
 from core.turns.archive import outcome_of
 from core.turns.assistant import Report
 from core.turns.disk_watch import disk_trouble
-from core.turns.messenger import Address, Unreachable
+from core.turns.messenger import ReplyRoute, Unreachable
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -44,7 +54,7 @@ BETWEEN = 1.0  # seconds between two edits; Slack and Discord take about one mes
 
 
 @dataclass(slots=True, kw_only=True)
-class Notes:
+class ProgressNotes:
     """Notes on their way to the platform; those that are overtaken by a newer one are left out."""
 
     show: Callable[[Progress], Awaitable[None]]
@@ -90,40 +100,42 @@ NOWHERE, PRIVATELY = "nowhere", "privately"
 
 
 @dataclass(slots=True, kw_only=True)
-class Voice(Generic[Shown]):
+class ChatMessenger(Generic[Shown]):
     """The Messenger of one platform, over what its adapter offers."""
 
     posts: Posts[Shown]
-    writer: Writer[Shown]
+    writer: Renderer[Shown]
     people: People
-    words: Words
+    words: ChatCommands
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
     engine: str  #: the search engine, as people know it
     approval: WebApproval
     has_approvers: bool
     refresh: float  #: seconds after which the platform's own sign of work is given again
     outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is kept
-    _notes: dict[str, Notes] = field(default_factory=dict)  #: by turn
+    _notes: dict[str, ProgressNotes] = field(default_factory=dict)  #: by turn
 
     @classmethod
     def over(
         cls,
         footnote: Footnote,
-        rooms: Rooms,
+        channel_store: ChannelStore,
         *,
         posts: Posts[Shown],
-        writer: Writer[Shown],
+        writer: Renderer[Shown],
         people: People,
-        premises: Premises,
+        uploads: Uploads,
         refresh: float,
-    ) -> Voice[Shown]:
+    ) -> ChatMessenger[Shown]:
         """The voice of a platform whose adapter offers these."""
         settings = footnote.settings
         return cls(
             posts=posts,
             writer=writer,
             people=people,
-            words=Words(footnote=footnote, rooms=rooms, people=people, premises=premises),
+            words=ChatCommands(
+                footnote=footnote, channel_store=channel_store, people=people, uploads=uploads
+            ),
             proposals=footnote.assistant.proposals,
             engine=ENGINE_NAMES[settings.web_search],
             approval=settings.web_approval,
@@ -131,7 +143,7 @@ class Voice(Generic[Shown]):
             refresh=refresh,
         )
 
-    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
+    async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         if isinstance(turn, Decision):
             proposal = await self._proposal(turn)
             if proposal is None or not proposal.is_open:
@@ -140,32 +152,32 @@ class Voice(Generic[Shown]):
                 return ""
         try:
             first = self.writer.note(progress_note(_first(turn), await self._language(turn)))
-            return await self.posts.say(address, turn.id, 0, first, is_again=is_again)
+            return await self.posts.say(route, turn.id, 0, first, is_again=is_again)
         except Refused as refused:
             logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
             return NOWHERE
 
-    async def overheard(self, turn: Turn, address: Address) -> tuple[Remark, ...]:
+    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         if self.words.has_forgotten(turn.conversation):
             return ()  # else what was forgotten would be read again where it was said
         try:
-            return await self.posts.overheard(address)
+            return await self.posts.thread_context(route)
         except (Refused, Unreachable):
             logger.warning("what was said before could not be read", extra=_named(turn))
             return ()
 
-    def reporter(self, turn: Turn, address: Address, handle: str) -> Report:
+    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Report:
         if handle in ("", NOWHERE, PRIVATELY):
             return lambda _: None
         loop = asyncio.get_running_loop()
-        notes = Notes(show=self._shower(turn, address, handle), refresh=self.refresh)
+        notes = ProgressNotes(show=self._shower(turn, route, handle), refresh=self.refresh)
         self._notes[turn.id] = notes
         notes.report(_first(turn))
         # Steps of the graph may run beside the loop.
         return lambda noted: cast("None", loop.call_soon_threadsafe(notes.report, noted))
 
     async def deliver(
-        self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+        self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         if notes := self._notes.pop(turn.id, None):
             await notes.close()
@@ -173,93 +185,93 @@ class Voice(Generic[Shown]):
             return
         try:
             if handle == PRIVATELY:
-                await self._tell_privately(turn, address, outcome)
+                await self._tell_privately(turn, route, outcome)
             else:
-                await self._show(turn, address, handle, outcome, is_again=is_again)
+                await self._show(turn, route, handle, outcome, is_again=is_again)
         except Refused as refused:
             logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
 
-    async def _tell_privately(self, turn: Turn | Errand, address: Address, outcome: Outcome) -> None:
+    async def _tell_privately(self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome) -> None:
         proposal = await self._proposal(turn) if isinstance(turn, Decision) else None
         if proposal is not None and not proposal.is_open:
-            await self.point_out_decision(address, proposal)
+            await self.point_out_decision(route, proposal)
         else:
-            await self.whisper(address, outcome.reason or say_in(outcome.language)("own_fault"))
+            await self.send_ephemeral(route, outcome.reason or say_in(outcome.language)("own_fault"))
 
-    async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
-        if errand.name == TELL:
-            await self._tell(errand, address)
+    async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
+        if command.name == TELL:
+            await self._tell(command, route)
             return
-        replies = await self._replies(errand, address)
+        replies = await self._replies(command, route)
         messages = [message for reply in replies for message in self.writer.reply(reply)]
         try:
             for part, message in enumerate(messages):
-                await self.posts.say(address, errand.id, part, message, is_again=is_again)
+                await self.posts.say(route, command.id, part, message, is_again=is_again)
         except Refused as refused:
-            logger.warning("cannot answer there", extra={**_named(errand), "reason": refused.code})
+            logger.warning("cannot answer there", extra={**_named(command), "reason": refused.code})
 
-    async def _tell(self, errand: Errand, address: Address) -> None:
-        message = self.writer.note(errand.details["sentence"])
+    async def _tell(self, command: Command, route: ReplyRoute) -> None:
+        message = self.writer.note(command.details["sentence"])
         try:
-            if errand.details.get("is_private"):  # of an earlier version, an errand does not say
-                await self.posts.confide(address, errand.id, message)
+            if command.details.get("is_private"):  # of an earlier version, an errand does not say
+                await self.posts.send_direct(route, command.id, message)
             else:
-                await self.posts.whisper(address, message)
+                await self.posts.send_ephemeral(route, message)
         except Refused as refused:
-            logger.warning("cannot answer there", extra={**_named(errand), "reason": refused.code})
+            logger.warning("cannot answer there", extra={**_named(command), "reason": refused.code})
 
-    async def whisper(self, address: Address, sentence: str) -> None:
+    async def send_ephemeral(self, route: ReplyRoute, sentence: str) -> None:
         """A sentence for whoever spoke or pressed, and for nobody else."""
-        await self.posts.whisper(address, self.writer.note(sentence))
+        await self.posts.send_ephemeral(route, self.writer.note(sentence))
 
-    async def whisper_reply(self, address: Address, reply: Reply) -> None:
+    async def whisper_reply(self, route: ReplyRoute, reply: CommandReply) -> None:
         for message in self.writer.reply(reply):
-            await self.posts.whisper(address, message)
+            await self.posts.send_ephemeral(route, message)
 
-    async def refuse(self, decision: Decision, address: Address, proposal: Proposal) -> None:
+    async def refuse(self, decision: Decision, route: ReplyRoute, proposal: Proposal) -> None:
         """Tell somebody who may not decide who may."""
-        told = proposals.refused(proposal, await self._setting(address, proposal))
-        await self.posts.confide(address, f"{decision.id}/told", self.writer.note(told))
+        told = proposals.refused(proposal, await self._setting(route, proposal))
+        await self.posts.send_direct(route, f"{decision.id}/told", self.writer.note(told))
 
-    async def point_out_decision(self, address: Address, proposal: Proposal) -> None:
+    async def point_out_decision(self, route: ReplyRoute, proposal: Proposal) -> None:
         """Tell somebody who comes too late who decided."""
-        await self.whisper(address, proposals.settled(proposal, await self._setting(address, proposal)))
+        await self.send_ephemeral(route, proposals.settled(proposal, await self._setting(route, proposal)))
 
-    async def open_editor(self, address: Address, proposal: Proposal) -> None:
-        await self.posts.open_editor(address, self.writer.editor(proposal, address))
+    async def open_editor(self, route: ReplyRoute, proposal: Proposal) -> None:
+        await self.posts.open_editor(route, self.writer.editor(proposal, route))
 
-    async def _replies(self, errand: Errand, address: Address) -> tuple[Reply, ...]:
-        word = word_of(errand)
+    async def _replies(self, command: Command, route: ReplyRoute) -> tuple[CommandReply, ...]:
+        word = unqueued(command)
         say = say_in(word.language)
         try:
-            return await self.words.carry_out(word, address)
+            return await self.words.carry_out(word, route)
         except FootnoteError as trouble:
             return (Note(text=in_language(for_people(trouble), word.language)),)
         except sqlite3.OperationalError as trouble:
-            logger.exception("a word could not be written down", extra=_named(errand))
+            logger.exception("a word could not be written down", extra=_named(command))
             reason = disk_trouble(trouble) or Sentence("disk_refused")
             return (Note(text=say("not_written", trouble=reason)),)
         except Exception:
             # The boundary of an errand: whatever failed, a person is told that it did.
-            logger.exception("errand failed", extra=_named(errand))
+            logger.exception("a command failed", extra=_named(command))
             return (Note(text=say("own_fault")),)
 
     async def _show(
-        self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+        self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         if isinstance(turn, Decision):
-            await self._settle_card(turn, address)
-        setting = await self._setting(address, outcome.proposal, can_retry=isinstance(turn, Question))
-        first, *others = self.writer.messages(outcome, setting)
+            await self._settle_card(turn, route)
+        card_context = await self._setting(route, outcome.proposal, can_retry=isinstance(turn, Question))
+        first, *others = self.writer.messages(outcome, card_context)
         if handle:
-            await self.posts.change(address, handle, turn.id, 0, first)
+            await self.posts.change(route, handle, turn.id, 0, first)
         else:
-            await self.posts.say(address, turn.id, 0, first, is_again=is_again)
+            await self.posts.say(route, turn.id, 0, first, is_again=is_again)
         for part, message in enumerate(others, start=1):
-            await self.posts.say(address, turn.id, part, message, is_again=is_again)
-        await self.posts.set_status(address, "")
+            await self.posts.say(route, turn.id, part, message, is_again=is_again)
+        await self.posts.set_status(route, "")
 
-    async def _settle_card(self, turn: Decision, address: Address) -> None:
+    async def _settle_card(self, turn: Decision, route: ReplyRoute) -> None:
         """Who decided and when, in place of the buttons; a card without buttons says so already."""
         proposal = await self._proposal(turn)
         if proposal is None or proposal.is_open:
@@ -269,24 +281,24 @@ class Voice(Generic[Shown]):
             proposed is None
         ):  # forgotten by the queue: an answer that stands above the buttons must not be lost
             return
-        setting = await self._setting(address, proposal)
-        shown = self.writer.messages(replace(proposed, proposal=proposal), setting)
+        card_context = await self._setting(route, proposal)
+        shown = self.writer.messages(replace(proposed, proposal=proposal), card_context)
         part = len(shown) - 1
-        card = await self.posts.find(address, proposal.turn_id, part)
+        card = await self.posts.find(route, proposal.turn_id, part)
         if card is not None:
-            await self.posts.change(address, card, proposal.turn_id, part, shown[part])
+            await self.posts.change(route, card, proposal.turn_id, part, shown[part])
 
     async def _setting(
-        self, address: Address, proposal: Proposal | None = None, *, can_retry: bool = False
-    ) -> Setting:
+        self, route: ReplyRoute, proposal: Proposal | None = None, *, can_retry: bool = False
+    ) -> CardContext:
         """What the layout depends on, with the names of those who have to do with the proposal."""
         people = (proposal.asker, proposal.decided_by) if proposal else ()
-        return Setting(
+        return CardContext(
             engine=self.engine,
             approval=self.approval,
             has_approvers=self.has_approvers,
             can_retry=can_retry,
-            names=await self.people.names(address, people),
+            names=await self.people.names(route, people),
         )
 
     async def _proposal(self, turn: Decision) -> Proposal | None:
@@ -297,7 +309,7 @@ class Voice(Generic[Shown]):
         proposals = await self.proposals(turn.conversation) if isinstance(turn, Decision) else ()
         return language_of_turn(turn, proposals)
 
-    def _shower(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], Awaitable[None]]:
+    def _shower(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], Awaitable[None]]:
         shown, language = _first(turn), ""
 
         async def show(progress: Progress) -> None:
@@ -305,9 +317,9 @@ class Voice(Generic[Shown]):
             language = language or await self._language(turn)
             words = progress_note(progress, language)
             if progress != shown:
-                await self.posts.change(address, handle, turn.id, 0, self.writer.note(words))
+                await self.posts.change(route, handle, turn.id, 0, self.writer.note(words))
                 shown = progress
-            await self.posts.set_status(address, words)
+            await self.posts.set_status(route, words)
 
         return show
 
@@ -316,5 +328,5 @@ def _first(turn: Turn) -> Progress:
     return Progress(stage="searching" if isinstance(turn, Decision) else "reading")
 
 
-def _named(turn: Turn | Errand) -> dict[str, str]:
+def _named(turn: Turn | Command) -> dict[str, str]:
     return {"turn": turn.id, "conversation": turn.conversation.id}

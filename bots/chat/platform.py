@@ -15,10 +15,10 @@ from typing import Any, Protocol, TypeVar
 
 from bots.chat.incoming import Attachment
 from bots.chat.texts import clipped
-from core.conversation import Outcome, Proposal, Remark, value
+from core.conversation import Outcome, Proposal, ThreadMessage, value
 from core.library.catalogue import Entry
 from core.settings import WebApproval
-from core.turns.messenger import Address
+from core.turns.messenger import ReplyRoute
 
 
 @value
@@ -43,11 +43,11 @@ class Footnotes:
     outcome: Outcome
 
 
-Reply = Note | Sources | Footnotes
+CommandReply = Note | Sources | Footnotes
 
 
 @value
-class Setting:
+class CardContext:
     """Of one installation, and of the people who have to do with a proposal."""
 
     engine: str = "the web"  #: the search engine, as people know it
@@ -80,55 +80,55 @@ class Posts(Protocol[Shown_contra]):
     """
 
     async def say(
-        self, address: Address, turn: str, part: int, message: Shown_contra, *, is_again: bool
+        self, route: ReplyRoute, turn: str, part: int, message: Shown_contra, *, is_again: bool
     ) -> str:
         """The handle of the message. ``is_again``: it may be there already, and is looked for."""
         ...
 
     async def change(
-        self, address: Address, handle: str, turn: str, part: int, message: Shown_contra
+        self, route: ReplyRoute, handle: str, turn: str, part: int, message: Shown_contra
     ) -> None:
         """Put a message in the place of one; said anew where that one is gone."""
         ...
 
-    async def find(self, address: Address, turn: str, part: int) -> str | None:
+    async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
         """The handle of a message of ours, by the turn and part it is."""
         ...
 
-    async def whisper(self, address: Address, message: Shown_contra) -> None:
+    async def send_ephemeral(self, route: ReplyRoute, message: Shown_contra) -> None:
         """Only the one who spoke or pressed sees it; never the only copy of an answer."""
         ...
 
-    async def confide(self, address: Address, turn: str, message: Shown_contra) -> None:
+    async def send_direct(self, route: ReplyRoute, turn: str, message: Shown_contra) -> None:
         """The same where others are not to see it: wherever the platform has a place for that."""
         ...
 
-    async def open_editor(self, address: Address, editor: Any) -> None:
+    async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
         """Show whoever pressed what :meth:`Writer.editor` made."""
         ...
 
-    async def set_status(self, address: Address, words: str) -> None:
+    async def set_status(self, route: ReplyRoute, words: str) -> None:
         """The platform's own sign that the bot is at work; empty words: it is not any more."""
         ...
 
-    async def overheard(self, address: Address) -> tuple[Remark, ...]:
+    async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         """What was said in the thread before the message of this address, oldest first; bounded."""
         ...
 
 
-class Writer(Protocol[Shown_co]):
+class Renderer(Protocol[Shown_co]):
     """Values -> messages; pure."""
 
-    def messages(self, outcome: Outcome, setting: Setting) -> tuple[Shown_co, ...]:
+    def messages(self, outcome: Outcome, card_context: CardContext) -> tuple[Shown_co, ...]:
         """The outcome as one message, or as several in order. A proposed search is in the last of them, and
         stays in the same one once it is decided."""
         ...
 
     def note(self, sentence: str) -> Shown_co: ...
 
-    def reply(self, reply: Reply) -> tuple[Shown_co, ...]: ...
+    def reply(self, reply: CommandReply) -> tuple[Shown_co, ...]: ...
 
-    def editor(self, proposal: Proposal, address: Address) -> Any:
+    def editor(self, proposal: Proposal, route: ReplyRoute) -> Any:
         """A form in which the query can be changed before it is allowed."""
         ...
 
@@ -136,14 +136,14 @@ class Writer(Protocol[Shown_co]):
 class People(Protocol):
     """Who people are. What cannot be asked counts as unknown: no name but the id, in no group."""
 
-    async def names(self, address: Address, users: Iterable[str | None]) -> dict[str, str]: ...
+    async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 
-    async def groups_of(self, address: Address, user: str, among: Iterable[str]) -> tuple[str, ...]:
+    async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Which of these roles or user groups the person is in."""
         ...
 
 
-class Premises(Protocol):
+class Uploads(Protocol):
     """Where the files are that came with a message."""
 
     async def fetch(self, file: Attachment) -> bytes:

@@ -164,7 +164,7 @@ def tell(
         print(json.dumps(record))  # noqa: T201 - this is the output
     elif screen.is_drawn:
         files = {entry.source: entry.address for entry in footnote.library.entries()}
-        screen.show(render.write(outcome, render.Setting(engine=engine, files=files)))
+        screen.show(render.write(outcome, render.ScreenContext(engine=engine, files=files)))
     else:
         screen.write(texts.page_of(outcome, engine=engine))
     if not arguments.json:
@@ -205,9 +205,7 @@ async def _ask(arguments: Namespace, settings: Settings) -> int:
     named = arguments.thread
     conversation = fresh_conversation() if named is None else conversation_named(named)
     screen = Screen()
-    async with open_footnote(
-        settings, purpose=PURPOSE, reads=reads_everything, announce=screen.note
-    ) as footnote:
+    async with open_footnote(settings, purpose=PURPOSE, reads=reads_everything) as footnote:
         await prepare(footnote, targets, screen)
         here = situation(conversation, sources=targets.addresses, passages=arguments.passages)
         with screen.waiting(language_of(arguments.question)) as report:
@@ -241,9 +239,7 @@ def _opened(file: str) -> Iterator[int]:
 async def _ask_all(descriptor: int, arguments: Namespace, settings: Settings) -> int:
     targets = read_targets(arguments.docs)
     screen = Screen()
-    async with open_footnote(
-        settings, purpose=PURPOSE, reads=reads_everything, announce=screen.note
-    ) as footnote:
+    async with open_footnote(settings, purpose=PURPOSE, reads=reads_everything) as footnote:
         await prepare(footnote, targets, screen)
 
         async def answer(asked: Asked | Malformed) -> Record:

@@ -10,7 +10,7 @@ from bots.commands.preparing import find_embedder, index
 from bots.indexing import BackgroundVectors, Targets, read_targets
 from bots.terminal.prompt import lines_from_here
 from bots.terminal.screen import Screen
-from bots.terminal.session import Talk, conversation_named, fresh_conversation
+from bots.terminal.session import Session, conversation_named, fresh_conversation
 from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.errors import SettingsError
 from core.library.library import EMBED_BATCH
@@ -26,15 +26,13 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
     named = arguments.thread
     conversation = fresh_conversation() if named is None else conversation_named(named)
     screen = Screen()
-    async with open_footnote(
-        settings, purpose="footnote chat", reads=reads_everything, announce=screen.note
-    ) as footnote:
+    async with open_footnote(settings, purpose="footnote chat", reads=reads_everything) as footnote:
         library = footnote.library
         await index(footnote, targets, screen)
         if not library.entries():
             raise SettingsError(texts.NOTHING_INDEXED)
         vectors = await _vectors(footnote, targets, screen)
-        talk = Talk(
+        session = Session(
             footnote=footnote,
             conversation=conversation,
             sources=targets.addresses,
@@ -45,10 +43,10 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
             vectors=vectors,
         )
         try:
-            await talk.serve()
+            await session.serve()
         finally:
             await vectors.stop()
-            if talk.turns:
+            if session.turns:
                 screen.note(f"Come back with: footnote chat --thread {conversation.thread}")
     return 0
 

@@ -27,9 +27,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 async def _decide(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
-    async with open_footnote(
-        settings, purpose="footnote decide", reads=reads_everything, announce=screen.note
-    ) as footnote:
+    async with open_footnote(settings, purpose="footnote decide", reads=reads_everything) as footnote:
         conversation = await _find(footnote.assistant, arguments.proposal, arguments.thread)
         turn = decide(arguments.proposal, arguments.verdict, situation(conversation), query=arguments.query)
         await prepare(footnote, Targets(), screen)

@@ -16,7 +16,7 @@ from core.settings import Settings
 def run(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     with owned(settings.data_dir, "footnote forget"):
-        library = open_library(settings, is_owner=True, announce=screen.note)
+        library = open_library(settings, is_owner=True)
         try:
             gone = library.forget(arguments.source)
             discard(settings.data_dir, (Path(entry.address) for entry in gone))

@@ -24,7 +24,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     with owned(settings.data_dir, "footnote ingest"):
         report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
-        library = open_library(settings, is_owner=True, announce=screen.note)
+        if arguments.rebuild:
+            rebuild.begin_anew(settings, screen)
+        library = open_library(settings, is_owner=True)
         try:
             report = report or _take_in(library, targets, arguments.collection, settings, screen)
             _tell(report, screen)
@@ -35,7 +37,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> SyncReport:
-    """A sound index is built anew where it is; of a damaged one what can be had is brought into another."""
+    """A sound index is built anew where it is; of another what can be had is brought into a new one."""
     collection = arguments.collection or DEFAULT_COLLECTION
     if rebuild.is_called_for(settings.data_dir):
         return rebuild.mend(settings, targets, collection, screen)
@@ -43,7 +45,7 @@ def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen:
         raise SettingsError("--rebuild reads everything that is indexed anew; it goes without a PATH.")
     try:
         with (
-            closing(open_library(settings, is_owner=True, announce=screen.note)) as library,
+            closing(open_library(settings, is_owner=True)) as library,
             screen.indexing() as notify,
         ):
             return library.rebuild(notify=notify)
@@ -54,7 +56,6 @@ def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen:
 def _take_in(
     library: Library, targets: Targets, collection: str | None, settings: Settings, screen: Screen
 ) -> SyncReport:
-    library.check_versions()
     require_documents(library, targets)
     with screen.indexing() as notify:
         return take_in(

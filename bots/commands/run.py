@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from bots import process
-from bots.chat.channels import Rooms, open_rooms
+from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
@@ -20,7 +20,7 @@ from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import KNOWN
 from bots.doctor.settings import look, misspelt
 from bots.process import keep_few_arenas, lag_watched, log_to_stderr, loop_first
-from bots.refresh import Keeper
+from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
@@ -61,14 +61,14 @@ async def _run(served: Served, settings: Settings) -> int:
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     prepare(settings.data_dir)
-    with open_rooms(settings.data_dir) as rooms:
-        reads, keeper = _reads(rooms, served.platforms), Keeper(settings=settings)
+    with open_channel_store(settings.data_dir) as channel_store:
+        reads, keeper = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
             open_footnote(
-                settings, purpose="footnote run", reads=reads, freshen=keeper.freshen, sentence=for_people
+                settings, purpose="footnote run", reads=reads, refresh=keeper.refresh, sentence=for_people
             ) as footnote,
             _kept(keeper, footnote),
-            _serving(served, footnote, rooms, stop),
+            _serving(served, footnote, channel_store, stop),
             lag_watched(),
         ):
             with loop_first():
@@ -81,16 +81,18 @@ async def _run(served: Served, settings: Settings) -> int:
 
 @asynccontextmanager
 async def _serving(
-    served: Served, footnote: Footnote, rooms: Rooms, stop: asyncio.Event
+    served: Served, footnote: Footnote, channel_store: ChannelStore, stop: asyncio.Event
 ) -> AsyncIterator[None]:
     """Left in reverse: nothing more is taken in, what runs ends and is told, then the platforms are left."""
     async with AsyncExitStack() as open_now:
         slack = discord = None
         if served.slack is not None:
-            slack = await open_now.enter_async_context(open_slack(served.slack, footnote, rooms))
+            slack = await open_now.enter_async_context(open_slack(served.slack, footnote, channel_store))
         if served.discord is not None:
-            discord = await open_now.enter_async_context(open_discord(served.discord, footnote, rooms))
-        voices = {name: server.voice for name, server in ((SLACK, slack), (DISCORD, discord)) if server}
+            discord = await open_now.enter_async_context(
+                open_discord(served.discord, footnote, channel_store)
+            )
+        voices = {name: server.messenger for name, server in ((SLACK, slack), (DISCORD, discord)) if server}
         turns = await open_now.enter_async_context(
             open_turns(footnote.assistant, voices, database_url=_database_url(footnote.settings))
         )
@@ -134,10 +136,10 @@ def _check(slack: SlackSettings, port: int | None) -> None:
         raise SettingsError("SLACK_SIGNING_SECRET is needed to serve over HTTP.")
 
 
-def _reads(rooms: Rooms, served: Collection[str]) -> Reads:
+def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
     def reads(conversation: Conversation, library: Library) -> frozenset[str]:
         """Nothing, for a conversation of a platform that is not served."""
-        return rooms.reads(conversation, library) if conversation.platform in served else frozenset()
+        return channel_store.reads(conversation, library) if conversation.platform in served else frozenset()
 
     return reads
 
@@ -147,9 +149,9 @@ def _database_url(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def _kept(keeper: Keeper, footnote: Footnote) -> AsyncIterator[None]:
+async def _kept(keeper: IndexRefresher, footnote: Footnote) -> AsyncIterator[None]:
     """Beside the turns: the first look at the disk, which nobody waits for."""
-    first = asyncio.create_task(keeper.freshen(footnote.library))
+    first = asyncio.create_task(keeper.refresh(footnote.library))
     try:
         yield
     finally:

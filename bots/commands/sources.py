@@ -15,7 +15,7 @@ from core.settings import Settings
 
 def run(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
-    library = open_library(settings, announce=screen.note)
+    library = open_library(settings)
     try:
         entries = library.entries()
     finally:

@@ -15,26 +15,26 @@ import aiohttp
 import discord
 from discord.utils import snowflake_time, time_snowflake
 
-from bots.chat.channels import Rooms
+from bots.chat.channels import ChannelStore
 from bots.discord.route import PLATFORM
 
 
 @dataclass(slots=True)
-class Heard:
+class Watermarks:
     """A mark that moves up as messages are stored, and never past one that is not stored yet."""
 
-    rooms: Rooms
+    channel_store: ChannelStore
     _newest: int = 0  #: of the messages that were stored
     _untaken: list[int] = field(default_factory=list)  #: from which messages on something may be missing
 
     @property
     def last(self) -> int | None:
         """The newest message of which nothing before is missing; None when nothing was ever heard."""
-        return self.rooms.last_heard(PLATFORM)
+        return self.channel_store.last_heard(PLATFORM)
 
     def begin(self, newest: int) -> None:
         """The very first time: nothing up to this message is looked for."""
-        self.rooms.note_heard(PLATFORM, max(newest, 1))
+        self.channel_store.note_heard(PLATFORM, max(newest, 1))
 
     def hold(self, first: int) -> None:
         """From this message on something may be missing, until it is released."""
@@ -47,7 +47,7 @@ class Heard:
         self._untaken.remove(first)
         self._newest = max(self._newest, newest)
         if mark := min([self._newest, *(held - 1 for held in self._untaken)]):
-            self.rooms.note_heard(PLATFORM, mark)
+            self.channel_store.note_heard(PLATFORM, mark)
 
 
 logger = logging.getLogger(__name__)
@@ -59,16 +59,16 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled eac
 CLOSED_TO_US = (403, 404)  # HTTP statuses of a channel that is not ours to read
 
 
-def first_to_look_at(heard: int, now: float) -> int:
+def first_to_look_at(watermarks: int, now: float) -> int:
     """The id after which to look; ``heard`` is the last message before, ``now`` seconds since the epoch."""
     from datetime import UTC, datetime
 
     oldest = time_snowflake(datetime.fromtimestamp(now - MISSED_AT_MOST, UTC))
-    return max(heard - (int(OVERLAP * 1000) << 22), oldest, 0)
+    return max(watermarks - (int(OVERLAP * 1000) << 22), oldest, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
+class Backfill:
     """Of a server, or of the direct messages; what was taken before is known by its id."""
 
     take: Callable[[discord.Message], Awaitable[None]]

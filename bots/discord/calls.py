@@ -14,24 +14,22 @@ What presses, forms and commands are answered themselves: at once, or privately 
 from __future__ import annotations
 
 import asyncio
+from base64 import b32encode
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from bots.chat.platform import Refused
+from bots.discord.receive import thread_name
+from bots.discord.render import Message
+from bots.discord.route import InteractionToken
 from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
     from discord.errors import HTTPException
     from discord.http import HTTPClient
-from base64 import b32encode
-from collections.abc import AsyncIterator, Mapping
-from hashlib import sha256
-from typing import TypeVar
-
-from bots.discord.receive import thread_name
-from bots.discord.render import Message
-from bots.discord.route import Interaction
 
 TIMEOUT = 30.0  # seconds for one try; discord.py would wait for five minutes
 
@@ -232,7 +230,9 @@ class DiscordResponses:
     my_user_id: str
     _first: dict[str, asyncio.Task[Any]] = field(default_factory=dict)  #: by interaction
 
-    async def give(self, interaction: Interaction, kind: int, data: Mapping[str, Any] | None = None) -> None:
+    async def give(
+        self, interaction: InteractionToken, kind: int, data: Mapping[str, Any] | None = None
+    ) -> None:
         """The first response; it has three seconds, and what follows waits for it."""
         response = self.calls.call(
             "POST",
@@ -245,7 +245,7 @@ class DiscordResponses:
         keep(self._first, interaction["id"], responding)
         await responding
 
-    async def whisper(self, interaction: Interaction, message: Message) -> None:
+    async def send_ephemeral(self, interaction: InteractionToken, message: Message) -> None:
         """Only whoever pressed sees it."""
         content = content_of(message, EPHEMERAL)
         if first := self._first.get(interaction["id"]):

@@ -87,9 +87,9 @@ STRING, ATTACHMENT = 3, 11  # types of an option
 IN_A_MESSAGES_MENU = 3  # the type of such a command
 EVERYWHERE = [0, 1]  # in servers and in direct messages with the bot, "Interaction Context Types"
 
-Command = Mapping[str, Any]
+ApplicationCommand = Mapping[str, Any]
 
-COMMANDS: Sequence[Command] = (
+COMMANDS: Sequence[ApplicationCommand] = (
     {
         "name": "ask",
         "description": "Ask your documents",

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bots.discord.commands import COMMANDS, Command
+from bots.discord.commands import COMMANDS, ApplicationCommand
 from bots.discord.doctor_bot import (
     BOT,
     INTENT,
@@ -29,7 +29,7 @@ from bots.discord.doctor_bot import (
     SERVERS,
     TOKEN,
     Asking,
-    Refused,
+    RequestRefused,
     Silent,
     id_in,
     identify,
@@ -58,7 +58,7 @@ async def of_gateway(asking: Asking) -> list[Finding]:
     try:
         about = await asking.get("/gateway/bot")
         await _greeting(asking, about["url"])
-    except Refused as refused:
+    except RequestRefused as refused:
         return [failed(GATEWAY, f"Discord does not tell where its gateway is: {refused}.", NETWORK)]
     except Silent:
         return [failed(GATEWAY, f"It cannot be reached, or does not greet within {PATIENCE:g} s.", NETWORK)]
@@ -115,14 +115,14 @@ _OPTION: Mapping[str, Any] = {
 async def of_commands(asking: Asking, application_id: str) -> list[Finding]:
     try:
         registered = await asking.get(f"/applications/{application_id}/commands")
-    except Refused as refused:
+    except RequestRefused as refused:
         return [skipped(REGISTERED, f"Discord does not tell which are registered: {refused}.")]
     except Silent:
         return [skipped(REGISTERED, f"Discord did not tell within {PATIENCE:g} s which are registered.")]
     return list(compare(registered))
 
 
-def compare(registered: Sequence[Command]) -> Iterator[Finding]:
+def compare(registered: Sequence[ApplicationCommand]) -> Iterator[Finding]:
     """What is registered, beside what is used."""
     known, used = ({_key(each): shape(each) for each in those} for those in (registered, COMMANDS))
     missing = [name for kind, name in used if (kind, name) not in known]
@@ -139,7 +139,7 @@ def compare(registered: Sequence[Command]) -> Iterator[Finding]:
         )
 
 
-def shape(command: Command) -> Mapping[str, Any]:
+def shape(command: ApplicationCommand) -> Mapping[str, Any]:
     """All that decides what a command is, defaults included."""
     options = [
         {name: given.get(name, default) for name, default in _OPTION.items()}
@@ -150,7 +150,7 @@ def shape(command: Command) -> Mapping[str, Any]:
     return whole | {"contexts": sorted(command.get("contexts") or ()), "options": options}
 
 
-def _key(command: Command) -> tuple[int, str]:
+def _key(command: ApplicationCommand) -> tuple[int, str]:
     """A name is taken once for each type."""
     return command.get("type", 1), command["name"]
 

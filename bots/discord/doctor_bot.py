@@ -12,30 +12,28 @@ so nothing is told of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from base64 import b64decode
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.proxies import proxy_for
+from bots.chat.texts import counted
+from bots.discord.commands import PERMISSIONS, READS_CONTENT, invite_url
 from bots.discord.settings import DiscordSettings
+from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from core.conversation import value
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
-import asyncio
-from base64 import b64decode
-from collections.abc import Iterable, Iterator, Sequence
-
-from bots.chat.texts import counted
-from bots.discord.commands import PERMISSIONS, READS_CONTENT, invite_url
-from bots.doctor.findings import Finding, failed, ok, skipped, warning
 
 PATIENCE = 5.0  # seconds for one request, and for the gateway's first word
 USER_AGENT = "DiscordBot (footnote, 0.1)"  # "API Reference, User Agent": requests without one may be blocked
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """Something other than what was asked for came back."""
 
     def __init__(self, status: int) -> None:
@@ -65,10 +63,10 @@ class Asking:
                 self.api_url + path, headers=self.headers, proxy=self.proxy, allow_redirects=False
             ) as reply:
                 if reply.status != 200:
-                    raise Refused(reply.status)
+                    raise RequestRefused(reply.status)
                 return await reply.json(content_type=None)
         except ValueError as error:
-            raise Refused(200) from error
+            raise RequestRefused(200) from error
         except (ClientError, OSError) as error:  # a TimeoutError is an OSError
             raise Silent from error
 
@@ -120,7 +118,7 @@ async def identify(asking: Asking) -> Bot | Finding:
     try:
         about = await asking.get("/applications/@me")
         return _bot(about)
-    except Refused as refused:
+    except RequestRefused as refused:
         told, fix = _MEANINGS.get(refused.status, (f"Discord answered HTTP {refused.status}.", NETWORK))
         return failed(BOT, told, fix)
     except Silent:
@@ -269,7 +267,7 @@ async def of_servers(asking: Asking, bot: Bot) -> tuple[tuple[str, ...] | None, 
     """The ids of the servers, None where nobody tells, and what is found there."""
     try:
         known = await asking.get("/users/@me/guilds")
-    except Refused as refused:
+    except RequestRefused as refused:
         return None, [skipped(SERVERS, f"Discord does not tell which: {refused}.")]
     except Silent:
         return None, [skipped(SERVERS, f"Discord did not tell which within {PATIENCE:g} s.")]
@@ -291,7 +289,7 @@ async def _look(asking: Asking, bot: Bot, known: Mapping[str, Any]) -> list[Find
         about, channels, member = await asyncio.gather(
             asking.get(path), asking.get(f"{path}/channels"), asking.get(f"{path}/members/{bot.user_id}")
         )
-    except Refused as refused:
+    except RequestRefused as refused:
         return [skipped(SERVERS, f"{known['name']}: Discord does not tell what it may do there: {refused}.")]
     except Silent:
         return [skipped(SERVERS, f"{known['name']}: Discord did not tell within {PATIENCE:g} s.")]

@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from bots.chat.incoming import Attachment, Feedback, Said, Word, WordName, checked_query
+from bots.chat.incoming import Attachment, ChatCommand, CommandName, Feedback, Incoming, checked_query
 from bots.chat.texts import ENGLISH, say_in
-from bots.discord.route import Address, conversation_of, said_at, turn_id
+from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id
 from core.conversation import Decision, Question, Verdict, check_question, value
 from core.errors import QuestionRejected
 
 
 @value
-class Act:
+class Interaction:
     """An interaction as far as it matters here."""
 
     id: str
     data: Mapping[str, Any]  #: as the API gives it, "Interaction Data"
-    address: Address
+    route: DiscordRoute
     roles: tuple[str, ...] = ()  #: of whoever acted
     target_text: str = ""  #: of the message whose menu was used, as its author reads it
     files: Mapping[str, Attachment] = field(default_factory=dict)  #: that came with a command, by id
@@ -27,28 +27,28 @@ class Act:
 
     @property
     def turn(self) -> str:
-        return turn_id(self.address, self.id)
+        return turn_id(self.route, self.id)
 
     @property
     def at(self) -> float:
         return said_at(self.id)
 
-    def word(self, name: WordName, argument: str = "", *, is_private: bool = False) -> Word:
-        return Word(
-            name=name, argument=argument, id=self.turn, conversation=conversation_of(self.address),
-            author=self.address["user"], said_at=self.at, files=tuple(self.files.values()), is_private=is_private,
+    def word(self, name: CommandName, argument: str = "", *, is_private: bool = False) -> ChatCommand:
+        return ChatCommand(
+            name=name, argument=argument, id=self.turn, conversation=conversation_of(self.route),
+            author=self.route["user"], said_at=self.at, files=tuple(self.files.values()), is_private=is_private,
             language=self.language,
         )  # fmt: skip
 
     def question(self, text: str) -> Question:
         return Question(
-            id=self.turn, conversation=conversation_of(self.address), author=self.address["user"],
+            id=self.turn, conversation=conversation_of(self.route), author=self.route["user"],
             text=check_question(text), asked_at=self.at,
         )  # fmt: skip
 
     def decision(self, verdict: Verdict, proposal: str, query: str | None = None) -> Decision:
         return Decision(
-            id=self.turn, conversation=conversation_of(self.address), author=self.address["user"],
+            id=self.turn, conversation=conversation_of(self.route), author=self.route["user"],
             proposal_id=proposal, verdict=verdict, query=query, groups=self.roles, decided_at=self.at,
         )  # fmt: skip
 
@@ -58,33 +58,33 @@ class Act:
         return str(given.get(name, ""))
 
 
-def pressed(act: Act) -> Said | None:
+def pressed(interaction: Interaction) -> Incoming | None:
     """None for a button of nobody's; the part of its id before a colon says what it means."""
-    name, _, about = str(act.data.get("custom_id", "")).partition(":")
+    name, _, about = str(interaction.data.get("custom_id", "")).partition(":")
     means = _PRESSES.get(name)
-    return means(act, about) if means else None
+    return means(interaction, about) if means else None
 
 
-def _say(name: WordName) -> Callable[[Act, str], Said]:
-    return lambda act, about: act.word(name, about)
+def _say(name: CommandName) -> Callable[[Interaction, str], Incoming]:
+    return lambda interaction, about: interaction.word(name, about)
 
 
-def _decide(verdict: Verdict) -> Callable[[Act, str], Said]:
-    return lambda act, about: act.decision(verdict, about)
+def _decide(verdict: Verdict) -> Callable[[Interaction, str], Incoming]:
+    return lambda interaction, about: interaction.decision(verdict, about)
 
 
-def _rate(*, is_positive: bool) -> Callable[[Act, str], Said]:
-    return lambda act, about: Feedback(
-        id=act.turn,
+def _rate(*, is_positive: bool) -> Callable[[Interaction, str], Incoming]:
+    return lambda interaction, about: Feedback(
+        id=interaction.turn,
         turn_id=about,
         is_positive=is_positive,
-        conversation=conversation_of(act.address),
-        author=act.address["user"],
-        given_at=act.at,
+        conversation=conversation_of(interaction.route),
+        author=interaction.route["user"],
+        given_at=interaction.at,
     )
 
 
-_PRESSES: Mapping[str, Callable[[Act, str], Said]] = {
+_PRESSES: Mapping[str, Callable[[Interaction, str], Incoming]] = {
     "approve": _decide("approve"),
     "deny": _decide("deny"),
     "edit": _say("edit"),
@@ -96,12 +96,14 @@ _PRESSES: Mapping[str, Callable[[Act, str], Said]] = {
 }
 
 
-def submitted(act: Act) -> Decision | None:
+def submitted(interaction: Interaction) -> Decision | None:
     """The edited query of a form; QuestionRejected when it is empty or too long."""
-    name, _, proposal = str(act.data.get("custom_id", "")).partition(":")
+    name, _, proposal = str(interaction.data.get("custom_id", "")).partition(":")
     if name != "edit":
         return None
-    return act.decision("approve", proposal, checked_query(_typed(act.data.get("components") or ())))
+    return interaction.decision(
+        "approve", proposal, checked_query(_typed(interaction.data.get("components") or ()))
+    )
 
 
 def _typed(components: Any) -> str:
@@ -112,31 +114,31 @@ def _typed(components: Any) -> str:
     return ""
 
 
-def commanded(act: Act) -> Said | None:
+def commanded(interaction: Interaction) -> Incoming | None:
     """QuestionRejected when a question is too long or empty."""
-    means = _COMMANDS.get(str(act.data.get("name", "")))
-    return means(act) if means else None
+    means = _COMMANDS.get(str(interaction.data.get("name", "")))
+    return means(interaction) if means else None
 
 
-def _ask_about(act: Act) -> Question:
-    if not act.target_text:
-        raise QuestionRejected(say_in(act.language)("no_words_here"))
-    return act.question(act.target_text)
+def _ask_about(interaction: Interaction) -> Question:
+    if not interaction.target_text:
+        raise QuestionRejected(say_in(interaction.language)("no_words_here"))
+    return interaction.question(interaction.target_text)
 
 
-def _learn(act: Act) -> Word:
-    chosen = act.option("file")
-    files = {chosen: act.files[chosen]} if chosen in act.files else {}
-    return replace(act, files=files).word("learn", act.option("url"))
+def _learn(interaction: Interaction) -> ChatCommand:
+    chosen = interaction.option("file")
+    files = {chosen: interaction.files[chosen]} if chosen in interaction.files else {}
+    return replace(interaction, files=files).word("learn", interaction.option("url"))
 
 
 #: What each command of :mod:`bots.discord.commands` means.
-_COMMANDS: Mapping[str, Callable[[Act], Said]] = {
-    "ask": lambda act: act.question(act.option("question")),
+_COMMANDS: Mapping[str, Callable[[Interaction], Incoming]] = {
+    "ask": lambda interaction: interaction.question(interaction.option("question")),
     "Ask about this": _ask_about,
-    "help": lambda act: act.word("help", is_private=True),
-    "sources": lambda act: act.word("sources", is_private=True),
-    "follow": lambda act: act.word("follow", act.option("whom"), is_private=True),
-    "forget": lambda act: act.word("forget"),
+    "help": lambda interaction: interaction.word("help", is_private=True),
+    "sources": lambda interaction: interaction.word("sources", is_private=True),
+    "follow": lambda interaction: interaction.word("follow", interaction.option("whom"), is_private=True),
+    "forget": lambda interaction: interaction.word("forget"),
     "learn": _learn,
 }

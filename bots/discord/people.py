@@ -18,7 +18,7 @@ from bots.discord.calls import DiscordCalls, DiscordRefused
 from bots.discord.route import DIRECT
 from bots.discord.settings import DiscordSettings
 from core.errors import DocumentError
-from core.turns.messenger import Address, Unreachable
+from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -29,29 +29,29 @@ class DiscordPeople:
 
     calls: DiscordCalls
 
-    async def names(self, address: Address, users: Iterable[str | None]) -> dict[str, str]:
-        return {user: await self._name(address, user) for user in users if user}
+    async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
+        return {user: await self._name(route, user) for user in users if user}
 
-    async def groups_of(self, address: Address, user: str, among: Iterable[str]) -> tuple[str, ...]:
+    async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Asked anew each time: who lost a role may do no more from then on."""
         wanted = tuple(among)
         if not wanted:
             return ()
-        roles = (await self._member(address, user)).get("roles") or ()
+        roles = (await self._member(route, user)).get("roles") or ()
         return tuple(role for role in wanted if role in roles)
 
-    async def _name(self, address: Address, user: str) -> str:
-        member = await self._member(address, user)
+    async def _name(self, route: ReplyRoute, user: str) -> str:
+        member = await self._member(route, user)
         person = member.get("user") or {}
         return str(member.get("nick") or person.get("global_name") or person.get("username") or user)
 
-    async def _member(self, address: Address, user: str) -> Mapping[str, Any]:
+    async def _member(self, route: ReplyRoute, user: str) -> Mapping[str, Any]:
         try:
-            if address["server"] == DIRECT:
+            if route["server"] == DIRECT:
                 return {"user": await self.calls.call("GET", "/users/{user_id}", user_id=user)}
             path = "/guilds/{guild_id}/members/{user_id}"
             member: Mapping[str, Any] = await self.calls.call(
-                "GET", path, guild_id=address["server"], user_id=user
+                "GET", path, guild_id=route["server"], user_id=user
             )
         except (DiscordRefused, Unreachable):
             logger.warning("a person could not be asked about", extra={"user": user})
@@ -64,7 +64,7 @@ TIMEOUT = 60.0  # seconds for one file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscordPremises:
+class DiscordUploads:
     """The files that came with messages."""
 
     settings: DiscordSettings

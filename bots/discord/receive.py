@@ -5,27 +5,23 @@ discord.py's objects -> the values that are read here.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.incoming import Attachment
-from bots.chat.texts import say_in
-from bots.discord.interactions import Act
-from bots.discord.route import DIRECT, TALK, Address, Me
+from bots.chat.incoming import Attachment, ChatCommand, IncomingMessage, ThreadContext, interpret
+from bots.chat.texts import clipped, say_in
+from bots.discord.interactions import Interaction
+from bots.discord.route import DIRECT, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
+from core.conversation import Conversation, Question, value
 from core.text.language import language_of
 
 if TYPE_CHECKING:
     import discord
-import re
-from collections.abc import Mapping
-from dataclasses import field
-
-from bots.chat.incoming import Heard, Room, Word, meaning
-from bots.chat.texts import clipped
-from bots.discord.route import conversation_of, said_at, turn_id
-from core.conversation import Conversation, Question, value
 
 
-def seen(message: discord.Message, me: str) -> Seen:
+def event(message: discord.Message, me: str) -> MessageEvent:
     """A message as it came over the gateway or out of a channel's history."""
     from discord import ChannelType, MessageType, Thread
 
@@ -33,7 +29,7 @@ def seen(message: discord.Message, me: str) -> Seen:
     is_thread = isinstance(channel, Thread)
     reply = _replied_to(message)
     answers_me = reply is not None and str(reply.author.id) == me
-    return Seen(
+    return MessageEvent(
         id=str(message.id),
         server=str(message.guild.id) if message.guild else DIRECT,
         channel=_channel_of(channel),
@@ -95,13 +91,13 @@ def _attachment(file: discord.Attachment) -> Attachment:
     )
 
 
-def act(interaction: discord.Interaction, me: Me) -> Act:
+def interaction_of(interaction: discord.Interaction, me: Me) -> Interaction:
     data: dict[str, Any] = dict(interaction.data or {})
     user: Any = interaction.user
-    return Act(
+    return Interaction(
         id=str(interaction.id),
         data=data,
-        address=_address(interaction, data, me),
+        route=_route(interaction, data, me),
         roles=tuple(str(role.id) for role in getattr(user, "roles", ())),
         target_text=_words_of(_target(data) or {}, me),
         language=str(interaction.locale)[:2],
@@ -137,7 +133,7 @@ def _given(file: dict[str, Any]) -> Attachment:
     )
 
 
-def _address(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> Address:
+def _route(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> DiscordRoute:
     """Where a press, a form or a command came from."""
     from discord import ChannelType, InteractionType, Thread
 
@@ -146,7 +142,7 @@ def _address(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> 
     is_thread = isinstance(channel, Thread)
     takes_threads = channel is not None and channel.type in (ChannelType.text, ChannelType.news)
     message, target = interaction.message, _target(data)
-    address = Address(
+    route = DiscordRoute(
         server=server,
         channel=_channel_of(channel) if channel else str(interaction.channel_id),
         thread=str(interaction.channel_id),
@@ -156,18 +152,18 @@ def _address(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> 
         interaction={"id": str(interaction.id), "token": interaction.token},
     )
     if server == DIRECT:
-        address["thread"] = TALK
+        route["thread"] = TALK
     elif message is not None and not is_thread:
-        address["thread"] = _first_of(message)
+        route["thread"] = _first_of(message)
     elif target and takes_threads:
-        address |= {"thread": str(target["id"]), "opens": _words_of(target, me)}
+        route |= {"thread": str(target["id"]), "opens": _words_of(target, me)}
     if interaction.type is InteractionType.application_command and data.get("name") == "ask":
         question = str(next(each["value"] for each in data["options"] if each["name"] == "question"))
         asks = say_in(language_of(question))
-        address["says"] = asks("asks", who=interaction.user.display_name, question=question)
+        route["says"] = asks("asks", who=interaction.user.display_name, question=question)
         if takes_threads:
-            address |= {"thread": str(interaction.id), "opens": question}
-    return address
+            route |= {"thread": str(interaction.id), "opens": question}
+    return route
 
 
 THREAD_NAME = 90  # characters; 100 are allowed, "Start Thread from Message"
@@ -178,7 +174,7 @@ _EMOJI = re.compile(r"<a?:(\w+):\d+>")
 
 
 @value
-class Seen:
+class MessageEvent:
     """A message as far as it matters here."""
 
     id: str
@@ -200,77 +196,83 @@ class Seen:
     pointed_at: str = ""  #: what stands in the message of somebody else that it replies to
 
 
-def place_of(seen: Seen, me: Me, moved: Conversation | None = None) -> Address:
+def place_of(event: MessageEvent, me: Me, moved: Conversation | None = None) -> DiscordRoute:
     """Where the answer to a message goes; ``moved`` is the conversation that has this thread as its home."""
-    thread = thread_of(seen)
-    address = Address(
-        server=seen.server,
-        channel=seen.channel,
+    thread = thread_of(event)
+    route = DiscordRoute(
+        server=event.server,
+        channel=event.channel,
         thread=moved.thread if moved else thread,
-        place=seen.place,
-        message=seen.id,
-        user=seen.author,
+        place=event.place,
+        message=event.id,
+        user=event.author,
     )
-    is_new = seen.takes_threads and thread == seen.id
-    return {**address, "opens": spoken(seen.text, seen.names, me)} if is_new else address
+    is_new = event.takes_threads and thread == event.id
+    return {**route, "opens": spoken(event.text, event.names, me)} if is_new else route
 
 
-def thread_of(seen: Seen) -> str:
+def thread_of(event: MessageEvent) -> str:
     """A thread that is opened on a message has its id ("Start Thread from Message")."""
-    if seen.server == DIRECT:
+    if event.server == DIRECT:
         return TALK
-    if seen.is_thread:
-        return seen.place
-    if seen.answers_me and seen.answers:
-        return seen.answers
-    return seen.id if seen.takes_threads else seen.place
+    if event.is_thread:
+        return event.place
+    if event.answers_me and event.answers:
+        return event.answers
+    return event.id if event.takes_threads else event.place
 
 
-def read(seen: Seen, me: Me, room: Room, moved: Conversation | None = None) -> Question | Word | None:
+def read(
+    event: MessageEvent, me: Me, context: ThreadContext, moved: Conversation | None = None
+) -> Question | ChatCommand | None:
     """None for what the bot leaves alone; QuestionRejected when what is said is too long or empty."""
-    if not seen.is_written or seen.author == me.user_id:
+    if not event.is_written or event.author == me.user_id:
         return None
-    called = is_called(seen, me)
-    if not called and not _is_follow_up(seen, room):
+    called = is_called(event, me)
+    if not called and not _is_follow_up(event, context):
         return None
-    address = place_of(seen, me, moved)
-    return meaning(
-        Heard(
-            id=turn_id(address, seen.id),
-            conversation=conversation_of(address),
-            author=seen.author,
-            text=_asked(seen, me),
-            said_at=said_at(seen.id),
-            files=seen.files,
+    route = place_of(event, me, moved)
+    return interpret(
+        IncomingMessage(
+            id=turn_id(route, event.id),
+            conversation=conversation_of(route),
+            author=event.author,
+            text=_asked(event, me),
+            said_at=said_at(event.id),
+            files=event.files,
             is_called=called,
         )
     )
 
 
-def _asked(seen: Seen, me: Me) -> str:
+def _asked(event: MessageEvent, me: Me) -> str:
     """The words; with the title of a new post, and without words of its own what a reply points at."""
-    words = spoken(seen.text, seen.names, me)
-    if seen.title:
-        return f"{seen.title}\n{words}".strip()
-    return words or spoken(seen.pointed_at, {}, me)
+    words = spoken(event.text, event.names, me)
+    if event.title:
+        return f"{event.title}\n{words}".strip()
+    return words or spoken(event.pointed_at, {}, me)
 
 
-def is_called(seen: Seen, me: Me) -> bool:
+def is_called(event: MessageEvent, me: Me) -> bool:
     """By a mention of the bot or of its own role, by a reply to it, or in a direct message."""
     # The names are there even where the words may not be read.
-    mentioned = _mentioned(seen.text) | seen.names.keys()
-    return seen.server == DIRECT or seen.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
+    mentioned = _mentioned(event.text) | event.names.keys()
+    return event.server == DIRECT or event.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
 
 
 def _mentioned(text: str) -> set[str]:
     return {*_USER.findall(text), *_ROLE.findall(text)}
 
 
-def _is_follow_up(seen: Seen, room: Room) -> bool:
+def _is_follow_up(event: MessageEvent, context: ThreadContext) -> bool:
     """Of what is written in a thread, what is addressed to nobody else."""
-    leading = _LEADING_MENTIONS.match(seen.text)
-    addresses_another = bool(leading) or (seen.answers is not None and not seen.answers_me)
-    return seen.is_thread and not addresses_another and room.follows(seen.author, seen.text, said_at(seen.id))
+    leading = _LEADING_MENTIONS.match(event.text)
+    addresses_another = bool(leading) or (event.answers is not None and not event.answers_me)
+    return (
+        event.is_thread
+        and not addresses_another
+        and context.follows(event.author, event.text, said_at(event.id))
+    )
 
 
 def spoken(text: str, names: Mapping[str, str], me: Me) -> str:

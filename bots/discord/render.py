@@ -20,7 +20,7 @@ from typing import Any, assert_never
 from bots.chat import proposals
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import line, web_link
-from bots.chat.platform import Footnotes, Note, Reply, Setting, Sources
+from bots.chat.platform import CardContext, CommandReply, Footnotes, Note, Sources
 from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     LISTED,
@@ -40,7 +40,7 @@ from bots.discord.dialect import DISCORD
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, Verdict, value
 from core.library.catalogue import Entry
 from core.text.language import language_of
-from core.turns.messenger import Address
+from core.turns.messenger import ReplyRoute
 from core.wording import Wording
 
 _SMALL = re.compile("^-# ", re.MULTILINE)
@@ -129,21 +129,21 @@ REASON_SHOWN = 500  # characters
 _COLOURS: Mapping[Verdict | None, int] = {None: 0xF0B232, "approve": 0x23A55A, "deny": 0x80848E}
 
 
-def proposal_card(proposal: Proposal, setting: Setting) -> Message:
+def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
     """What was looked for, what is closest, and the exact outgoing query; open or decided."""
     shown = FOOTNOTES_SHOWN
-    while shown and not components.fits([_card(proposal, setting, shown)]):
+    while shown and not components.fits([_card(proposal, card_context, shown)]):
         shown -= 1
-    return message_of([_card(proposal, setting, shown)])
+    return message_of([_card(proposal, card_context, shown)])
 
 
-def request_card(proposal: Proposal, setting: Setting) -> Component:
+def request_card(proposal: Proposal, card_context: CardContext) -> Component:
     """The exact query and, while it is open, the buttons; then who decided and when."""
-    return components.container([*_request(proposal, setting)], colour=_COLOURS[proposal.verdict])
+    return components.container([*_request(proposal, card_context)], colour=_COLOURS[proposal.verdict])
 
 
-def _card(proposal: Proposal, setting: Setting, shown: int) -> Component:
-    parts = [*_reason(proposal, shown), *_request(proposal, setting)]
+def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Component:
+    parts = [*_reason(proposal, shown), *_request(proposal, card_context)]
     return components.container(parts, colour=_COLOURS[proposal.verdict])
 
 
@@ -158,9 +158,9 @@ def _reason(proposal: Proposal, shown: int) -> Iterator[Component]:
         yield from footnotes(closest, language)
 
 
-def _request(proposal: Proposal, setting: Setting) -> Iterator[Component]:
+def _request(proposal: Proposal, card_context: CardContext) -> Iterator[Component]:
     say = say_in(language_of(proposal.question))
-    yield from components.lines([say("would_search", engine=clipped(line(setting.engine)))])
+    yield from components.lines([say("would_search", engine=clipped(line(card_context.engine)))])
     yield _exactly(proposal.query)
     if proposal.is_open:
         yield components.row(
@@ -168,12 +168,12 @@ def _request(proposal: Proposal, setting: Setting) -> Iterator[Component]:
             components.button(say("edit"), "edit", proposal.id),
             components.button(say("deny"), "deny", proposal.id),
         )
-        yield from components.small(proposals.waiting(proposal, setting))
+        yield from components.small(proposals.waiting(proposal, card_context))
         return
     if proposal.allowed not in (None, proposal.query):
         yield from components.small(say("edited"))
         yield _exactly(proposal.allowed or "")
-    yield from components.small(proposals.decision(proposal, setting))
+    yield from components.small(proposals.decision(proposal, card_context))
 
 
 def _exactly(query: str) -> Component:
@@ -184,7 +184,7 @@ def _exactly(query: str) -> Component:
     )
 
 
-def editor(proposal: Proposal, _address: Address) -> dict[str, Any]:
+def editor(proposal: Proposal, _address: ReplyRoute) -> dict[str, Any]:
     """The data of a modal, as an interaction is answered with."""
     say = say_in(language_of(proposal.question))
     field = {
@@ -204,7 +204,7 @@ def editor(proposal: Proposal, _address: Address) -> dict[str, Any]:
     }
 
 
-def reply(reply: Reply) -> tuple[Message, ...]:
+def reply(reply: CommandReply) -> tuple[Message, ...]:
     match reply:
         case Note():
             return (note(reply.text),)
@@ -260,19 +260,21 @@ REQUEST = (
 )
 
 
-def messages(outcome: Outcome, setting: Setting) -> tuple[Message, ...]:
+def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]:
     """The outcome as one message, or as several in order where it is longer than Discord takes."""
     if outcome.answer is not None:
         answer = packed(_answered(outcome, outcome.answer))
-        return _with_request(answer, outcome.proposal, setting) if outcome.proposal else answer
+        return _with_request(answer, outcome.proposal, card_context) if outcome.proposal else answer
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
-        return (proposal_card(outcome.proposal, setting),)
-    return packed(_ENDINGS[outcome.kind](outcome, setting))
+        return (proposal_card(outcome.proposal, card_context),)
+    return packed(_ENDINGS[outcome.kind](outcome, card_context))
 
 
-def _with_request(answer: tuple[Message, ...], proposal: Proposal, setting: Setting) -> tuple[Message, ...]:
+def _with_request(
+    answer: tuple[Message, ...], proposal: Proposal, card_context: CardContext
+) -> tuple[Message, ...]:
     """The search beneath the answer; in a message of its own where there is no room, however it is decided."""
-    asked, (*others, last) = request_card(proposal, setting), answer
+    asked, (*others, last) = request_card(proposal, card_context), answer
     if components.fits([*last.components, *REQUEST]):
         return (*others, message_of([*last.components, asked]))
     return (*answer, message_of([asked]))
@@ -311,7 +313,7 @@ def _more(turn_id: str, given: Answer, say: Wording) -> Iterator[Component]:
         yield components.button(label, "footnotes", turn_id)
 
 
-def _no_answer(outcome: Outcome, _setting: Setting) -> Iterator[Part]:
+def _no_answer(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from _said(outcome.reason or say("not_found"), outcome.language)
     if outcome.closest:
@@ -321,7 +323,7 @@ def _no_answer(outcome: Outcome, _setting: Setting) -> Iterator[Part]:
     yield components.row(*components.feedback(outcome.turn_id))
 
 
-def _clarify(outcome: Outcome, _setting: Setting) -> Iterator[Part]:
+def _clarify(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
     yield from _said(text_of(outcome), outcome.language)
     yield from components.rows(
         [
@@ -332,14 +334,14 @@ def _clarify(outcome: Outcome, _setting: Setting) -> Iterator[Part]:
     )
 
 
-def _failed(outcome: Outcome, setting: Setting) -> Iterator[Part]:
+def _failed(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     yield from _said(text_of(outcome), outcome.language)
-    if setting.can_retry:
+    if card_context.can_retry:
         label = say_in(outcome.language)("try_again")
         yield components.row(components.button(label, "again", outcome.turn_id))
 
 
-_ENDINGS: Mapping[OutcomeKind, Callable[[Outcome, Setting], Iterator[Part]]] = {
+_ENDINGS: Mapping[OutcomeKind, Callable[[Outcome, CardContext], Iterator[Part]]] = {
     "answered": _failed,
     "approval_needed": _failed,
     "no_answer": _no_answer,

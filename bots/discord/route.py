@@ -12,14 +12,14 @@ DIRECT = "@me"  # in place of a server, as Discord's own addresses have it
 TALK = "talk"  # the one thread of a direct message
 
 
-class Interaction(TypedDict):
+class InteractionToken(TypedDict):
     """By which a press or a command is answered, for 15 minutes ("Interaction Token")."""
 
     id: str
     token: str
 
 
-class Address(TypedDict):
+class DiscordRoute(TypedDict):
     """Everything that an answer needs to find its way back; JSON types alone, so it can be stored."""
 
     server: str
@@ -30,7 +30,7 @@ class Address(TypedDict):
     user: str
     opens: NotRequired[str]  #: the name of a thread to be opened on the message, or on what is said first
     says: NotRequired[str]  #: what is said first: the question of a command, which nobody else saw
-    interaction: NotRequired[Interaction]
+    interaction: NotRequired[InteractionToken]
 
 
 @value
@@ -41,20 +41,20 @@ class Me:
     role_ids: frozenset[str] = frozenset()  #: its own role in each server, which can be mentioned too
 
 
-def conversation_of(address: Mapping[str, Any]) -> Conversation:
+def conversation_of(route: Mapping[str, Any]) -> Conversation:
     return Conversation(
-        platform=PLATFORM, space=address["server"], channel=address["channel"], thread=address["thread"]
+        platform=PLATFORM, space=route["server"], channel=route["channel"], thread=route["thread"]
     )
 
 
-def stands_in_channel(address: Mapping[str, Any]) -> bool:
+def stands_in_channel(route: Mapping[str, Any]) -> bool:
     """Whether it was said in a channel among everything else, not in a thread or a direct message."""
-    return bool(address["server"] != DIRECT and address["place"] == address["channel"] != address["thread"])
+    return bool(route["server"] != DIRECT and route["place"] == route["channel"] != route["thread"])
 
 
-def turn_id(address: Mapping[str, Any], own: str) -> str:
+def turn_id(route: Mapping[str, Any], own: str) -> str:
     """``own`` is the id of the message or of the interaction."""
-    return f"{PLATFORM}/{address['server']}/{address['channel']}/{own}"
+    return f"{PLATFORM}/{route['server']}/{route['channel']}/{own}"
 
 
 def said_at(snowflake: str) -> float:

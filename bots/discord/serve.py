@@ -11,25 +11,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from discord import Client
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
-
-from bots.chat.channels import Rooms
-from bots.chat.inbox import Reception, rates_of
-from bots.chat.messenger import Voice
+from bots.chat.channels import ChannelStore
+from bots.chat.inbox import Inbox, rates_of
+from bots.chat.messenger import ChatMessenger
 from bots.discord import render
-from bots.discord.backfill import Heard
+from bots.discord.backfill import Watermarks
 from bots.discord.calls import DiscordCalls
-from bots.discord.client import Intake
+from bots.discord.client import DiscordListeners
 from bots.discord.commands import Application, application_of
-from bots.discord.people import DiscordPeople, DiscordPremises
+from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import Message
 from bots.discord.route import PLATFORM
@@ -39,6 +34,8 @@ from core.errors import SettingsError
 from core.turns.turns import Turns
 
 if TYPE_CHECKING:
+    from discord import Client
+
     from bots.discord.client import FootnoteClient
 
 
@@ -162,30 +159,30 @@ class DiscordServer:
     """One bot, known to Discord and ready to serve."""
 
     footnote: Footnote
-    rooms: Rooms
+    channel_store: ChannelStore
     application: Application
     client: FootnoteClient
     posts: DiscordPosts
     people: DiscordPeople
-    voice: Voice[Message]
+    messenger: ChatMessenger[Message]
 
     @asynccontextmanager
     async def serving(self, turns: Turns, give_up: Callable[[], None]) -> AsyncIterator[None]:
         """Take what Discord brings until the end; ``give_up`` is called when it brings nothing any more."""
-        reception = Reception(
-            settings=self.footnote.settings, assistant=self.footnote.assistant, rooms=self.rooms,
-            people=self.people, voice=self.voice, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM),
+        inbox = Inbox(
+            settings=self.footnote.settings, assistant=self.footnote.assistant, channel_store=self.channel_store,
+            people=self.people, messenger=self.messenger, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM),
         )  # fmt: skip
-        self.client.intake = Intake(
-            reception=reception, rooms=self.rooms, posts=self.posts, me=self.client.me,
-            reads_content=lambda: self.client.intents.message_content, heard=Heard(self.rooms),
+        self.client.listeners = DiscordListeners(
+            inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
+            reads_content=lambda: self.client.intents.message_content, watermarks=Watermarks(self.channel_store),
         )  # fmt: skip
         connection = asyncio.create_task(self._connect(give_up))
         try:
             yield
         finally:
             self.client.stop_taking()
-            await reception.drain()
+            await inbox.drain()
             connection.cancel()
             await asyncio.wait([connection])
         if not connection.cancelled() and (refused := connection.exception()):
@@ -206,7 +203,7 @@ class DiscordServer:
 
 @asynccontextmanager
 async def open_discord(
-    settings: DiscordSettings, footnote: Footnote, rooms: Rooms
+    settings: DiscordSettings, footnote: Footnote, channel_store: ChannelStore
 ) -> AsyncIterator[DiscordServer]:
     """Find out who the bot is. Raises SettingsError when Discord does not know the token."""
     application = await application_of(settings)
@@ -219,20 +216,20 @@ async def open_discord(
         assert client.user is not None
         calls = DiscordCalls(client.http)
         people = DiscordPeople(calls=calls)
-        posts = DiscordPosts(calls=calls, rooms=rooms, my_user_id=str(client.user.id))
-        premises = DiscordPremises(settings=settings)
-        voice = Voice.over(
+        posts = DiscordPosts(calls=calls, channel_store=channel_store, my_user_id=str(client.user.id))
+        uploads = DiscordUploads(settings=settings)
+        messenger = ChatMessenger.over(
             footnote,
-            rooms,
+            channel_store,
             posts=posts,
             writer=render,
             people=people,
-            premises=premises,
+            uploads=uploads,
             refresh=REFRESH,
         )
         yield DiscordServer(
-            footnote=footnote, rooms=rooms, application=application, client=client, posts=posts,
-            people=people, voice=voice,
+            footnote=footnote, channel_store=channel_store, application=application, client=client, posts=posts,
+            people=people, messenger=messenger,
         )  # fmt: skip
 
 

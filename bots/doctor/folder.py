@@ -13,9 +13,13 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bots.doctor.findings import Finding, failed, ok, warning
+from bots.doctor.findings import Finding, failed, ok, told, warning
 from bots.doctor.settings import Installation
+from bots.rebuild import stores
+from core.errors import VersionMismatch
 from core.library.data_lock import FOR_THE_OWNER_ALONE
+from core.schema import check, version_in
+from core.settings import Settings
 
 
 def threads_below(data_dir: Path, place: str) -> list[str]:
@@ -54,7 +58,7 @@ def examine(installation: Installation) -> list[Finding]:
         return [
             failed(NAME, f"You may not write in DATA_DIR {folder}.", f"`sudo chown -R $(id -un) {folder}`")
         ]
-    return [*_of_folder(folder), *_room(folder)]
+    return [*_of_folder(folder), *_room(folder), *_versions(installation.settings)]
 
 
 def owner_of(data_dir: Path) -> str:
@@ -99,8 +103,17 @@ def _of_folder(folder: Path) -> Iterator[Finding]:
 
 def _room(folder: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(folder).free
-    told = f"{free / 1e6:,.0f} MB are free on the disk of {folder}."
+    room = f"{free / 1e6:,.0f} MB are free on the disk of {folder}."
     if free < NO_ROOM:
-        yield failed(NAME, told, "Free some room, or set DATA_DIR to a folder on another disk.")
+        yield failed(NAME, room, "Free some room, or set DATA_DIR to a folder on another disk.")
     elif free < LITTLE_ROOM:
-        yield warning(NAME, told, "Free some room, or set DATA_DIR to a folder on another disk.")
+        yield warning(NAME, room, "Free some room, or set DATA_DIR to a folder on another disk.")
+
+
+def _versions(settings: Settings) -> Iterator[Finding]:
+    """Files of other versions; the index has a check of its own."""
+    for file, schema in stores(settings).items():
+        try:
+            check(file, version_in(file), schema)
+        except VersionMismatch as mismatch:
+            yield told(NAME, mismatch)

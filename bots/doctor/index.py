@@ -16,12 +16,13 @@ from bots.doctor.folder import owner_of
 from bots.doctor.settings import Installation
 from core.errors import SettingsError
 from core.library.catalogue import Catalogue
-from core.library.database import BUSY_TIMEOUT, Database
+from core.library.database import BUSY_TIMEOUT, SCHEMA, Database
 from core.library.files import survey
 from core.library.lexical import LexicalIndex
 from core.library.library import Library
 from core.library.roots import Roots
 from core.library.sync import plan_sync
+from core.schema import version_in
 from core.settings import Settings
 
 NAME = "index"
@@ -34,6 +35,10 @@ def examine(installation: Installation) -> list[Finding]:
     file = settings.data_dir / "library.sqlite"
     if not (file.is_file() and file.stat().st_size):
         return [warning(NAME, "Nothing is indexed yet.", "`footnote ingest PATH`")]
+    if 0 < (version_in(file) or 0) < SCHEMA.version:
+        return [
+            warning(NAME, f"{file} is of an older version.", "`footnote sources` brings it up to this one.")
+        ]
     found: list[Finding] = []
     try:
         with _opened(file) as library:
@@ -122,15 +127,13 @@ def _content(library: Library) -> Iterator[Finding]:
 
 
 def _fit(library: Library, settings: Settings) -> Iterator[Finding]:
-    """Whether this version and this EMBEDDING_MODEL may use the index; passages that lack vectors."""
-    if library.catalogue.recall("index_version") is None:
-        return
+    """Whether this EMBEDDING_MODEL may use the index; passages that lack vectors."""
     try:
         library.embedder = embedder_here(settings)
     except SettingsError:
         library.embedder = None  # which the embedding's own check tells
     try:
-        library.check_versions()
+        library.check_model()
     except SettingsError as mismatch:
         yield told(NAME, mismatch)
         return

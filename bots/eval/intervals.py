@@ -1,15 +1,18 @@
-"""How far a share or a mean of a sample can be believed: 95% intervals, and the chance of a mere accident."""
+"""How far a figure of a sample can be trusted: 95% intervals, the sign test, and whether a confidence holds."""
 
 from __future__ import annotations
 
 import math
 import random
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from statistics import fmean
 
 Z = 1.959964  # standard deviations that hold 95% of a normal distribution
-Measured = tuple[float, tuple[float, float]]  # a figure, NaN where nothing was counted, and its interval
-RESAMPLES = 1_000  # a percentile bootstrap's; more moves its ends by less than its own error
+RESAMPLES = 1_000  # of a percentile bootstrap; more of them move its ends by less than its own error
+BINS = 5  # of equal width: with few questions more of them would stay empty
+
+Prediction = tuple[float, bool]  # a probability, and whether it came true
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:
@@ -20,6 +23,14 @@ def wilson(hits: int, of: int) -> tuple[float, float]:
     middle = (share + square / (2 * of)) / (1 + square / of)
     reach = Z / (1 + square / of) * math.sqrt(share * (1 - share) / of + square / (4 * of * of))
     return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def with_interval(hits: int, of: int) -> str:
+    """ "0.86 (0.71 to 0.94)"; a dash for no trials."""
+    if of == 0:
+        return "–"
+    low, high = wilson(hits, of)
+    return f"{hits / of:.2f} ({low:.2f} to {high:.2f})"
 
 
 def bootstrap(
@@ -37,24 +48,6 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def share_of(hits: int, of: int) -> Measured:
-    return (hits / of if of else math.nan), wilson(hits, of)
-
-
-def mean(values: Sequence[float]) -> float:
-    return fmean(values) if values else math.nan
-
-
-def mean_of(values: Sequence[float]) -> Measured:
-    return mean(values), bootstrap(values, mean)
-
-
-def told(measured: Measured) -> str:
-    """ "0.857 (0.706 to 0.938)"; a dash where nothing was counted."""
-    figure, (low, high) = measured
-    return f"{figure:.3f} ({low:.3f} to {high:.3f})" if math.isfinite(figure) else "–"
-
-
 def sign_test(better: int, worse: int) -> float:
     """How likely changes that favour neither side split at least this unevenly (two-sided, exact)."""
     changed = better + worse
@@ -62,9 +55,16 @@ def sign_test(better: int, worse: int) -> float:
     return min(1.0, tail / 2.0 ** (changed - 1))
 
 
-def with_interval(hits: int, of: int) -> str:
-    """ "0.86 (0.71 to 0.94)"; a dash for no trials."""
-    if of == 0:
-        return "–"
-    low, high = wilson(hits, of)
-    return f"{hits / of:.2f} ({low:.2f} to {high:.2f})"
+def brier(predictions: Sequence[Prediction]) -> float:
+    """The mean squared error of a probability (Brier 1950): 0 is best, a coin gets .25."""
+    return fmean((probability - came_true) ** 2 for probability, came_true in predictions)
+
+
+def bins(predictions: Sequence[Prediction]) -> list[tuple[float, float, list[Prediction]]]:
+    """(from, to, predictions between them) for every bin that is not empty."""
+    edges = [number / BINS for number in range(BINS + 1)]
+    filled = (
+        (low, high, [each for each in predictions if low <= each[0] < high or each[0] == high == 1.0])
+        for low, high in pairwise(edges)
+    )
+    return [(low, high, those) for low, high, those in filled if those]

@@ -1,34 +1,27 @@
-"""How all questions ended: by kind, in shares, and the worst cases with what was said."""
+"""The sections of the report: how the questions ended, the confidence, the worst cases, and the costs."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
+from statistics import fmean, median
 
 from bots.chat.texts import clipped, counted, text_of
-from bots.eval.answers import BAD, GOOD, Judged, Verdict
-from bots.eval.intervals import wilson, with_interval
-from bots.eval.questions import Expected
-from bots.eval.sections import Plot, Section, Table
-from core.conversation import value
+from bots.eval.intervals import bins, bootstrap, brier, percentile, with_interval
+from bots.eval.judging import BAD, GOOD, Judgement
+from bots.eval.questions import EvalQuestion
+from bots.eval.report import Cell, Section, Table
+from core.conversation import Outcome, value
 
-WORST_SHOWN = 25  # cases; more are in the JSON
-SAID_SHOWN = 280  # characters of what was said in one of them
-
-
-@value
-class Counted:
-    """A share of something."""
-
-    name: str  #: of the figure
-    label: str
-    hits: int
-    of: int
+WORST_SHOWN = 25  # cases; report.json has all
+TEXT_SHOWN = 280  # characters of the answer in one of them
+MILLION = 1_000_000  # tokens that a price is for
 
 
-def outcomes(judged: Sequence[Judged], limits: str = "") -> Section:
-    shares = _shares(judged)
-    verdicts = Counter(each.verdict for each in judged)
+def answers(judgements: Sequence[Judgement], note: str = "") -> Section:
+    """How the questions ended: by kind, and in shares."""
+    shares = _shares(judgements)
+    unchecked = sum(each is None for judgement in judgements for each in judgement.verbatim)
     return Section(
         name="answers",
         title="Answers",
@@ -37,155 +30,230 @@ def outcomes(judged: Sequence[Judged], limits: str = "") -> Section:
             "from an acceptable file with the expected words, or held back where the documents give no answer."
         ),
         tables=(
-            _by_kind(judged),
+            _by_kind(judgements),
             Table(
                 title="Shares, with 95% intervals",
                 columns=("of", "number", "share"),
-                rows=tuple((each.label, each.of, with_interval(each.hits, each.of)) for each in shares),
-                note=_unchecked(judged),
+                rows=tuple((label, len(hits), with_interval(sum(hits), len(hits))) for _, label, hits in shares),
+                note=f"{counted(unchecked, 'quote')} of web pages could not be checked against a file."
+                if unchecked
+                else "",
             ),
         ),
-        plots=(
-            Plot(
-                title="How the questions ended",
-                kind="bars",
-                x=tuple(verdict for verdict, _ in verdicts.most_common()),
-                series={"questions": tuple(count for _, count in verdicts.most_common())},
-                unit="questions",
-            ),
-            *_kinds_drawn(judged),
+        figures={name: fmean(hits) for name, _, hits in shares},
+        note=note,
+    )  # fmt: skip
+
+
+def _shares(judgements: Sequence[Judgement]) -> list[tuple[str, str, list[bool]]]:
+    """The figure's name, its label and what it is the share of; without those that count nothing."""
+    answerable = [each for each in judgements if each.question.answerable]
+    unanswerable = [each for each in judgements if each.question.answerable is False]
+    with_source = [each for each in answerable if each.right_source is not None]
+    answered = [each for each in with_source if each.is_answered]
+    shares = (
+        ("right", "answerable: answered right", [each.verdict == "right" for each in answerable]),
+        (
+            "right_file",
+            "answerable: with a footnote in an acceptable file",
+            [bool(each.right_source) for each in with_source],
         ),
-        figures={each.name: each.hits / each.of for each in shares},
-        limits=limits,
-    )
-
-
-def _shares(judged: Sequence[Judged]) -> tuple[Counted, ...]:
-    answerable = [each for each in judged if each.expected.answerable]
-    unanswerable = [each for each in judged if each.expected.answerable is False]
-    sourced = [each for each in answerable if each.right_source is not None]
-    answered = [each for each in sourced if each.answered]
-    found = [each for judgement in judged for each in judgement.words_found]
-    gold = [each.gold_quoted for each in judged if each.gold_quoted is not None]
-    quotes = [each for judgement in judged for each in judgement.verbatim if each is not None]
-    taken = (
-        ("right", "answerable: answered right", _verdicts(answerable, "right")),
-        ("right_file", "answerable: with a footnote in an acceptable file", _right_files(sourced)),
-        ("right_file_of_answered", "answerable and answered: with such a footnote", _right_files(answered)),
-        ("wrongly_held_back", "answerable: held back", _verdicts(answerable, "held back")),
-        ("held_back", "unanswerable: held back", _verdicts(unanswerable, "rightly held back")),
+        (
+            "right_file_of_answered",
+            "answerable and answered: with such a footnote",
+            [bool(each.right_source) for each in answered],
+        ),
+        (
+            "wrongly_held_back",
+            "answerable: held back",
+            [each.verdict == "held back" for each in answerable],
+        ),
+        (
+            "held_back",
+            "unanswerable: held back",
+            [each.verdict == "rightly held back" for each in unanswerable],
+        ),
         (
             "falsely_answered",
             "unanswerable: answered all the same",
-            _verdicts(unanswerable, "falsely answered"),
+            [each.verdict == "falsely answered" for each in unanswerable],
         ),
-        ("words_found", "expected words: found", found),
-        ("gold_quoted", "gold sentences: one of them quoted", gold),
-        ("verbatim", "quotes: word for word in their file", quotes),
+        ("words_found", "expected words: found", [hit for each in judgements for hit in each.words_found]),
+        (
+            "gold_quoted",
+            "gold sentences: one of them quoted",
+            [each.gold_quoted for each in judgements if each.gold_quoted is not None],
+        ),
+        (
+            "verbatim",
+            "quotes: word for word in their file",
+            [hit for each in judgements for hit in each.verbatim if hit is not None],
+        ),
     )
-    return tuple(
-        Counted(name=name, label=label, hits=sum(hits), of=len(hits)) for name, label, hits in taken if hits
-    )
+    return [(name, label, hits) for name, label, hits in shares if hits]
 
 
-def _unchecked(judged: Sequence[Judged]) -> str:
-    count = sum(each is None for judgement in judged for each in judgement.verbatim)
-    return f"{counted(count, 'quote')} of web pages could not be checked against a file." if count else ""
-
-
-def _verdicts(among: Sequence[Judged], wanted: Verdict) -> list[bool]:
-    return [each.verdict == wanted for each in among]
-
-
-def _right_files(among: Sequence[Judged]) -> list[bool]:
-    return [bool(each.right_source) for each in among]
-
-
-def kind_of(expected: Expected) -> str:
-    """What the file calls it, else whether the documents answer it."""
+def kind_of(question: EvalQuestion) -> str:
+    """The kind that the file gives, else whether the documents answer it."""
     labels = {None: "not judged", True: "answerable", False: "unanswerable"}
-    return expected.kind or labels[expected.answerable]
+    return question.kind or labels[question.answerable]
 
 
-def _grouped(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
-    groups: dict[str, list[Judged]] = {}
-    for each in judged:
-        groups.setdefault(kind_of(each.expected), []).append(each)
-    return groups
-
-
-def _by_kind(judged: Sequence[Judged]) -> Table:
-    groups = _grouped(judged)
-    groups |= {"all": list(judged)} if len(groups) > 1 else {}
+def _by_kind(judgements: Sequence[Judgement]) -> Table:
+    groups: dict[str, list[Judgement]] = {}
+    for each in judgements:
+        groups.setdefault(kind_of(each.question), []).append(each)
+    if len(groups) > 1:
+        groups["all"] = list(judgements)
     return Table(
         title="By kind",
         columns=("kind", "questions", "answered", "held back", "failed", "right, 95% interval"),
-        rows=tuple(
-            (
-                kind,
-                len(group),
-                sum(each.answered for each in group),
-                sum(not each.answered and each.outcome.kind != "failed" for each in group),
-                sum(each.outcome.kind == "failed" for each in group),
-                with_interval(*_rights(group)),
-            )
-            for kind, group in groups.items()
-        ),
+        rows=tuple((kind, len(group), *_counts(group)) for kind, group in groups.items()),
     )
 
 
-def _rights(group: Sequence[Judged]) -> tuple[int, int]:
-    """(right, judged)."""
-    known = [each.verdict in GOOD for each in group if each.expected.answerable is not None]
-    return sum(known), len(known)
+def _counts(group: Sequence[Judgement]) -> tuple[Cell, ...]:
+    """Answered, held back, failed, and the share that is right of those that can be judged."""
+    answered, failed = (sum(each.outcome.kind == kind for each in group) for kind in ("answered", "failed"))
+    good = [each.verdict in GOOD for each in group if each.question.answerable is not None]
+    return answered, len(group) - answered - failed, failed, with_interval(sum(good), len(good))
 
 
-def _kinds_drawn(judged: Sequence[Judged]) -> tuple[Plot, ...]:
-    known = {kind: _rights(group) for kind, group in _grouped(judged).items() if _rights(group)[1]}
-    if len(known) < 2:
-        return ()
-    return (
-        Plot(
-            title="Right, by kind",
-            kind="bars",
-            x=tuple(known),
-            series={"right": tuple(hits / of for hits, of in known.values())},
-            intervals={"right": tuple(wilson(hits, of) for hits, of in known.values())},
-            unit="share of the questions",
+def confidence(judgements: Sequence[Judgement]) -> Section | None:
+    """The confidence beside what the file says; None where all questions are answerable, or none."""
+    predictions = [
+        (each.outcome.confidence, each.question.answerable)
+        for each in judgements
+        if each.question.answerable is not None and each.outcome.kind != "failed"
+    ]
+    answerable = sum(came_true for _, came_true in predictions)
+    if answerable in (0, len(predictions)):
+        return None
+    base, score = answerable / len(predictions), brier(predictions)
+    low, high = bootstrap([(probability - came_true) ** 2 for probability, came_true in predictions])
+    return Section(
+        name="confidence",
+        title="Confidence",
+        what=(
+            "How sure the library is, before it answers, that the documents answer the question, "
+            "beside whether they do."
         ),
+        tables=(
+            Table(
+                title="Brier score",
+                columns=("of", "score", "95% interval"),
+                rows=(
+                    ("the confidence", score, f"{low:.3f} to {high:.3f}"),
+                    ("the share of answerable questions, each time", base * (1 - base), "–"),
+                ),
+                note="The mean squared error of a probability: 0 is best.",
+            ),
+            Table(
+                title="Reliability",
+                columns=("confidence", "questions", "on average", "were answerable"),
+                rows=tuple(
+                    (
+                        f"{first:.1f} to {last:.1f}",
+                        len(those),
+                        fmean(probability for probability, _ in those),
+                        with_interval(sum(came_true for _, came_true in those), len(those)),
+                    )
+                    for first, last, those in bins(predictions)
+                ),
+            ),
+        ),
+        figures={"brier": score},
     )
 
 
-def worst(judged: Sequence[Judged]) -> Section:
-    """The cases to read first, with what was said."""
+def worst_cases(judgements: Sequence[Judgement]) -> Section:
+    """The cases to read first, with their answers."""
     bad = sorted(
-        (each for each in judged if each.is_bad),
+        (each for each in judgements if each.is_bad),
         key=lambda each: (BAD.index(each.verdict), -each.outcome.confidence),
+    )
+    table = Table(
+        title=f"The first {WORST_SHOWN}" if len(bad) > WORST_SHOWN else "All of them",
+        columns=("id", "question", "verdict", "confidence", "answer", "footnotes"),
+        rows=tuple(map(_case, bad[:WORST_SHOWN])),
     )
     return Section(
         name="worst",
         title="Worst cases",
-        what=f"{len(bad)} of {len(judged)} questions ended badly; false answers first, the most confident of them on top.",
-        tables=(
-            Table(
-                title=f"The first {WORST_SHOWN}" if len(bad) > WORST_SHOWN else "All of them",
-                columns=("id", "question", "verdict", "confidence", "said", "footnotes"),
-                rows=tuple(map(_case, bad[:WORST_SHOWN])),
-            ),
-        )
-        if bad
-        else (),
+        what=f"{len(bad)} of {len(judgements)} questions ended badly; false answers first, the most confident of them on top.",
+        tables=(table,) if bad else (),
     )
 
 
-def _case(judged: Judged) -> tuple[str | float, ...]:
-    outcome = judged.outcome
+def _case(judgement: Judgement) -> tuple[Cell, ...]:
+    outcome = judgement.outcome
     citations = outcome.answer.citations if outcome.answer else outcome.closest
     return (
-        judged.expected.id,
-        judged.expected.question,
-        judged.verdict,
+        judgement.question.id,
+        judgement.question.question,
+        judgement.verdict,
         round(outcome.confidence, 3),
-        clipped(outcome.answer.text if outcome.answer else text_of(outcome), SAID_SHOWN),
+        clipped(outcome.answer.text if outcome.answer else text_of(outcome), TEXT_SHOWN),
         ", ".join(dict.fromkeys(citation.source for citation in citations)) or "none",
+    )
+
+
+@value
+class Prices:
+    """Of a million tokens, in any currency."""
+
+    tokens_in: float | None = None
+    tokens_out: float | None = None
+
+    def of(self, outcomes: Sequence[Outcome]) -> float | None:
+        """What these outcomes cost; None without prices."""
+        if self.tokens_in is None and self.tokens_out is None:
+            return None
+        tokens_in = sum(each.usage.input_tokens for each in outcomes) * (self.tokens_in or 0.0)
+        tokens_out = sum(each.usage.output_tokens for each in outcomes) * (self.tokens_out or 0.0)
+        return (tokens_in + tokens_out) / MILLION
+
+
+def costs(outcomes: Sequence[Outcome], prices: Prices, concurrency: int) -> Section:
+    """Time, calls of the model, tokens and money."""
+    times = [each.timing_ms["total"] for each in outcomes if "total" in each.timing_ms] or [math.nan]
+    low, high = bootstrap(times, median)
+    figures = {"median_ms": median(times), "p95_ms": percentile(times, 0.95)}
+    is_model_used = any(each.usage.calls for each in outcomes)
+    usage = {
+        "model_calls": ("model calls", [each.usage.calls for each in outcomes]),
+        "round_trips": ("round trips, one after the other", [each.usage.round_trips for each in outcomes]),
+        "input_tokens": ("tokens read", [each.usage.input_tokens for each in outcomes]),
+        "output_tokens": ("tokens written", [each.usage.output_tokens for each in outcomes]),
+    }
+    rows: list[tuple[Cell, ...]] = [
+        (label, sum(numbers), fmean(numbers), max(numbers)) for label, numbers in usage.values()
+    ]
+    if (cost := prices.of(outcomes)) is not None:
+        figures["cost"] = cost
+        rows.append(("cost, at the prices given", cost, cost / len(outcomes), "–"))
+    if is_model_used:
+        figures |= {name: sum(numbers) for name, (_, numbers) in usage.items()}
+    latency = Table(
+        title="Latency",
+        columns=("of", "ms", "95% interval"),
+        rows=(
+            ("median", figures["median_ms"], f"{low:,.0f} to {high:,.0f}"),
+            ("95th percentile", figures["p95_ms"], "–"),
+        ),
+        note="" if is_model_used else "No model was called.",
+    )
+    model = Table(
+        title="The model",
+        columns=("of", "in all", "a question", "at most"),
+        rows=tuple(rows),
+        note=f"Written by {', '.join(sorted({each.usage.name for each in outcomes}))}.",
+    )
+    how = "one at a time" if concurrency == 1 else f"up to {concurrency} at a time"
+    return Section(
+        name="costs",
+        title="Time and cost",
+        what=f"From the question to its outcome, asked {how}.",
+        tables=(latency, model) if is_model_used else (latency,),
+        figures=figures,
     )

@@ -1,42 +1,50 @@
-"""A file of one's own questions with what is expected of their answers, one JSON object a line.
+"""A team's own questions, with what is expected of their answers: reading the file, and asking them all.
 
-``{"id", "question", "thread"?, "source"?, "answerable"?, "answer"?, "gold"?, "kind"?}``; other
-fields are left alone.
+One JSON object a line: ``{"id", "question", "thread"?, "source"?, "answerable"?, "answer"?, "gold"?,
+"kind"?}``; other fields are ignored.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bots.terminal.session import conversation_named
-from core.conversation import check_question, value
+from bots.record import failed
+from bots.terminal.receive import Situation, ask
+from bots.terminal.session import conversation_named, fresh_conversation, situation
+from core.conversation import Outcome, check_question, value
 from core.errors import SettingsError
+from core.turns.assistant import Assistant
+
+logger = logging.getLogger(__name__)
 
 
 @value
-class Expected:
+class EvalQuestion:
     """A question, and what its answer is judged by."""
 
     line: int  #: counts from 1
-    id: str  #: the line's number where it names none
+    id: str  #: the line's number where the line has no id
     question: str
     thread: str | None = None  #: questions of one thread are asked in order, in one conversation
     sources: tuple[str, ...] = ()  #: files that may be cited, by name or by the end of their path
     answerable: bool | None = None  #: whether the documents answer it; None: not judged
     words: tuple[str, ...] = ()  #: each should occur in the answer
     gold: tuple[str, ...] = ()  #: sentences of the documents, one of which should be quoted
-    kind: str = ""  #: what it is counted with
+    kind: str = ""  #: the group it is counted in
 
 
-def read_questions(file: Path) -> tuple[Expected, ...]:
+def read_questions(file: Path) -> tuple[EvalQuestion, ...]:
     """All questions of a file; SettingsError names every line that cannot be read as one."""
     try:
         lines = file.read_bytes().split(b"\n")
     except OSError as fault:
         raise SettingsError(f"{file} cannot be read: {(fault.strerror or 'unknown').lower()}.") from fault
-    found: dict[str, Expected] = {}
+    found: dict[str, EvalQuestion] = {}
     faults: list[str] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -48,7 +56,7 @@ def read_questions(file: Path) -> tuple[Expected, ...]:
             continue
         first = found.setdefault(read.id, read)
         if first is not read:
-            faults.append(f"Line {number}: the id “{read.id}” stands on line {first.line} already.")
+            faults.append(f"Line {number}: the id “{read.id}” is used on line {first.line} already.")
     if faults:
         raise SettingsError(f"{file} cannot be used. " + " ".join(faults))
     if not found:
@@ -56,69 +64,109 @@ def read_questions(file: Path) -> tuple[Expected, ...]:
     return tuple(found.values())
 
 
-def read_line(line: bytes, number: int) -> Expected:
+def read_line(line: bytes, number: int) -> EvalQuestion:
     """One line; SettingsError says what is wrong with it."""
     try:
-        given = json.loads(line.decode("utf-8-sig"))
+        fields = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+        fields = None
+    if not isinstance(fields, dict):
         raise SettingsError("not a JSON object.")
-    sources = _texts(given, "source", "sources")
-    words, gold = _texts(given, "answer", "answers"), _texts(given, "gold")
-    return Expected(
+    sources = _texts(fields, "source", "sources")
+    words, gold = _texts(fields, "answer", "answers"), _texts(fields, "gold")
+    return EvalQuestion(
         line=number,
-        id=_id(given, number),
-        question=check_question(_text(given, "question")),
-        thread=_thread(given),
+        id=_id(fields, number),
+        question=check_question(_text(fields, "question")),
+        thread=_thread(fields),
         sources=sources,
-        answerable=_answerable(given, or_else=True if sources or words or gold else None),
+        answerable=_answerable(fields, default=True if sources or words or gold else None),
         words=words,
         gold=gold,
-        kind=_text(given, "kind") if given.get("kind") is not None else "",
+        kind=_text(fields, "kind") if fields.get("kind") is not None else "",
     )
 
 
-def _id(given: dict[str, Any], number: int) -> str:
-    named = given.get("id", number)
-    if isinstance(named, bool) or not isinstance(named, str | int):
+def _id(fields: dict[str, Any], number: int) -> str:
+    content = fields.get("id", number)
+    if isinstance(content, bool) or not isinstance(content, str | int):
         raise SettingsError("“id” is neither a text nor a number.")
-    return str(named)
+    return str(content)
 
 
-def _thread(given: dict[str, Any]) -> str | None:
-    if given.get("thread") is None:
+def _thread(fields: dict[str, Any]) -> str | None:
+    if fields.get("thread") is None:
         return None
-    name = _text(given, "thread")
-    conversation_named(name)  # says what is wrong with a name that cannot be one
+    name = _text(fields, "thread")
+    conversation_named(name)  # raises for a name that no conversation can have
     return name
 
 
-def _answerable(given: dict[str, Any], *, or_else: bool | None) -> bool | None:
-    named = given.get("answerable")
-    if named is None:
-        return or_else
-    if not isinstance(named, bool):
+def _answerable(fields: dict[str, Any], *, default: bool | None) -> bool | None:
+    content = fields.get("answerable")
+    if content is None:
+        return default
+    if not isinstance(content, bool):
         raise SettingsError("“answerable” is neither true nor false.")
-    return named
+    return content
 
 
-def _text(given: dict[str, Any], key: str) -> str:
-    found = given.get(key)
-    if not isinstance(found, str):
+def _text(fields: dict[str, Any], key: str) -> str:
+    content = fields.get(key)
+    if not isinstance(content, str):
         raise SettingsError(f"there is no “{key}” that is a text.")
-    return found
+    return content
 
 
-def _texts(given: dict[str, Any], *keys: str) -> tuple[str, ...]:
-    """What stands under these keys, each a text or a list of texts."""
+def _texts(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
+    """The content of these fields, each a text or a list of texts."""
     found: list[str] = []
     for key in keys:
-        named = given.get(key)
-        several = [named] if isinstance(named, str) else named or []
-        if not isinstance(several, list) or not all(
-            isinstance(each, str) and each.strip() for each in several
-        ):
+        content = fields.get(key)
+        texts = [content] if isinstance(content, str) else content or []
+        if not isinstance(texts, list) or not all(isinstance(each, str) and each.strip() for each in texts):
             raise SettingsError(f"“{key}” is neither a text nor a list of texts.")
-        found += several
+        found += texts
     return tuple(found)
+
+
+async def ask_all(
+    questions: Sequence[EvalQuestion],
+    assistant: Assistant,
+    *,
+    sources: tuple[str, ...],
+    concurrency: int,
+    on_answer: Callable[[], None],
+) -> list[Outcome]:
+    """The outcome of each question, in their order; every conversation is forgotten afterwards.
+
+    ``sources`` are paths or URLs to stay within; ``on_answer`` is called after each outcome.
+    """
+    threads: dict[str | int, list[EvalQuestion]] = {}
+    for each in questions:
+        threads.setdefault(each.thread or each.line, []).append(each)
+    outcomes: dict[str, Outcome] = {}
+    slots = asyncio.Semaphore(concurrency)
+
+    async def ask_thread(thread: Sequence[EvalQuestion]) -> None:
+        conversation = fresh_conversation()
+        try:
+            for each in thread:
+                async with slots:
+                    here = situation(conversation, sources=sources)
+                    outcomes[each.id] = await _outcome(each, assistant, here)
+                on_answer()
+        finally:
+            await assistant.forget(conversation)
+
+    await asyncio.gather(*map(ask_thread, threads.values()))
+    return [outcomes[each.id] for each in questions]
+
+
+async def _outcome(question: EvalQuestion, assistant: Assistant, here: Situation) -> Outcome:
+    try:
+        return await assistant.run(ask(question.question, here))
+    except Exception as fault:
+        # The boundary of one question: the others go on.
+        logger.exception("question %r failed", question.id)
+        return failed(f"Footnote has a fault of its own ({type(fault).__name__}).")

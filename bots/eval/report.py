@@ -1,17 +1,17 @@
-"""A report as files and as text: one HTML page, one JSON object, tables for a terminal."""
+"""A report in tables: on the terminal, as one JSON object and, with Jinja2, as one HTML page."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from bots.eval.page import page
-from bots.eval.sections import Report, Section, Table, shown
+from core.conversation import value
 from core.errors import FootnoteError
 
 if TYPE_CHECKING:
@@ -20,58 +20,55 @@ if TYPE_CHECKING:
     from bots.terminal.screen import Screen
 
 PAGE, OBJECT = "report.html", "report.json"
+TEMPLATE = "report.html.j2"
+WITHOUT_PAGE = "with Jinja2 (`uv run --extra report footnote eval …`) there is a page as well"
+
+Cell = str | float | int
+
+LONG = 80  # characters; a cell with more of them holds sentences
+#: Digits behind the point, by the size that a number stays below.
+DECIMALS = ((1, 3), (10, 2), (100, 1))
 
 
-def write_report(report: Report, folder: Path) -> None:
-    """Both files; what stood there before is replaced. FootnoteError when the disk refuses."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / PAGE).write_text(page(report), encoding="utf-8")
-        (folder / OBJECT).write_text(as_json(report), encoding="utf-8")
-    except OSError as fault:
-        raise FootnoteError(
-            f"{folder} cannot be written: {(fault.strerror or 'the disk refused').lower()}."
-        ) from fault
+@value
+class Table:
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    @property
+    def is_wordy(self) -> bool:
+        """Whether its cells hold sentences: on a narrow screen it is shown row by row."""
+        return any(isinstance(cell, str) and len(cell) > LONG for row in self.rows for cell in row)
+
+    def is_numeric(self, place: int) -> bool:
+        """Whether a column holds numbers, perhaps with a sign for none."""
+        cells = [row[place] for row in self.rows]
+        return any(not isinstance(cell, str) for cell in cells) and all(
+            not isinstance(cell, str) or len(cell) <= 1 for cell in cells
+        )
 
 
-def as_json(report: Report) -> str:
-    """One object on one line; a number that is none becomes null."""
-    content = {
-        "title": report.title,
-        "made": report.made,
-        "conditions": dict(report.conditions),
-        "failures": dict(report.failures),
-        "sections": [_section(each) for each in report.sections],
-        "questions": list(report.records),
-    }
-    return json.dumps(_finite(content), ensure_ascii=False, allow_nan=False) + "\n"
+@value
+class Section:
+    """One measurement."""
+
+    name: str
+    title: str
+    what: str  #: one sentence: what is measured and how
+    tables: tuple[Table, ...] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)  #: for JSON, and to compare two runs by
+    note: str = ""
 
 
-def _section(section: Section) -> dict[str, Any]:
-    return {
-        "name": section.name,
-        "title": section.title,
-        "what": section.what,
-        "figures": dict(section.figures),
-        "tables": [
-            {"title": each.title, "columns": each.columns, "rows": each.rows, "note": each.note}
-            for each in section.tables
-        ],
-        "plots": [
-            {"title": each.title, "unit": each.unit, "x": each.x, "series": dict(each.series)}
-            for each in section.plots
-        ],
-        "limits": section.limits,
-    }
-
-
-def _finite(content: Any) -> Any:
-    """The same with null where JSON has no number."""
-    if isinstance(content, dict):
-        return {name: _finite(each) for name, each in content.items()}
-    if isinstance(content, list | tuple):
-        return [_finite(each) for each in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
+@value
+class Report:
+    title: str
+    made: str  #: ISO 8601, with the offset from UTC
+    conditions: Mapping[str, str] = field(default_factory=dict)  #: what was measured, with what
+    sections: tuple[Section, ...] = ()
+    questions: tuple[Mapping[str, Any], ...] = ()  #: for JSON alone: one object for each question
 
 
 def now() -> str:
@@ -79,27 +76,80 @@ def now() -> str:
     return datetime.now(UTC).astimezone().isoformat(sep=" ", timespec="seconds")
 
 
-def tell(report: Report, folder: Path, screen: Screen, *, as_object: bool) -> None:
+def shown(cell: Cell) -> str:
+    """A cell as a person reads it: numbers to about three digits, thousands set apart; a dash for NaN."""
+    if isinstance(cell, str):
+        return cell
+    if not math.isfinite(cell):
+        return "–"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if 0 < abs(cell) < 0.001:
+        return f"{cell:.2g}"
+    decimals = next((digits for size, digits in DECIMALS if abs(cell) < size), 0)
+    return f"{cell:,.{decimals}f}"
+
+
+# Files
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """The files that were written, the page only where Jinja2 is installed. FootnoteError when the disk refuses."""
+    contents = {PAGE: as_page(report), OBJECT: as_json(report)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / PAGE).unlink(missing_ok=True)  # of an earlier report
+        for name, content in contents.items():
+            if content is not None:
+                (folder / name).write_text(content, encoding="utf-8")
+    except OSError as fault:
+        raise FootnoteError(
+            f"{folder} cannot be written: {(fault.strerror or 'the disk refused').lower()}."
+        ) from fault
+    return [folder / name for name, content in contents.items() if content is not None]
+
+
+def as_page(report: Report) -> str | None:
+    """One HTML page that needs nothing beside it; None without Jinja2."""
+    try:
+        from jinja2 import Environment, FileSystemLoader
+    except ModuleNotFoundError:
+        return None
+    pages = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return pages.get_template(TEMPLATE).render(report=report, shown=shown)
+
+
+def as_json(report: Report | Section) -> str:
+    """One object on one line; a number that JSON cannot hold becomes null."""
+    return json.dumps(_finite(asdict(report)), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _finite(each) for name, each in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(each) for each in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+# The terminal
+
+
+def print_report(report: Report, files: list[Path], screen: Screen, *, as_object: bool) -> None:
     """The report on standard output, and beside it where its files are."""
     if as_object:
         sys.stdout.write(as_json(report))
     else:
-        for part in as_text(report):
+        for part in (part for section in report.sections for part in as_text(section)):
             screen.show(part)
-    screen.note(f"Written to {folder / PAGE} and {folder / OBJECT}")
+    named = " and ".join(map(str, files))
+    screen.note(f"Written to {named}" + ("" if len(files) > 1 else f"; {WITHOUT_PAGE}."))
 
 
-def as_text(report: Report) -> Iterator[RenderableType]:
-    """What a terminal shows: the tables with what they are about."""
-    from rich.text import Text
-
-    for section in report.sections:
-        yield from _told(section)
-    for name, why in report.failures.items():
-        yield Text(f"\n{name} was not measured: {why}")
-
-
-def _told(section: Section) -> Iterator[RenderableType]:
+def as_text(section: Section) -> Iterator[RenderableType]:
+    """The tables, with what they are about."""
     from rich.text import Text
 
     yield Text.assemble("\n", (section.title, "bold"), "\n", (section.what, "dim"))
@@ -108,8 +158,8 @@ def _told(section: Section) -> Iterator[RenderableType]:
         yield _row_by_row(table) if table.is_wordy else _grid(table)
         if table.note:
             yield Text(table.note, style="dim")
-    if section.limits:
-        yield Text(f"\nWhat limits it now: {section.limits}", style="dim")
+    if section.note:
+        yield Text(f"\n{section.note}", style="dim")
 
 
 def _grid(table: Table) -> RenderableType:
@@ -119,8 +169,8 @@ def _grid(table: Table) -> RenderableType:
 
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
     for place, column in enumerate(table.columns):
-        is_number = any(not isinstance(row[place], str) for row in table.rows)
-        grid.add_column(Text(column), justify="right" if is_number else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if table.is_numeric(place) else "left"
+        grid.add_column(Text(column), justify=justify, overflow="fold")
     for row in table.rows:
         grid.add_row(*(Text(shown(cell)) for cell in row))
     return grid

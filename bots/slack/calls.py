@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TIMEOUT = 15.0  # seconds for one request
-TRIES = 6  # of one call that fails in ways that pass
-PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)  # seconds between them
+PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)  # seconds between the tries of a call that fails in ways that pass
 LONGEST_WAIT = 120.0  # seconds that one call waits for its rate limit before the turn is tried again later
 
 #: Errors that pass by themselves, "Web API methods: common errors"; every other one is final.
@@ -68,7 +67,7 @@ class SlackCalls:
     async def call(self, method: str, /, *, is_repeatable: bool = True, **arguments: Any) -> Reply:
         """What Slack answers. Raises SlackRefused, Unreachable, and Unsure unless it ``is_repeatable``."""
         place = method, str(arguments.get("channel") or arguments.get("channel_id") or "")
-        for pause in (*PAUSES[: TRIES - 1], None):
+        for pause in (*PAUSES, None):
             await self._wait_for(place)
             try:
                 return await self._once(method, arguments)

@@ -16,45 +16,29 @@ What SLACK_APP_TOKEN tells: whether a socket opens, and who else has one. Over H
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-from bots.slack.settings import API_URL
-
-if TYPE_CHECKING:
-    from slack_sdk.web.async_client import AsyncWebClient
+import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
-
-from bots.doctor.findings import Finding, failed, ok, skipped, warning
-from bots.slack.http import CLOCK_SKEW
-from bots.slack.manifest import SCOPES
-from bots.slack.settings import SlackSettings
-
-if TYPE_CHECKING:
-    from slack_sdk.web.async_client import AsyncWebClient
-import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bots.chat.proxies import is_reached_directly
 from bots.chat.texts import counted
-from bots.doctor.folder import owner_of
-from bots.doctor.settings import Installation
-from bots.slack.http import PATH
+from bots.doctor.findings import Finding, failed, ok, skipped, warning
+from bots.doctor.folder import owner_of, they_come, threads_below
+from bots.doctor.settings import Installation, by_setting
+from bots.slack.calls import open_calls
+from bots.slack.http import CLOCK_SKEW, PATH
+from bots.slack.manifest import SCOPES
+from bots.slack.route import PLATFORM
+from bots.slack.settings import API_URL, SlackSettings, read_slack_settings
+from core.errors import SettingsError
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
-from pathlib import Path
-
-from bots.doctor.folder import they_come, threads_below
-from bots.doctor.settings import by_setting
-from bots.slack.calls import open_calls
-from bots.slack.route import PLATFORM
-from bots.slack.settings import read_slack_settings
-from core.errors import SettingsError
 
 APP = "https://api.slack.com/apps › your app ›"
 REINSTALL = f"{APP} OAuth & Permissions › Reinstall to Workspace, then copy the token to SLACK_BOT_TOKEN."
@@ -72,7 +56,7 @@ SOURCES: Mapping[str, str] = {
 PATIENCE = 5.0  # seconds for one request, and for a socket's first word
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """Slack's error code, or a status that is none of its own."""
 
 
@@ -97,7 +81,7 @@ async def ask(
         data = getattr(response, "data", None)
         code = data.get("error") if isinstance(data, dict) else None
         status = getattr(response, "status_code", None) or getattr(response, "status", "")
-        raise Refused(str(code or f"HTTP {status}")) from error
+        raise RequestRefused(str(code or f"HTTP {status}")) from error
     except (ClientError, OSError) as error:  # a TimeoutError is an OSError
         raise Silent from error
     data = reply.data
@@ -137,7 +121,7 @@ async def bot_side(client: AsyncWebClient, settings: SlackSettings) -> tuple[Bot
         return None, [skipped(BOT, "Slack is not asked for the bot until SLACK_BOT_TOKEN is right.")]
     try:
         bot = await _identify(client)
-    except Refused as refused:
+    except RequestRefused as refused:
         text, fix = _OF_BOT_TOKEN.get(str(refused), (f"Slack refused SLACK_BOT_TOKEN: {refused}.", NETWORK))
         finding = failed(BOT, text, fix)
     except Silent:
@@ -165,7 +149,7 @@ async def _identify(client: AsyncWebClient) -> Bot:
 async def _app_of(client: AsyncWebClient, bot_id: str) -> str:
     try:
         said, _ = await ask(client, "bots.info", bot=bot_id)
-    except (Refused, Silent):
+    except (RequestRefused, Silent):
         return ""
     return str(said.get("bot", {}).get("app_id", ""))
 
@@ -222,7 +206,7 @@ async def _channels(client: AsyncWebClient, bot: Bot) -> Finding:
         said, _ = await ask(
             client, "users.conversations", types=",".join(types), exclude_archived="true", limit=str(PAGE)
         )
-    except Refused as refused:
+    except RequestRefused as refused:
         return skipped(CHANNELS, f"Slack does not tell which: {refused}.")
     except Silent:
         return skipped(CHANNELS, f"Slack did not tell which within {PATIENCE:g} s.")
@@ -268,7 +252,7 @@ async def socket_side(
         return "", [skipped(SOCKET, "Not opened until SLACK_APP_TOKEN is right.")]
     try:
         hello = await _first_word(client, settings)
-    except Refused as refused:
+    except RequestRefused as refused:
         text, fix = _OF_APP_TOKEN.get(str(refused), (f"No socket opens: {refused}.", SOCKET_MODE))
         return "", [failed(SOCKET, text, fix)]
     except Silent:
@@ -310,7 +294,7 @@ async def _first_word(client: AsyncWebClient, settings: SlackSettings) -> dict[s
             async for frame in socket:
                 word = json.loads(frame.data) if frame.type is WSMsgType.TEXT else {}
                 if word.get("type") == "disconnect":
-                    raise Refused(str(word.get("reason")))
+                    raise RequestRefused(str(word.get("reason")))
                 if word.get("type") == "hello":
                     return dict(word)
     except (ClientError, OSError, ValueError) as lost:  # a TimeoutError is an OSError

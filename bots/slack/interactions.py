@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from bots.chat.incoming import Feedback, Said, Word, WordName, checked_query
-from bots.slack.route import PLATFORM, Me, Payload, address_of, conversation_of, id_of
+from bots.chat.incoming import ChatCommand, CommandName, Feedback, Incoming, checked_query
+from bots.slack.route import PLATFORM, Me, Payload, conversation_of, id_of, route_of
 from core.conversation import Conversation, Decision, Question, Verdict, check_question, value
 
 
@@ -21,18 +21,18 @@ class _Press:
     value: str
 
 
-def press(payload: Payload, me: Me) -> Said | None:
+def press(payload: Payload, me: Me) -> Incoming | None:
     action = payload["actions"][0]
     name = action.get("action_id", "").partition(":")[0]
     container = payload.get("container") or {}
     if name not in _PRESSES or not container.get("channel_id") or not container.get("message_ts"):
         return None
-    address = address_of(payload, me)
+    route = route_of(payload, me)
     pressed = _Press(
         # Of two presses within a millisecond, the queue takes the one whose id sorts first.
-        id="/".join((id_of(address), action["action_ts"], action["action_id"], address["user"])),
-        conversation=conversation_of(address),
-        author=address["user"],
+        id="/".join((id_of(route), action["action_ts"], action["action_id"], route["user"])),
+        conversation=conversation_of(route),
+        author=route["user"],
         at=float(action["action_ts"]),
         value=(action.get("selected_option") or action).get("value") or "",
     )
@@ -50,8 +50,8 @@ def _decide(verdict: Verdict) -> Callable[[_Press], Decision]:
     )
 
 
-def _say(name: WordName) -> Callable[[_Press], Word]:
-    return lambda pressed: Word(
+def _say(name: CommandName) -> Callable[[_Press], ChatCommand]:
+    return lambda pressed: ChatCommand(
         name=name,
         argument=pressed.value,
         id=pressed.id,
@@ -84,7 +84,7 @@ def _rate(pressed: _Press) -> Feedback:
 
 
 #: What a press means, by the part of the button's action id before a colon.
-_PRESSES: Mapping[str, Callable[[_Press], Said]] = {
+_PRESSES: Mapping[str, Callable[[_Press], Incoming]] = {
     "approve": _decide("approve"),
     "deny": _decide("deny"),
     "edit": _say("edit"),
@@ -100,11 +100,11 @@ def submission(payload: Payload, me: Me, now: float) -> Decision | None:
     view = payload["view"]
     if view.get("callback_id") != "edit_query":
         return None
-    address = address_of(payload, me)
+    route = route_of(payload, me)
     return Decision(
-        id=f"{PLATFORM}/{address['team']}/{address['channel']}/{view['id']}",
-        conversation=conversation_of(address),
-        author=address["user"],
+        id=f"{PLATFORM}/{route['team']}/{route['channel']}/{view['id']}",
+        conversation=conversation_of(route),
+        author=route["user"],
         proposal_id=json.loads(view["private_metadata"])["proposal"],
         verdict="approve",
         query=checked_query(typed(payload)),

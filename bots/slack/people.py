@@ -17,7 +17,7 @@ from bots.chat.uploads import content_of
 from bots.slack.calls import SlackCalls, SlackRefused
 from bots.slack.settings import SlackSettings
 from core.errors import DocumentError
-from core.turns.messenger import Address, Unreachable
+from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +32,10 @@ class SlackPeople:
     _names: dict[str, str] = field(default_factory=dict)
     _groups: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)  #: until when, who
 
-    async def names(self, _address: Address, users: Iterable[str | None]) -> dict[str, str]:
+    async def names(self, _address: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
         return {user: await self._name(user) for user in users if user}
 
-    async def groups_of(self, _address: Address, user: str, among: Iterable[str]) -> tuple[str, ...]:
+    async def groups_of(self, _address: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Which of these user groups the person is in; ids of people among them are passed over."""
         return tuple(
             [group for group in among if group.startswith("S") and user in await self._members(group)]
@@ -71,7 +71,7 @@ FILES_HOSTS = ("files.slack.com", "slack.com")  # where the bot's token may go, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackPremises:
+class SlackUploads:
     """The files of one workspace."""
 
     settings: SlackSettings

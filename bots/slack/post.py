@@ -13,8 +13,8 @@ from bots.chat.texts import clipped
 from bots.slack.calls import Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.render import Message
 from bots.slack.route import spoken
-from core.conversation import Remark
-from core.turns.messenger import Address, Unreachable
+from core.conversation import ThreadMessage
+from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ PAGES = 10  # of a thread that are looked through
 LOOKS = 4  # times a post whose reply was lost is looked for and made again
 PAUSE = 0.5  # seconds before each
 
-OVERHEARD = 20  # messages of a thread that are read when the bot is called into it
+THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
 REMARK = 500  # characters of each
 
 #: This app will never have a native status.
@@ -48,71 +48,71 @@ class SlackPosts:
     my_user_id: str
     _has_status: bool = True  #: whether this app may set the native status
 
-    async def say(self, address: Address, turn: str, part: int, message: Message, *, is_again: bool) -> str:
+    async def say(self, route: ReplyRoute, turn: str, part: int, message: Message, *, is_again: bool) -> str:
         """The message's timestamp. ``is_again``: it may be there already, and is looked for."""
         for attempt in range(LOOKS):
-            if is_again and (found := await self.find(address, turn, part)):
+            if is_again and (found := await self.find(route, turn, part)):
                 return found
             try:
-                return str((await self._post(address, turn, part, message))["ts"])
+                return str((await self._post(route, turn, part, message))["ts"])
             except Unsure:
                 is_again = True
                 await asyncio.sleep(PAUSE * attempt)
         raise Unreachable
 
-    async def change(self, address: Address, ts: str, turn: str, part: int, message: Message) -> None:
+    async def change(self, route: ReplyRoute, ts: str, turn: str, part: int, message: Message) -> None:
         """Put a message in the place of one; said anew where that one is gone."""
         content = _content(message) | _marked(turn, part)
         try:
-            await self.calls.call("chat.update", channel=address["channel"], ts=ts, **content)
+            await self.calls.call("chat.update", channel=route["channel"], ts=ts, **content)
         except SlackRefused as refused:
             if refused.code in _MALFORMED:
                 logger.exception("layout refused", extra={"turn": turn})
                 plain = _content(Message(text=message.text, blocks=())) | _marked(turn, part)
-                await self.calls.call("chat.update", channel=address["channel"], ts=ts, **plain)
+                await self.calls.call("chat.update", channel=route["channel"], ts=ts, **plain)
             elif refused.code in _GONE:
-                await self.say(address, turn, part, message, is_again=False)
+                await self.say(route, turn, part, message, is_again=False)
             else:
                 raise
 
-    async def find(self, address: Address, turn: str, part: int = 0) -> str | None:
+    async def find(self, route: ReplyRoute, turn: str, part: int = 0) -> str | None:
         """The timestamp of a message of ours in this thread."""
         wanted = _marked(turn, part)["metadata"]["event_payload"]
-        async for message in self._ours(address):
+        async for message in self._ours(route):
             if _mark_of(message) == wanted:
                 return str(message["ts"])
         return None
 
-    async def overheard(self, address: Address) -> tuple[Remark, ...]:
+    async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         """The thread's first message and the newest before the mention."""
-        if address["thread"] == address["message"]:
+        if route["thread"] == route["message"]:
             return ()
-        first: list[Remark] = []
-        others: deque[Remark] = deque(maxlen=OVERHEARD - 1)
-        async for message in self._thread(address, latest=address["message"]):
-            if message["ts"] != address["message"] and (remark := self._remark(message)):
+        first: list[ThreadMessage] = []
+        others: deque[ThreadMessage] = deque(maxlen=THREAD_CONTEXT - 1)
+        async for message in self._thread(route, latest=route["message"]):
+            if message["ts"] != route["message"] and (remark := self._remark(message)):
                 (others if first else first).append(remark)
         return (*first, *others)
 
-    def _remark(self, message: Reply) -> Remark | None:
+    def _remark(self, message: Reply) -> ThreadMessage | None:
         author = message.get("user") or message.get("username") or message.get("bot_id") or "somebody"
         words = spoken(message.get("text") or "", self.my_user_id).text
         is_said = words and author != self.my_user_id
-        return Remark(author=str(author), text=clipped(words, REMARK)) if is_said else None
+        return ThreadMessage(author=str(author), text=clipped(words, REMARK)) if is_said else None
 
-    async def _ours(self, address: Address) -> AsyncIterator[Reply]:
-        async for message in self._thread(address):
+    async def _ours(self, route: ReplyRoute) -> AsyncIterator[Reply]:
+        async for message in self._thread(route):
             if _mark_of(message):
                 yield message
 
-    async def _thread(self, address: Address, **within: str) -> AsyncIterator[Reply]:
+    async def _thread(self, route: ReplyRoute, **within: str) -> AsyncIterator[Reply]:
         cursor = ""
         for _ in range(PAGES):
             more: dict[str, Any] = {**within, "cursor": cursor} if cursor else dict(within)
             reply = await self.calls.call(
                 "conversations.replies",
-                channel=address["channel"],
-                ts=address["thread"],
+                channel=route["channel"],
+                ts=route["thread"],
                 include_all_metadata="true",
                 limit=PAGE,
                 **more,
@@ -123,26 +123,26 @@ class SlackPosts:
             if not cursor:
                 return
 
-    async def whisper(self, address: Address, message: Message) -> None:
+    async def send_ephemeral(self, route: ReplyRoute, message: Message) -> None:
         """Only the one who spoke or pressed sees it; never the only copy of an answer."""
         await self.calls.call(
             "chat.postEphemeral",
-            channel=address["channel"],
-            thread_ts=address["thread"],
-            user=address["user"],
+            channel=route["channel"],
+            thread_ts=route["thread"],
+            user=route["user"],
             **_content(message),
         )
 
-    async def confide(self, address: Address, turn: str, message: Message) -> None:  # noqa: ARG002 - others need the turn
-        await self.whisper(address, message)
+    async def send_direct(self, route: ReplyRoute, turn: str, message: Message) -> None:  # noqa: ARG002 - others need the turn
+        await self.send_ephemeral(route, message)
 
-    async def open_editor(self, address: Address, editor: Any) -> None:
-        await self.calls.call("views.open", trigger_id=address.get("trigger", ""), view=editor)
+    async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
+        await self.calls.call("views.open", trigger_id=route.get("trigger", ""), view=editor)
 
-    async def set_status(self, address: Address, words: str) -> None:
+    async def set_status(self, route: ReplyRoute, words: str) -> None:
         if not self._has_status:
             return
-        there: dict[str, Any] = {"channel_id": address["channel"], "thread_ts": address["thread"]}
+        there: dict[str, Any] = {"channel_id": route["channel"], "thread_ts": route["thread"]}
         try:
             await self.calls.call("assistant.threads.setStatus", **there, status=words)
         except SlackRefused as refused:
@@ -150,8 +150,8 @@ class SlackPosts:
             logger.info("no native status", extra={"reason": refused.code})
             self._has_status = refused.code not in _NO_STATUS
 
-    async def _post(self, address: Address, turn: str, part: int, message: Message) -> Reply:
-        place = {"channel": address["channel"], "thread_ts": address["thread"]}
+    async def _post(self, route: ReplyRoute, turn: str, part: int, message: Message) -> Reply:
+        place = {"channel": route["channel"], "thread_ts": route["thread"]}
         content = {"unfurl_links": False, "unfurl_media": False} | _marked(turn, part)
         try:
             return await self.calls.call(

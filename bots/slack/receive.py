@@ -6,9 +6,9 @@ whichever event names it, and from the press's own timestamp for a button.
 
 from __future__ import annotations
 
-from bots.chat.incoming import Attachment, Heard, Room, Said, Word, meaning
+from bots.chat.incoming import Attachment, ChatCommand, Incoming, IncomingMessage, ThreadContext, interpret
 from bots.slack.interactions import press, submission
-from bots.slack.route import Me, Payload, Spoken, address_of, conversation_of, id_of, spoken
+from bots.slack.route import Me, Payload, Spoken, conversation_of, id_of, route_of, spoken
 from core.conversation import Question
 
 #: Message subtypes that people write; all others are notices, edits and other bots. A reply that is also
@@ -16,7 +16,7 @@ from core.conversation import Question
 _WRITTEN = (None, "file_share", "thread_broadcast")
 
 
-def read(payload: Payload, me: Me, room: Room, *, now: float = 0.0) -> Said | None:
+def read(payload: Payload, me: Me, context: ThreadContext, *, now: float = 0.0) -> Incoming | None:
     """None for what the bot leaves alone; QuestionRejected when what is said is too long or empty.
 
     ``now`` is in seconds since the epoch: a modal carries no time of its own.
@@ -31,7 +31,7 @@ def read(payload: Payload, me: Me, room: Room, *, now: float = 0.0) -> Said | No
         return _heard(payload, me, "", is_called=True).word("stop")
     if kind not in ("app_mention", "message") or not _is_written_by_a_person(event, me):
         return None
-    return _message(payload, me, room)
+    return _message(payload, me, context)
 
 
 def _is_written_by_a_person(event: Payload, me: Me) -> bool:
@@ -45,31 +45,31 @@ def _is_written_by_a_person(event: Payload, me: Me) -> bool:
     )
 
 
-def _message(payload: Payload, me: Me, room: Room) -> Question | Word | None:
+def _message(payload: Payload, me: Me, context: ThreadContext) -> Question | ChatCommand | None:
     event = payload["event"]
     said = spoken(event.get("text") or "", me.user_id)
-    is_called = said.mentions_me or event["type"] == "app_mention" or address_of(payload, me)["is_direct"]
-    if not is_called and not _is_follow_up(event, said, room):
+    is_called = said.mentions_me or event["type"] == "app_mention" or route_of(payload, me)["is_direct"]
+    if not is_called and not _is_follow_up(event, said, context):
         return None
-    return meaning(_heard(payload, me, said.text, is_called=is_called))
+    return interpret(_heard(payload, me, said.text, is_called=is_called))
 
 
-def _heard(payload: Payload, me: Me, text: str, *, is_called: bool) -> Heard:
-    event, address = payload["event"], address_of(payload, me)
-    return Heard(
-        id=id_of(address),
-        conversation=conversation_of(address),
-        author=address["user"],
+def _heard(payload: Payload, me: Me, text: str, *, is_called: bool) -> IncomingMessage:
+    event, route = payload["event"], route_of(payload, me)
+    return IncomingMessage(
+        id=id_of(route),
+        conversation=conversation_of(route),
+        author=route["user"],
         text=text,
-        said_at=float(address["message"]),
+        said_at=float(route["message"]),
         files=tuple(_attachment(file) for file in event.get("files") or ()),
         is_called=is_called,
     )
 
 
-def _is_follow_up(event: Payload, said: Spoken, room: Room) -> bool:
-    is_for_us = room.follows(event["user"], said.text, float(event["ts"])) or bool(
-        event.get("files") and room.asker == event["user"]
+def _is_follow_up(event: Payload, said: Spoken, context: ThreadContext) -> bool:
+    is_for_us = context.follows(event["user"], said.text, float(event["ts"])) or bool(
+        event.get("files") and context.asker == event["user"]
     )
     return bool(event.get("thread_ts")) and not said.addresses_another and is_for_us
 

@@ -18,7 +18,7 @@ from typing import Any, assert_never
 from bots.chat import proposals
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import line, web_link
-from bots.chat.platform import Footnotes, Note, Reply, Setting, Sources
+from bots.chat.platform import CardContext, CommandReply, Footnotes, Note, Sources
 from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     LISTED,
@@ -40,7 +40,7 @@ from bots.slack.route import metadata_of
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, value
 from core.library.catalogue import Entry
 from core.text.language import language_of
-from core.turns.messenger import Address
+from core.turns.messenger import ReplyRoute
 from core.wording import Wording
 
 
@@ -136,15 +136,15 @@ TRIED_SHOWN = 5  # earlier queries named on the card
 REASON_SHOWN = 500  # characters
 
 
-def proposal_card(proposal: Proposal, setting: Setting) -> Message:
+def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
     """What was looked for, what is closest, and the exact outgoing query; open or decided."""
     shown = FOOTNOTES_SHOWN
-    while shown and not blocks.fits([*_card(proposal, setting, shown)]):
+    while shown and not blocks.fits([*_card(proposal, card_context, shown)]):
         shown -= 1
-    return message_of([*_card(proposal, setting, shown)])
+    return message_of([*_card(proposal, card_context, shown)])
 
 
-def _card(proposal: Proposal, setting: Setting, shown: int) -> Iterator[Block]:
+def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Iterator[Block]:
     language = language_of(proposal.question)
     say = say_in(language)
     yield blocks.section(escaped(clipped(proposal.reason, REASON_SHOWN)) or escaped(say("not_answered")))
@@ -154,26 +154,26 @@ def _card(proposal: Proposal, setting: Setting, shown: int) -> Iterator[Block]:
     if proposal.closest[:shown]:
         yield blocks.context(escaped(say("closest")))
         yield from footnotes(proposal.closest[:shown], language)
-    yield from request(proposal, setting)
+    yield from request(proposal, card_context)
 
 
-def request(proposal: Proposal, setting: Setting) -> Iterator[Block]:
+def request(proposal: Proposal, card_context: CardContext) -> Iterator[Block]:
     """The exact query and, while it is open, the buttons; then who decided and when."""
     say = say_in(language_of(proposal.question))
-    yield blocks.section(escaped(say("would_search", engine=clipped(line(setting.engine)))))
+    yield blocks.section(escaped(say("would_search", engine=clipped(line(card_context.engine)))))
     yield blocks.preformatted(_whole_query(line(proposal.query)))
     if not proposal.is_open:
         if proposal.allowed not in (None, proposal.query):
             yield blocks.context(escaped(say("edited")))
             yield blocks.preformatted(_whole_query(line(proposal.allowed or "")))
-        yield blocks.context(escaped(proposals.decision(proposal, setting)))
+        yield blocks.context(escaped(proposals.decision(proposal, card_context)))
         return
     yield blocks.actions(
         blocks.button(say("search"), "approve", proposal.id, is_primary=True),
         blocks.button(say("edit"), "edit", proposal.id),
         blocks.button(say("deny"), "deny", proposal.id),
     )
-    yield blocks.context(escaped(proposals.waiting(proposal, setting)))
+    yield blocks.context(escaped(proposals.waiting(proposal, card_context)))
 
 
 def _whole_query(query: str) -> str:
@@ -181,7 +181,7 @@ def _whole_query(query: str) -> str:
     return query if 0 < len(query) <= SECTION_TEXT else f"{query[:SECTION_TEXT]}…"
 
 
-def editor(proposal: Proposal, address: Address) -> dict[str, Any]:
+def editor(proposal: Proposal, route: ReplyRoute) -> dict[str, Any]:
     """A view for ``views.open``."""
     say = say_in(language_of(proposal.question))
     return {
@@ -190,7 +190,7 @@ def editor(proposal: Proposal, address: Address) -> dict[str, Any]:
         "title": blocks.plain(say("edit_title")),
         "submit": blocks.plain(say("search")),
         "close": blocks.plain(say("cancel")),
-        "private_metadata": metadata_of(proposal.id, address),
+        "private_metadata": metadata_of(proposal.id, route),
         "blocks": [
             {
                 "type": "input",
@@ -207,7 +207,7 @@ def editor(proposal: Proposal, address: Address) -> dict[str, Any]:
     }
 
 
-def reply(reply: Reply) -> tuple[Message, ...]:
+def reply(reply: CommandReply) -> tuple[Message, ...]:
     match reply:
         case Note():
             return (note(reply.text),)
@@ -255,19 +255,21 @@ PIECE = 11_500  # characters of one piece of an answer, below the limit of a mes
 REQUEST = ({"type": "divider"}, *([blocks.section("x" * 500)] * 6))
 
 
-def messages(outcome: Outcome, setting: Setting) -> tuple[Message, ...]:
+def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]:
     """The outcome as one message, or as several in order where it is longer than Slack takes."""
     if outcome.answer is not None:
         answer = packed(_answered(outcome, outcome.answer))
-        return _with_request(answer, outcome.proposal, setting) if outcome.proposal else answer
+        return _with_request(answer, outcome.proposal, card_context) if outcome.proposal else answer
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
-        return (proposal_card(outcome.proposal, setting),)
-    return packed(_ENDINGS[outcome.kind](outcome, setting))
+        return (proposal_card(outcome.proposal, card_context),)
+    return packed(_ENDINGS[outcome.kind](outcome, card_context))
 
 
-def _with_request(answer: tuple[Message, ...], proposal: Proposal, setting: Setting) -> tuple[Message, ...]:
+def _with_request(
+    answer: tuple[Message, ...], proposal: Proposal, card_context: CardContext
+) -> tuple[Message, ...]:
     """The search beneath the answer; in a message of its own where there is no room, however it is decided."""
-    asked, (*others, last) = [*request(proposal, setting)], answer
+    asked, (*others, last) = [*request(proposal, card_context)], answer
     if blocks.fits([*last.blocks, *REQUEST]):
         return (*others, message_of([*last.blocks, dict(blocks.DIVIDER), *asked]))
     return (*answer, message_of(asked))
@@ -301,7 +303,7 @@ def _links(citations: Iterable[Citation]) -> tuple[str, ...]:
     return tuple(url for one in citations if (url := web_link(one.url)))
 
 
-def _no_answer(outcome: Outcome, _setting: Setting) -> Iterator[Part]:
+def _no_answer(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from pieces(outcome.reason or say("not_found"), limit=PIECE, dialect=SLACK)
     if outcome.closest:
@@ -311,7 +313,7 @@ def _no_answer(outcome: Outcome, _setting: Setting) -> Iterator[Part]:
     yield blocks.feedback(outcome.turn_id, say)
 
 
-def _clarify(outcome: Outcome, _setting: Setting) -> Iterator[Part]:
+def _clarify(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
     yield from pieces(text_of(outcome), limit=PIECE, dialect=SLACK)
     if options := [option for option in outcome.options if line(option)][: limits.ACTIONS]:
         yield blocks.actions(
@@ -319,14 +321,14 @@ def _clarify(outcome: Outcome, _setting: Setting) -> Iterator[Part]:
         )
 
 
-def _failed(outcome: Outcome, setting: Setting) -> Iterator[Part]:
+def _failed(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from blocks.lines([text_of(outcome), "" if line(text_of(outcome)) else say("unfinished")])
-    if setting.can_retry:
+    if card_context.can_retry:
         yield blocks.actions(blocks.button(say("try_again"), "again", outcome.turn_id))
 
 
-_ENDINGS: Mapping[OutcomeKind, Callable[[Outcome, Setting], Iterator[Part]]] = {
+_ENDINGS: Mapping[OutcomeKind, Callable[[Outcome, CardContext], Iterator[Part]]] = {
     "answered": _failed,
     "approval_needed": _failed,
     "no_answer": _no_answer,

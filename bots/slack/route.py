@@ -17,7 +17,7 @@ PLATFORM = "slack"
 Payload = Mapping[str, Any]
 
 
-class Address(TypedDict):
+class SlackRoute(TypedDict):
     """Everything that an answer needs to find its way back; JSON types alone, so it can be stored."""
 
     team: str
@@ -38,10 +38,10 @@ class Me:
     team_id: str = ""  #: empty: the payload's
 
 
-def address_of(payload: Payload, me: Me | None = None) -> Address:
+def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
     """Where an answer to this payload goes; KeyError for a payload that comes from no conversation."""
     if payload.get("type") == "view_submission":
-        asked_in: Address = json.loads(payload["view"]["private_metadata"])["address"]
+        asked_in: SlackRoute = json.loads(payload["view"]["private_metadata"])["address"]
         return {**asked_in, "user": payload["user"]["id"]}
     if payload.get("type") == "block_actions":
         container, message = payload["container"], payload.get("message") or {}
@@ -53,7 +53,7 @@ def address_of(payload: Payload, me: Me | None = None) -> Address:
         channel, at = event["channel"], event.get("ts") or event.get("event_ts", "")
         thread = event.get("thread_ts") or at
         team, user = payload.get("team_id", ""), event.get("user", "")
-    address = Address(
+    route = SlackRoute(
         team=(me.team_id if me else "") or team,
         channel=channel,
         thread=thread,
@@ -61,22 +61,22 @@ def address_of(payload: Payload, me: Me | None = None) -> Address:
         user=user,
         is_direct=channel.startswith("D"),
     )
-    return {**address, "trigger": payload["trigger_id"]} if "trigger_id" in payload else address
+    return {**route, "trigger": payload["trigger_id"]} if "trigger_id" in payload else route
 
 
-def metadata_of(proposal_id: str, address: Mapping[str, Any]) -> str:
+def metadata_of(proposal_id: str, route: Mapping[str, Any]) -> str:
     """What the edit modal carries, so that its submission finds the proposal and the thread again."""
-    return json.dumps({"proposal": proposal_id, "address": address}, separators=(",", ":"))
+    return json.dumps({"proposal": proposal_id, "address": route}, separators=(",", ":"))
 
 
-def conversation_of(address: Address) -> Conversation:
+def conversation_of(route: SlackRoute) -> Conversation:
     return Conversation(
-        platform=PLATFORM, space=address["team"], channel=address["channel"], thread=address["thread"]
+        platform=PLATFORM, space=route["team"], channel=route["channel"], thread=route["thread"]
     )
 
 
-def id_of(address: Address) -> str:
-    return f"{PLATFORM}/{address['team']}/{address['channel']}/{address['message']}"
+def id_of(route: SlackRoute) -> str:
+    return f"{PLATFORM}/{route['team']}/{route['channel']}/{route['message']}"
 
 
 _ENTITY = re.compile(r"<([^<>\n]+)>")
@@ -128,9 +128,9 @@ def _decode(entity: re.Match[str]) -> str:
 
 def _link(url: str, label: str) -> str:
     """Slack makes "README.md" a link by itself: what was typed is the label then."""
-    address = url.removeprefix("mailto:")
-    if not label or label == address:
-        return address
-    if label.rstrip("/") == re.sub(r"^https?://", "", address).rstrip("/"):
+    route = url.removeprefix("mailto:")
+    if not label or label == route:
+        return route
+    if label.rstrip("/") == re.sub(r"^https?://", "", route).rstrip("/"):
         return label
-    return f"{label} ({address})"
+    return f"{label} ({route})"

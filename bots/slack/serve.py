@@ -15,20 +15,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.channels import Rooms
-from bots.chat.inbox import Reception, rates_of
-from bots.chat.incoming import Room, Said
-from bots.chat.messenger import Voice
+from bots.chat.channels import ChannelStore
+from bots.chat.inbox import Inbox, rates_of
+from bots.chat.incoming import Incoming, ThreadContext
+from bots.chat.messenger import ChatMessenger
 from bots.chat.proxies import is_reached_directly
 from bots.slack import render
 from bots.slack.calls import SlackCalls, SlackRefused, open_calls, quiet_logger
 from bots.slack.interactions import typed
 from bots.slack.manifest import PROMPTS
-from bots.slack.people import SlackPeople, SlackPremises
+from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
 from bots.slack.receive import read
 from bots.slack.render import Message
-from bots.slack.route import PLATFORM, Me, Payload, address_of, conversation_of, id_of
+from bots.slack.route import PLATFORM, Me, Payload, conversation_of, id_of, route_of
 from bots.slack.settings import SlackSettings
 from core.bootstrap import Footnote
 from core.errors import QuestionRejected, SettingsError
@@ -46,18 +46,18 @@ Response = dict[str, Any]  #: what goes back with the acknowledgement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intake:
+class SlackListeners:
     """One installation's ear."""
 
-    reception: Reception
-    rooms: Rooms
+    inbox: Inbox
+    channel_store: ChannelStore
     calls: SlackCalls
     me: Me
 
     async def take(self, payload: Payload) -> Response:
         """What a payload calls for is stored or begun when this returns. Whatever it raises: bring it again."""
         if _is_new_talk(payload):
-            self.reception.begin(self._suggest(payload["event"]["channel"]))
+            self.inbox.begin(self._suggest(payload["event"]["channel"]))
             return {}
         try:
             said = self._read(payload)
@@ -66,20 +66,20 @@ class Intake:
                 told = in_language(rejection.sentence, language_of(typed(payload)))
                 return {"response_action": "errors", "errors": {"query": told}}
             told = in_language(rejection.sentence, language_of(payload.get("event", {}).get("text") or ""))
-            place = address_of(payload, self.me)
-            await self.reception.tell(id_of(place), conversation_of(place), place["user"], told, place)
+            place = route_of(payload, self.me)
+            await self.inbox.tell(id_of(place), conversation_of(place), place["user"], told, place)
             return {}
         if said is not None:
             files = len((payload.get("event") or {}).get("files") or ())
-            await self.reception.take(said, address_of(payload, self.me), files=files)
+            await self.inbox.take(said, route_of(payload, self.me), files=files)
         return {}
 
-    def _read(self, payload: Payload) -> Said | None:
+    def _read(self, payload: Payload) -> Incoming | None:
         try:
-            room = self.rooms.room_of(conversation_of(address_of(payload, self.me)))
+            context = self.channel_store.room_of(conversation_of(route_of(payload, self.me)))
         except KeyError:  # it comes from no conversation
-            room = Room()
-        return read(payload, self.me, room, now=time.time())
+            context = ThreadContext()
+        return read(payload, self.me, context, now=time.time())
 
     async def _suggest(self, channel: str) -> None:
         """What a person may begin with, who opens the conversation with the bot."""
@@ -118,30 +118,34 @@ class SlackServer:
 
     settings: SlackSettings
     footnote: Footnote
-    rooms: Rooms
+    channel_store: ChannelStore
     calls: SlackCalls
     me: Me
     people: SlackPeople
-    voice: Voice[Message]
+    messenger: ChatMessenger[Message]
 
     @asynccontextmanager
     async def serving(self, turns: Turns, port: int | None) -> AsyncIterator[None]:
         """Take what Slack brings until the end, over sockets or on a port; then finish what is under way."""
-        reception = Reception(
-            settings=self.footnote.settings, assistant=self.footnote.assistant, rooms=self.rooms,
-            people=self.people, voice=self.voice, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), settle=SETTLE,
+        inbox = Inbox(
+            settings=self.footnote.settings, assistant=self.footnote.assistant, channel_store=self.channel_store,
+            people=self.people, messenger=self.messenger, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), settle=SETTLE,
         )  # fmt: skip
-        intake = Intake(reception=reception, rooms=self.rooms, calls=self.calls, me=self.me)
+        listeners = SlackListeners(
+            inbox=inbox, channel_store=self.channel_store, calls=self.calls, me=self.me
+        )
         try:
-            async with _connected(intake, self.settings, port):
+            async with _connected(listeners, self.settings, port):
                 logger.info("serving Slack", extra={"team": self.me.team_id})
                 yield
         finally:
-            await reception.drain()
+            await inbox.drain()
 
 
 @asynccontextmanager
-async def open_slack(settings: SlackSettings, footnote: Footnote, rooms: Rooms) -> AsyncIterator[SlackServer]:
+async def open_slack(
+    settings: SlackSettings, footnote: Footnote, channel_store: ChannelStore
+) -> AsyncIterator[SlackServer]:
     """Find out who the bot is. Raises SettingsError when Slack does not know the token."""
     async with open_calls(settings) as calls:
         try:
@@ -152,29 +156,37 @@ async def open_slack(settings: SlackSettings, footnote: Footnote, rooms: Rooms) 
             raise SettingsError("Slack cannot be reached; check the network and SLACK_API_URL.") from lost
         me = Me(user_id=known["user_id"], bot_id=known.get("bot_id", ""), team_id=known["team_id"])
         people = SlackPeople(calls=calls)
-        premises = SlackPremises(settings=settings, calls=calls)
-        voice = Voice.over(
+        uploads = SlackUploads(settings=settings, calls=calls)
+        messenger = ChatMessenger.over(
             footnote,
-            rooms,
+            channel_store,
             posts=SlackPosts(calls=calls, my_user_id=me.user_id),
             writer=render,
             people=people,
-            premises=premises,
+            uploads=uploads,
             refresh=REFRESH,
         )
         yield SlackServer(
-            settings=settings, footnote=footnote, rooms=rooms, calls=calls, me=me, people=people, voice=voice
+            settings=settings,
+            footnote=footnote,
+            channel_store=channel_store,
+            calls=calls,
+            me=me,
+            people=people,
+            messenger=messenger,
         )
 
 
 @asynccontextmanager
-async def _connected(intake: Intake, settings: SlackSettings, port: int | None) -> AsyncIterator[None]:
+async def _connected(
+    listeners: SlackListeners, settings: SlackSettings, port: int | None
+) -> AsyncIterator[None]:
     from bots.slack.http import listening
 
-    app = _bolt(intake)
+    app = _bolt(listeners)
     async with AsyncExitStack() as connections:
         if port is None:
-            await _check_app_token(intake.calls, settings.app_token)
+            await _check_app_token(listeners.calls, settings.app_token)
             for _ in range(SOCKETS):
                 await connections.enter_async_context(_socket(app, settings))
         else:
@@ -198,7 +210,7 @@ async def _check_app_token(calls: SlackCalls, token: str) -> None:
         logger.warning("Slack did not answer; the sockets try again")
 
 
-def _bolt(intake: Intake) -> AsyncApp:
+def _bolt(listeners: SlackListeners) -> AsyncApp:
     """Bolt with one function before everything that answers: it acknowledges what that one stored."""
     from slack_bolt.app.async_app import AsyncApp
     from slack_bolt.request.async_request import AsyncBoltRequest
@@ -208,11 +220,11 @@ def _bolt(intake: Intake) -> AsyncApp:
         if req.body.get("type") == "url_verification":
             passed: BoltResponse = await next()
             return passed
-        return BoltResponse(status=200, body=await intake.take(req.body) or "")
+        return BoltResponse(status=200, body=await listeners.take(req.body) or "")
 
     return AsyncApp(
         name="footnote",
-        client=intake.calls.client,
+        client=listeners.calls.client,
         logger=quiet_logger("bolt", logging.ERROR),  # it warns of variables that it finds and we read
         before_authorize=store,
         request_verification_enabled=False,  # ours is stricter, and over a socket there is none

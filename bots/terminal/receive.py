@@ -18,10 +18,10 @@ from core.conversation import (
     value,
 )
 
-CommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
+TerminalCommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
 
 #: What can be typed after a slash, and what /help says about it.
-COMMANDS: Mapping[str, tuple[CommandName, str]] = {
+COMMANDS: Mapping[str, tuple[TerminalCommandName, str]] = {
     "/more": ("more", "the other footnotes of the last answer, and every quote in full"),
     "/sources": ("sources", "the documents this conversation reads"),
     "/proposals": ("proposals", "web searches that wait for a decision; with a number, decide that one"),
@@ -42,10 +42,10 @@ _COMMAND = re.compile(r"(/[a-z?]+)(?:\s+(.*))?", re.DOTALL | re.IGNORECASE)
 
 
 @value
-class Command:
+class TerminalCommand:
     """Something asked of the terminal rather than of the documents."""
 
-    name: CommandName
+    name: TerminalCommandName
     argument: str = ""  #: what follows the name; for an unknown one, the name as typed
 
 
@@ -63,14 +63,14 @@ class Situation:
     options: tuple[str, ...] = ()  #: readings that a bare number chooses from
 
 
-def read(line: str, given: Situation) -> Turn | Command | None:
+def read(line: str, given: Situation) -> Turn | TerminalCommand | None:
     """None for an empty line; QuestionRejected when it is too long for a question."""
     text = line.strip()
     if not text:
         return None
     if given.awaiting is not None and (word := text.lower()) in (*_VERDICTS, "e", "edit"):
         if word not in _VERDICTS:
-            return Command(name="edit")
+            return TerminalCommand(name="edit")
         return decide(given.awaiting.id, _VERDICTS[word], given)
     if typed := _COMMAND.fullmatch(text):
         return _command(typed[1], (typed[2] or "").strip())
@@ -110,7 +110,11 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _command(typed: str, argument: str) -> Command:
+def _command(typed: str, argument: str) -> TerminalCommand:
     name = typed.lower()
     known = COMMANDS.get(_ALIASES.get(name, name))
-    return Command(name=known[0], argument=argument) if known else Command(name="unknown", argument=typed)
+    return (
+        TerminalCommand(name=known[0], argument=argument)
+        if known
+        else TerminalCommand(name="unknown", argument=typed)
+    )

@@ -40,19 +40,19 @@ _RULE = Text("───", style="dim")
 
 
 @value
-class Setting:
+class ScreenContext:
     """What the layout depends on beside the outcome."""
 
     engine: str = "the web"  #: the search engine, as people know it
     files: Mapping[str, str] = field(default_factory=dict)  #: absolute path of a document, by its source
 
 
-def write(outcome: Outcome, setting: Setting) -> RenderableType:
+def write(outcome: Outcome, setting: ScreenContext) -> RenderableType:
     """The outcome with its footnotes, the answer first and everything else smaller."""
     return Group(*_parts(outcome, setting))
 
 
-def _parts(outcome: Outcome, setting: Setting) -> Iterator[RenderableType]:
+def _parts(outcome: Outcome, setting: ScreenContext) -> Iterator[RenderableType]:
     if outcome.answer is not None:
         yield from _answered(outcome, outcome.answer, setting)
     elif outcome.kind == "approval_needed" and outcome.proposal is not None:
@@ -70,7 +70,7 @@ def _parts(outcome: Outcome, setting: Setting) -> Iterator[RenderableType]:
         yield Text(line(text_of(outcome)), style="yellow")
 
 
-def _answered(outcome: Outcome, answer: Answer, setting: Setting) -> Iterator[RenderableType]:
+def _answered(outcome: Outcome, answer: Answer, setting: ScreenContext) -> Iterator[RenderableType]:
     if lead := provenance(outcome, answer):
         yield Text(lead, style="dim italic")
         yield Text()
@@ -95,7 +95,7 @@ def _answered(outcome: Outcome, answer: Answer, setting: Setting) -> Iterator[Re
 def footnotes(
     citations: Sequence[Citation],
     language: str,
-    setting: Setting,
+    setting: ScreenContext,
     *,
     with_quotes: bool = True,
     limit: int | None = QUOTE_SHOWN,
@@ -137,7 +137,7 @@ def link_of(citation: Citation, files: Mapping[str, str]) -> str | None:
         return None
 
 
-def card(proposal: Proposal, setting: Setting) -> RenderableType:
+def card(proposal: Proposal, setting: ScreenContext) -> RenderableType:
     """ "May I search the web for this?", with the exact query."""
     language = language_of(proposal.question)
     parts: list[RenderableType] = [Text(line(proposal.reason), style="bold")]
@@ -147,7 +147,7 @@ def card(proposal: Proposal, setting: Setting) -> RenderableType:
     return Group(*parts, *request(proposal, setting))
 
 
-def request(proposal: Proposal, setting: Setting) -> Iterator[RenderableType]:
+def request(proposal: Proposal, setting: ScreenContext) -> Iterator[RenderableType]:
     """The exact query that would be sent."""
     say = say_in(language_of(proposal.question))
     yield Text()

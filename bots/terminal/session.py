@@ -22,7 +22,7 @@ from bots.indexing import BackgroundVectors, in_thread
 from bots.terminal import render
 from bots.terminal.markdown import line
 from bots.terminal.prompt import Lines
-from bots.terminal.receive import Command, CommandName, Situation, decide, read
+from bots.terminal.receive import Situation, TerminalCommand, TerminalCommandName, decide, read
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote
 from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn, Verdict
@@ -109,7 +109,7 @@ def _decided(turn: Decision) -> tuple[str, Verdict, str | None]:
 
 
 @dataclass(slots=True, kw_only=True)
-class Talk:
+class Session:
     """One conversation at one terminal."""
 
     footnote: Footnote
@@ -140,7 +140,7 @@ class Talk:
         while (typed := await self._next_line()) is not None:
             try:
                 meant = read(typed, self._situation())
-                if isinstance(meant, Command) and meant.name == "quit":
+                if isinstance(meant, TerminalCommand) and meant.name == "quit":
                     return
                 await self._take(meant)
             except FootnoteError as fault:
@@ -160,8 +160,8 @@ class Talk:
         here = situation(self.conversation, sources=self.sources)
         return replace(here, awaiting=self.awaiting, options=self.options)
 
-    async def _take(self, meant: Turn | Command | None) -> None:
-        if isinstance(meant, Command):
+    async def _take(self, meant: Turn | TerminalCommand | None) -> None:
+        if isinstance(meant, TerminalCommand):
             await _OBEYED[meant.name](self, meant.argument)
         elif meant is not None:
             await self._bring_in_step()
@@ -217,9 +217,9 @@ class Talk:
             self.screen.write(texts.page_of(outcome, engine=self._setting().engine))
         self.screen.blank()
 
-    def _setting(self) -> render.Setting:
+    def _setting(self) -> render.ScreenContext:
         files = {entry.source: entry.address for entry in self.library.entries()}
-        return render.Setting(engine=texts.ENGINE_NAMES[self.footnote.settings.web_search], files=files)
+        return render.ScreenContext(engine=texts.ENGINE_NAMES[self.footnote.settings.web_search], files=files)
 
     async def _bring_in_step(self) -> None:
         """What changed on the disk is known to the next answer; its vectors follow in the background."""
@@ -315,14 +315,14 @@ class Talk:
         self.screen.fault(f"There is no {typed}; /help lists what there is.")
 
 
-_OBEYED: Mapping[CommandName, Callable[[Talk, str], Awaitable[None]]] = {
-    "more": Talk.more,
-    "sources": Talk.sources_read,
-    "proposals": Talk.proposals,
-    "edit": Talk.edit,
-    "forget": Talk.forget,
-    "help": Talk.help,
-    "unknown": Talk.unknown,
+_OBEYED: Mapping[TerminalCommandName, Callable[[Session, str], Awaitable[None]]] = {
+    "more": Session.more,
+    "sources": Session.sources_read,
+    "proposals": Session.proposals,
+    "edit": Session.edit,
+    "forget": Session.forget,
+    "help": Session.help,
+    "unknown": Session.unknown,
 }
 
 

@@ -57,7 +57,7 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
             question=turn.text, asker=turn.author, report_passages=turn.report_passages, sources=turn.sources
         )
         begun: State = {"work": work, "outcome": None, "proposals": proposals}
-        return {**begun, "overheard": turn.overheard} if turn.overheard else begun
+        return {**begun, "thread_context": turn.thread_context} if turn.thread_context else begun
     turn = replace(turn, query=turn.query and without_shaping(turn.query))
     proposal = proposal_by_id(state, turn.proposal_id)
     problem = _problem_with(turn, proposal, runtime.context)

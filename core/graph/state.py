@@ -7,11 +7,10 @@ the allow list of types is derived from them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field, fields, is_dataclass
-from typing import Any, Literal, TypedDict
+from dataclasses import field
+from typing import Literal, TypedDict
 
-from core.conversation import Exchange, Outcome, Proposal, Ranked, Remark, Turn, value
+from core.conversation import Exchange, Outcome, Proposal, Ranked, ThreadMessage, Turn, value
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Draft, Grade, Plan, Rejected
 from core.text.followup import subjects
@@ -46,7 +45,6 @@ class Work:
     draft: Draft | None = None
     is_ahead: bool = False  #: the draft was written beside its grades, from whole passages
     rejected: Rejected | None = None  #: what became of the last draft; None: all of it stood
-    failing: tuple[str, ...] = ()  #: written by older versions, whose turns can still be finished
     proposal: Proposal | None = None  #: the one that this turn decides
     tried: tuple[str, ...] = ()  #: queries looked for so far
     next: Next | None = None  #: what a node decided should follow
@@ -58,26 +56,12 @@ class Work:
 class State(TypedDict, total=False):
     """One LangGraph thread: a conversation."""
 
-    overheard: tuple[Remark, ...]  #: said before the bot was called in; of its first question
+    thread_context: tuple[ThreadMessage, ...]  #: said before the bot was called in; of its first question
     history: tuple[Exchange, ...]
     proposals: tuple[Proposal, ...]
     turn: Turn
     work: Work
     outcome: Outcome | None
-
-
-def is_whole(state: Mapping[str, Any]) -> bool:
-    """Whether all of it was read back: what cannot be rebuilt as the value it was comes as its fields alone."""
-    return all(_is_whole(state[name]) for name in State.__annotations__ if name in state)
-
-
-def _is_whole(content: Any) -> bool:
-    if is_dataclass(content):
-        named = (f.name for f in fields(content) if not str(f.type).startswith("dict["))
-        return all(_is_whole(getattr(content, name)) for name in named)
-    if isinstance(content, tuple | list):
-        return all(map(_is_whole, content))
-    return not isinstance(content, Mapping)
 
 
 def proposal_by_id(state: State, proposal_id: str) -> Proposal | None:
@@ -109,9 +93,9 @@ def history_before(history: tuple[Exchange, ...], work: Work) -> tuple[Exchange,
 
 
 def said_before(state: State, work: Work) -> tuple[Exchange, ...]:
-    """What a question may lean on: what was overheard, then what was asked of the bot."""
-    overheard = subjects(state.get("overheard", ()))
-    heard = (Exchange(question=remark.text, answer="", author=remark.author) for remark in overheard)
+    """What a question may lean on: what others said in the thread, then what was asked of the bot."""
+    thread_context = subjects(state.get("thread_context", ()))
+    heard = (Exchange(question=remark.text, answer="", author=remark.author) for remark in thread_context)
     return (*heard, *history_before(state.get("history", ()), work))
 
 

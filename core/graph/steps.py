@@ -34,7 +34,7 @@ def ask_of(state: State, work: Work) -> Ask:
     return Ask(
         question=work.question,
         history=history,
-        overheard=state.get("overheard", ()),
+        thread_context=state.get("thread_context", ()),
         confidence=work.confidence,
         weights=work.weights,
         languages=_other_languages(work),

@@ -14,11 +14,9 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
-from core.library.chunking import CHUNKER_VERSION
-from core.library.database import SCHEMA_VERSION, Database
+from core.library.database import Database
 from core.library.documents import Passage, Piece, Scope
 from core.library.lexical import (
-    LEXICAL_VERSION,
     LexicalIndex,
     enter,
     enter_all,
@@ -29,9 +27,6 @@ from core.library.lexical import (
 )
 from core.library.roots import Roots, span_below
 from core.library.throttle import paced
-from core.text.terms import TERMS_VERSION
-
-INDEX_VERSION = f"{SCHEMA_VERSION}.{CHUNKER_VERSION}.{TERMS_VERSION}.{LEXICAL_VERSION}"
 
 MAY_LACK = 0.1  # share of the passages without a vector, up to which dense search takes part
 

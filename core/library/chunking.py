@@ -160,9 +160,6 @@ def _joined_spans(spans: Iterable[Span], aim: float) -> Iterator[Span]:
         yield open_span
 
 
-CHUNKER_VERSION = "1"  # part of the index's version: raise it when the same document gives other pieces
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
     """Blocks under one heading, on one page."""

@@ -14,16 +14,16 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 from typing import Any
 
-from core.errors import IndexDamaged, IndexMismatch, SettingsError
+from core.errors import IndexDamaged, SettingsError
+from core.schema import Schema, prepare
 
-SCHEMA_VERSION = 2  # raise it with every change of the tables, and add a step to core.library.migrations
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
 #: The scope and the terms of every passage. They are cut before they come here, so the
 #: tokenizer only has to split at spaces.
 WORDS_TABLE = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (scope, title, body, tokenize = 'ascii')"
 
-_SCHEMA = f"""
+_TABLES = f"""
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS collections (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS documents (
@@ -69,8 +69,11 @@ CREATE TABLE IF NOT EXISTS unreadable (
 );
 CREATE TABLE IF NOT EXISTS stale_vectors (passage INTEGER PRIMARY KEY, collection INTEGER NOT NULL);
 {WORDS_TABLE};
-PRAGMA user_version = {SCHEMA_VERSION};
 """
+
+#: A change of these tables needs a migration, and so does any other that puts the same document into them
+#: otherwise: how it is cut into passages, or which terms are made of them.
+SCHEMA = Schema(tables=_TABLES)
 
 _DAMAGED = "is damaged. Run `footnote ingest --rebuild` with your documents."
 _TROUBLES = {
@@ -91,7 +94,7 @@ class Database:
     """Rows out and transactions in; safe to share between threads.
 
     Raises SettingsError when the disk is at fault, IndexDamaged when the file is, and
-    IndexMismatch when another version of Footnote wrote it.
+    VersionMismatch when another version of Footnote wrote it.
     """
 
     def __init__(self, file: Path) -> None:
@@ -143,15 +146,10 @@ class Database:
         )
 
     def _set_up(self) -> None:
-        ((tables,),) = self._writing.execute("SELECT count(*) FROM sqlite_master")
-        if tables:
-            check_version(self._file, self._writing)
-        else:
-            self._writing.execute("PRAGMA journal_mode = WAL")
-            self._writing.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}COMMIT;")
         self._writing.execute("PRAGMA synchronous = NORMAL")
         self._writing.execute("PRAGMA foreign_keys = ON")
         self._writing.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+        prepare(self._writing, self._file, SCHEMA)
         self._reading.execute("PRAGMA query_only = ON")
 
     def _troubles(self) -> AbstractContextManager[None]:
@@ -171,29 +169,6 @@ def troubles_told(file: Path) -> Iterator[None]:
         logger.warning("%s %s (%s)", file, said, trouble)
         kind = IndexDamaged if code in DAMAGE else SettingsError
         raise kind(f"{file} {said}") from trouble
-
-
-def check_version(file: Path, connection: sqlite3.Connection) -> None:
-    """IndexMismatch when the tables are not those of this version."""
-    ((version,),) = connection.execute("PRAGMA user_version")
-    if version > SCHEMA_VERSION:
-        raise IndexMismatch(written_by_a_newer(file))
-    if version < SCHEMA_VERSION:
-        raise IndexMismatch(written_by_an_older(file))
-
-
-def written_by_a_newer(file: Path) -> str:
-    return (
-        f"{file} was written by a newer version of Footnote. "
-        "Install that version again, or set DATA_DIR to another folder."
-    )
-
-
-def written_by_an_older(file: Path) -> str:
-    return (
-        f"{file} was written by an older version of Footnote. "
-        "Run `footnote sources`: it is brought up to this one, and nothing is lost."
-    )
 
 
 def _make_private(file: Path) -> None:

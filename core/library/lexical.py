@@ -78,7 +78,6 @@ def _pair_weight(weights: Mapping[str, float], first: str, second: str) -> float
 
 Words = tuple[list[str], list[str]]  # terms of a passage's title path and of its text, in reading order
 
-LEXICAL_VERSION = "3"  # part of the index's identity: raise it when the same passage is entered otherwise
 TITLE_WEIGHT = 2.0  # BM25 weight of the title path over the body
 ALONE = 5_000  # passages that hold any of some terms, up to which all of them are ranked: about 5 ms
 IN_COMPANY = 2_000  # passages that are ranked of those that hold frequent terms

@@ -6,18 +6,17 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
-from core.library.catalogue import INDEX_VERSION, Catalogue, Entry, NewDocument
+from core.library.catalogue import Catalogue, Entry, NewDocument
 from core.library.chunking import cut
 from core.library.documents import Document, Passage, Retrieval
 from core.library.files import resolved, survey
 from core.library.formats import parser_process
-from core.library.migrations import Age, age_of
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, places_meant
 from core.library.sync import Failure, SyncReport, carry_out, plan_sync, storable
@@ -32,13 +31,6 @@ EMBED_BATCH = 128  # passages embedded between two notes of progress
 
 Phase = Literal["reading", "embedding"]
 Notify = Callable[[Phase, int, int], None]  # phase, done, of how many
-
-_OTHERWISE_BUILT: Mapping[Age, str] = {
-    "older": "The index was built by an older version of Footnote. "
-    "Run `footnote sources`: it is brought up to this one, and nothing is lost.",
-    "newer": "The index was built by a newer version of Footnote. Install that version again, or run "
-    "`footnote ingest --rebuild` to build it anew with this one.",
-}
 
 logger = logging.getLogger(__name__)
 
@@ -77,22 +69,15 @@ class Library:
 
     # What is in it
 
-    def check_versions(self) -> None:
-        """IndexMismatch when the index was built by another version or another embedding model."""
-        built_with = self.catalogue.recall("index_version")
-        if built_with is None:
-            self.catalogue.remember("index_version", INDEX_VERSION)
-        elif (age := age_of(built_with)) != "ours":
-            raise IndexMismatch(_OTHERWISE_BUILT[age])
-        if self.embedder:
-            self._check_model(self.embedder)
-
-    def _check_model(self, embedder: Embedder) -> None:
+    def check_model(self) -> None:
+        """IndexMismatch when the index holds vectors of another embedding model."""
+        if self.embedder is None:
+            return
         model = self.catalogue.recall("embedding_model")
-        if model and model != embedder.name and self.catalogue.has_vectors():
+        if model and model != self.embedder.name and self.catalogue.has_vectors():
             raise IndexMismatch(
                 f"The index was built with the embedding model {model}, but EMBEDDING_MODEL now means "
-                f"{embedder.name}. Run `footnote ingest --rebuild` to embed it anew, or set EMBEDDING_MODEL back."
+                f"{self.embedder.name}. Run `footnote ingest --rebuild` to embed it anew, or set EMBEDDING_MODEL back."
             )
 
     def entries(self) -> list[Entry]:
@@ -182,7 +167,6 @@ class Library:
         for collection, roots in places.items():
             report += self._sync(collection, roots, retry=True, notify=notify)
         self.catalogue.remember("embedding_model", "")
-        self.catalogue.remember("index_version", INDEX_VERSION)
         return report
 
     def forget(self, source: str, *, collection: str | None = None) -> list[Entry]:
@@ -253,7 +237,7 @@ class Library:
 
     def _begin_with(self, embedder: Embedder) -> None:
         """What an earlier model left behind is erased where nothing is found by it any more."""
-        self._check_model(embedder)
+        self.check_model()
         if self.catalogue.recall("embedding_model") not in (None, "", embedder.name):
             self.vectors.erase()
         self.catalogue.remember("embedding_model", embedder.name)

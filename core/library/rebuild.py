@@ -1,8 +1,8 @@
-"""Salvage: what can still be read of a damaged library, brought into a new one beside it.
+"""Salvage: what can still be read of a library that cannot be opened, brought into a new one beside it.
 
 Files are read again from the disk; here is what the disk does not know: which places are
 kept in step, what was forgotten below them, and pages from the web. The new file takes the
-place of the damaged one in one step, when it is complete: whatever is killed before leaves
+place of the old one in one step, when it is complete: whatever is killed before leaves
 both as they were, and the next attempt goes on.
 """
 
@@ -24,8 +24,8 @@ from core.library.documents import Piece
 
 logger = logging.getLogger(__name__)
 
-BESIDE = ".new"  # added to the name of a damaged file: the one that is being built
-ASIDE = ".damaged"  # the one whose place it took, until a later one comes
+BESIDE = ".new"  # added to the name of a file: the one that is being built
+ASIDE = ".old"  # the one whose place was taken, until a later one comes
 LOGS = ("-wal", "-shm")  # what SQLite keeps beside a file
 
 Row = tuple[Any, ...]
@@ -71,7 +71,14 @@ def salvage(file: Path, into: Catalogue) -> Salvaged:
 
 
 def take_place(new: Path, file: Path) -> Path:
-    """Put the new file, which nobody has open, in place of the damaged one. Where that one lies now."""
+    """Put the new file, which nobody has open, in place of the old one. Where that one lies now."""
+    aside = set_aside(file)
+    new.replace(file)
+    return aside
+
+
+def set_aside(file: Path) -> Path:
+    """Give a file that nobody has open a second name; the first is for another to take."""
     aside = _beside(file, ASIDE)
     remove(aside)
     for log in LOGS:  # first: SQLite would take them for the new file's
@@ -82,7 +89,6 @@ def take_place(new: Path, file: Path) -> Path:
     for kept in (aside, *(_beside(aside, log) for log in LOGS)):
         if kept.exists():
             kept.chmod(0o600)
-    new.replace(file)
     return aside
 
 

@@ -46,7 +46,7 @@ class SyncReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SyncPlan:
     """What a sync of one collection must do."""
 
     read: tuple[Found, ...]  #: new, or changed in size or date
@@ -64,7 +64,7 @@ def plan_sync(
     places: Collection[str],
     *,
     retry: bool,
-) -> Plan:
+) -> SyncPlan:
     """Compare the disk with the catalogue; what is known at or below ``places`` and was not found is gone.
 
     Files that could not be read are tried again when they changed, or all of them with ``retry``.
@@ -77,7 +77,7 @@ def plan_sync(
     def concerned(address: str) -> bool:
         return any(is_within(address, place) for place in places)
 
-    return Plan(
+    return SyncPlan(
         read=tuple(file for file in listing.files if file.address not in done),
         renamed=tuple((known[f.address], f) for f in same if f.source != known[f.address].source),
         gone=tuple(e for e in known.values() if e.address not in on_disk and concerned(e.address)),
@@ -95,7 +95,7 @@ def _is_same(file: Found, known: Entry | Unreadable | None) -> bool:
 
 
 def carry_out(
-    plan: Plan,
+    plan: SyncPlan,
     known: Mapping[str, Entry],
     catalogue: Catalogue,
     collection: str,
@@ -174,4 +174,13 @@ def _digest_of(path: Path) -> str:
         raise DocumentError(f"could not be read: {reason_of(fault)}") from fault
 
 
-__all__ = ["Failure", "Plan", "SyncReport", "carry_out", "is_within", "list_files", "plan_sync", "storable"]
+__all__ = [
+    "Failure",
+    "SyncPlan",
+    "SyncReport",
+    "carry_out",
+    "is_within",
+    "list_files",
+    "plan_sync",
+    "storable",
+]

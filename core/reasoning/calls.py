@@ -11,16 +11,25 @@ own way to keep it (``include_raw``), built at every call, cost more than all th
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
 
-from core.conversation import value
+from core.conversation import Usage, value
+from core.reasoning import faults, prompts
+from core.reasoning.faults import CallFailed, Fault
+from core.reasoning.limits import Budget, Circuit
 from core.reasoning.prompts import Messages
 from core.reasoning.replies import Reply
 
@@ -28,19 +37,6 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.output_parsers import BaseLLMOutputParser
     from langchain_core.runnables import Runnable
-import asyncio
-import logging
-import random
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TypeVar
-
-from core.conversation import Usage
-from core.reasoning import faults, prompts
-from core.reasoning.faults import CallFailed, Fault
-from core.reasoning.limits import Budget, Circuit
 
 
 class ErrorBodies(AsyncCallbackHandler):

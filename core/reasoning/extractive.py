@@ -153,8 +153,8 @@ class ExtractiveReasoner:
 
 def standalone_question(ask: Ask) -> str:
     """The question with its subject from the thread, where it leans on it and something there names one."""
-    overheard = [remark.text for remark in subjects(ask.overheard)]
-    earlier = [*overheard, *(exchange.question for exchange in ask.history)][-REMEMBERED_QUESTIONS:]
+    thread_context = [remark.text for remark in subjects(ask.thread_context)]
+    earlier = [*thread_context, *(exchange.question for exchange in ask.history)][-REMEMBERED_QUESTIONS:]
     subject = next((asked for asked in reversed(earlier) if names_its_subject(asked)), None)
     if subject is None or is_whole(ask.question) or not _leans(ask):
         return ask.question

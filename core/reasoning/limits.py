@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.errors import SettingsError
+from core.schema import Schema, prepare
 
 ROW = 6  # failures in a row, of any turns, after which the model counts as down
 PAUSE = 30.0  # seconds until one call tries again
@@ -60,7 +61,7 @@ class Circuit:
 
 logger = logging.getLogger(__name__)
 
-_TABLE = "CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL)"
+SCHEMA = Schema(tables="CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL)")
 _CHARGE = "INSERT INTO spent VALUES (?, ?) ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens"
 _FORGET = "DELETE FROM spent WHERE day NOT IN (SELECT day FROM spent ORDER BY day DESC LIMIT 31)"
 
@@ -106,18 +107,17 @@ def open_budget(limit: int, data_dir: Path, now: Callable[[], datetime] = now_in
     try:
         file.touch(mode=0o600)
         with closing(sqlite3.connect(file)) as database:
-            _prepare(database)
+            _set_up(database, file)
             yield Budget(limit=limit, database=database, now=now)
     except OSError as fault:
         raise SettingsError(f"{file} cannot be opened.") from fault
 
 
-def _prepare(database: sqlite3.Connection) -> None:
+def _set_up(database: sqlite3.Connection, file: Path) -> None:
     try:
-        database.execute("PRAGMA journal_mode = WAL")
+        prepare(database, file, SCHEMA)
         database.execute("PRAGMA synchronous = NORMAL")
         with database:
-            database.execute(_TABLE)
             database.execute(_FORGET)
     except sqlite3.DatabaseError as fault:
         raise SettingsError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
-from core.conversation import Omission, Remark
+from core.conversation import Omission, ThreadMessage
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Ask, Rejected, Statement, Strip
 from core.text.inline import without_tags
@@ -157,25 +157,25 @@ def _said(ask: Ask) -> list[str]:
     return [
         ask.question,
         *(text for exchange in ask.history for text in (exchange.question, exchange.answer)),
-        *(_remark(remark) for remark in ask.overheard),
+        *(_remark(remark) for remark in ask.thread_context),
     ]
 
 
 def _before(fence: Fence, ask: Ask) -> list[str]:
     """What people said before the assistant was called, then the latest exchanges, oldest first."""
-    blocks = [fence.quote("thread message", _remark(remark)) for remark in ask.overheard]
+    blocks = [fence.quote("thread message", _remark(remark)) for remark in ask.thread_context]
     for exchange in ask.history[-HISTORY_SHOWN:]:
         blocks.append(fence.quote("earlier question", exchange.question[:EXCHANGE_LIMIT]))
         blocks.append(fence.quote("earlier answer", exchange.answer[:EXCHANGE_LIMIT]))
     return blocks
 
 
-def _remark(remark: Remark) -> str:
+def _remark(remark: ThreadMessage) -> str:
     return f"{remark.author}: {remark.text}"
 
 
 def _with_thread(instructions: str, ask: Ask) -> str:
-    return f"{instructions}\n\n{THREAD}" if ask.overheard else instructions
+    return f"{instructions}\n\n{THREAD}" if ask.thread_context else instructions
 
 
 def _title(found: Retrieved) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, Protocol
 
-from core.conversation import Exchange, Omission, Remark, Usage, value
+from core.conversation import Exchange, Omission, ThreadMessage, Usage, value
 from core.library.documents import Retrieved
 
 Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
@@ -26,7 +26,9 @@ class Ask:
 
     question: str  #: the person's own words, never rewritten
     history: tuple[Exchange, ...] = ()  #: oldest first
-    overheard: tuple[Remark, ...] = ()  #: what people said in the thread before, oldest first; no evidence
+    thread_context: tuple[
+        ThreadMessage, ...
+    ] = ()  #: what people said in the thread before, oldest first; no evidence
     confidence: float = 0.0  #: local estimate that the retrieved documents answer it, 0 to 1
     weights: Mapping[str, float] = field(default_factory=dict)  #: how telling each term of the question is
     languages: tuple[str, ...] = ()  #: of the documents found, ISO 639-1, where they are not the question's

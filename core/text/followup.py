@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from core.conversation import Exchange, Remark
+from core.conversation import Exchange, ThreadMessage
 from core.text.language import language_of
 from core.text.terms import query_terms, terms
 
@@ -113,7 +113,7 @@ def _words(question: str) -> int:
     return len(question.split()) if question.isascii() else max(len(question.split()), len(terms(question)))
 
 
-def subjects(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+def subjects(remarks: Sequence[ThreadMessage]) -> tuple[ThreadMessage, ...]:
     """Of what was said in passing, the questions; where nobody asked anything, all of it."""
     asked = tuple(remark for remark in remarks if "?" in remark.text)
     return asked or tuple(remarks)

@@ -22,7 +22,6 @@ from core.text.sentences import STOP_WORDS
 
 BACKGROUND = 200  # passages of text in general that every library is thought to hold besides its own
 BACKGROUND_HELD = 2  # of them that hold any one term
-TERMS_VERSION = "3"  # part of the index's identity: change it when any term comes out differently
 
 LONGEST_WORD = (
     64  # characters; what is longer is no word of a language, and is neither stemmed nor remembered

@@ -1,49 +1,28 @@
 """What the queue keeps of turns: what was asked, and how it ended. For as long as it is remembered.
 
-The time on the wall, for what is deleted by its age: a jump ahead makes nothing old.
-
 Turns and outcomes as plain JSON, for what must be stored outside a conversation's checkpoint.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+import asyncio
+from collections.abc import Mapping
+from contextvars import Context
+from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from core.conversation import Decision, Errand, Outcome, Question, Turn
+from core.conversation import Command, Conversation, Decision, Outcome, Question, Turn
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-import asyncio
-from contextvars import Context
-from datetime import UTC, datetime
-from itertools import count
 
-from core.conversation import Conversation
+TURN, COMMAND = "turn", "command"  #: the names under which DBOS keeps them
 
 
-@dataclass(slots=True, kw_only=True)
-class UnhurriedClock:
-    """Seconds since the epoch, but never more of them since the beginning than have really passed.
-
-    Where the wall is set back, so is this; a clock that was wrong at the beginning is believed.
-    """
-
-    wall: Callable[[], float] = time.time
-    steady: Callable[[], float] = time.monotonic
-    _ahead: float = field(init=False)  #: of the steady clock, at the beginning
-
-    def __post_init__(self) -> None:
-        self._ahead = self.wall() - self.steady()
-
-    def now(self) -> float:
-        return min(self.wall(), self.steady() + self._ahead)
-
-
-def plain(value: Turn | Errand | Outcome) -> dict[str, Any]:
+def plain(value: Turn | Command | Outcome) -> dict[str, Any]:
     """JSON types only; tuples become lists."""
     record = asdict(value)
     if not isinstance(value, Outcome):
@@ -60,9 +39,9 @@ def turn_from(record: Mapping[str, Any]) -> Turn:
     return cast("Turn", _reader(kind).validate_python(fields))
 
 
-def errand_from(record: Mapping[str, Any]) -> Errand:
+def command_from(record: Mapping[str, Any]) -> Command:
     fields = {name: content for name, content in record.items() if name != "kind"}
-    return cast("Errand", _reader(Errand).validate_python(fields))
+    return cast("Command", _reader(Command).validate_python(fields))
 
 
 def outcome_from(record: Mapping[str, Any]) -> Outcome:
@@ -129,8 +108,6 @@ def _question_in(stored: Any) -> Question | None:
 async def questions_since(moment: float) -> list[Question]:
     """What was asked from then on (seconds since the epoch) and is kept, oldest first."""
     from dbos import DBOS
-
-    from core.turns.workflow import TURN
 
     found: list[Question] = []
     for offset in count(0, BATCH):

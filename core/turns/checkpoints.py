@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from core.errors import SettingsError, StoreTrouble
-from core.graph.state import is_whole
+from core.schema import Schema, prepare
 from core.turns.disk_watch import disk_trouble
 from core.wording import Sentence
 
 logger = logging.getLogger(__name__)
 
+#: LangGraph makes the tables. A type of :class:`State` that gets another name, module or field needs a migration.
+SCHEMA = Schema()
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
 #: Within a turn a checkpoint does not wait for the disk. Under WAL a killed process loses nothing by that;
@@ -50,18 +52,15 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
         """The one asked for, or the one written last.
 
         The library takes the one of the greatest id, which is the time on the wall: after that was set
-        back, it is one of before. StoreTrouble where it would hand over a value's raw fields in its place.
+        back, it is one of before. StoreTrouble where it cannot be read.
         """
         if (last := await self._written_last(config)) is not None:
             config = {"configurable": _PLACE | config["configurable"] | {"checkpoint_id": last}}
         try:
-            found = await super().aget_tuple(config)
+            return await super().aget_tuple(config)
         except (ValueError, NotImplementedError) as fault:
             logger.warning("a checkpoint cannot be read: %s", type(fault).__name__)
             raise StoreTrouble(Sentence("conversation_unreadable")) from fault
-        if found is not None and not is_whole(found.checkpoint["channel_values"]):
-            raise StoreTrouble(Sentence("conversation_unreadable"))
-        return found
 
     async def _written_last(self, config: RunnableConfig) -> str | None:
         """The id of a thread's newest checkpoint; None where one is named, or there is none."""
@@ -137,6 +136,8 @@ async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
     async with aiosqlite.connect(file, timeout=BUSY_TIMEOUT) as connection:
         saver = PrunedSqliteSaver(connection)
         try:
+            with closing(sqlite3.connect(file, timeout=BUSY_TIMEOUT)) as database:
+                prepare(database, file, SCHEMA)
             await connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
             await connection.execute(NOT_WAITING)
             await saver.setup()

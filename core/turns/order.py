@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from core.conversation import Decision, Errand, Question, Turn
+from core.conversation import Command, Decision, Question, Turn
 
 LONGEST_ORDER = 2**31 - 1  # DBOS keeps a priority in 31 bits
 NAPS = 3  # at most, however often the loop is held up
@@ -53,7 +54,7 @@ async def settled(seconds: float) -> None:
             return
 
 
-def order_of(turn: Turn | Errand) -> int:
+def order_of(turn: Turn | Command) -> int:
     """Earlier turns first, in milliseconds: two connections may bring them the other way round.
 
     It begins anew every 24.8 days, which only turns that wait on both sides of that moment would feel. Of those
@@ -62,8 +63,26 @@ def order_of(turn: Turn | Errand) -> int:
     return 1 + int(said_at(turn) * 1000) % LONGEST_ORDER
 
 
-def said_at(turn: Turn | Errand) -> float:
+def said_at(turn: Turn | Command) -> float:
     """Seconds since the epoch."""
     if isinstance(turn, Question):
         return turn.asked_at
     return turn.decided_at if isinstance(turn, Decision) else turn.said_at
+
+
+@dataclass(slots=True, kw_only=True)
+class UnhurriedClock:
+    """Seconds since the epoch, but never more of them since the beginning than have really passed.
+
+    Where the wall is set back, so is this; a clock that was wrong at the beginning is believed.
+    """
+
+    wall: Callable[[], float] = time.time
+    steady: Callable[[], float] = time.monotonic
+    _ahead: float = field(init=False)  #: of the steady clock, at the beginning
+
+    def __post_init__(self) -> None:
+        self._ahead = self.wall() - self.steady()
+
+    def now(self) -> float:
+        return min(self.wall(), self.steady() + self._ahead)

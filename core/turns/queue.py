@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.errors import SettingsError
-from core.turns.archive import UnhurriedClock
+from core.schema import Schema, prepare
 from core.turns.disk_watch import DiskWatch, disk_trouble
+from core.turns.order import UnhurriedClock
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
 
 logger = logging.getLogger(__name__)
 
+SCHEMA = Schema()  # DBOS makes the tables; a turn in them that gets other fields needs a migration
 APPLICATION_VERSION = "1"  # pinned: a deploy with changed code must find the turns of the one before
 EXECUTOR = "footnote"  # stable: DBOS resumes what the executor of this name left
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
@@ -53,9 +55,6 @@ async def launched(
     What cannot be written once it runs is tried until it can, and ``disk`` says why it cannot.
     SettingsError for a database that cannot be opened or written in the beginning.
     """
-
-    import core.turns.workflow  # noqa: F401 - registers the workflow
-
     refuse_pickles()
     _launch(database_url)
     _log_as_all_others_do()
@@ -80,6 +79,7 @@ def _launch(database_url: str) -> None:
         DBOS(config=_config(database_url))
         DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
+        DBOS.destroy(destroy_registry=True)  # what is opened next begins anew
         logger.info("the database of the turns could not be opened", exc_info=True)
         raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
 
@@ -121,12 +121,13 @@ def _let_readers_pass(database_url: str) -> None:
 
     The file, and with it the log, is readable by its owner alone.
     """
-    file = database_url.removeprefix("sqlite:///")
-    if file != database_url:
+    name = database_url.removeprefix("sqlite:///")
+    if name != database_url:
+        file = Path(name)
         with suppress(OSError):  # what cannot be made is told when it is opened
-            Path(file).touch(mode=0o600)
+            file.touch(mode=0o600)
         with closing(sqlite3.connect(file)) as database:
-            database.execute("PRAGMA journal_mode = WAL")
+            prepare(database, file, SCHEMA)
 
 
 def _set_connections_up() -> None:
@@ -154,7 +155,9 @@ async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch) -> None:
     # DBOS makes its own threads the loop's and ends them with itself; what closes after it needs others.
     threads = ThreadPoolExecutor(thread_name_prefix="footnote")
     loop = asyncio.get_running_loop()
-    destroyed = loop.run_in_executor(threads, lambda: DBOS.destroy(workflow_completion_timeout_sec=LET_GO))
+    destroyed = loop.run_in_executor(
+        threads, lambda: DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=LET_GO)
+    )
     await close()
     await asyncio.wait([destroyed], timeout=LET_GO_UNWRITTEN if disk.trouble else None)
     if destroyed.done():

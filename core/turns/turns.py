@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from core.conversation import Conversation, Decision, Errand, Outcome, Progress, Question, Turn
+from core.conversation import Command, Conversation, Decision, Outcome, Progress, Question, Turn
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
-from core.turns.archive import plain, questions_since
+from core.turns.archive import questions_since
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
-from core.turns.messenger import Address, Messenger, Unreachable
+from core.turns.messenger import Messenger, ReplyRoute, Unreachable
 from core.turns.order import Line, Place, order_of, said_at, settled
 from core.wording import LANGUAGES, Sentence, in_language
 
@@ -60,7 +60,7 @@ class Turns:
     _stored: dict[str, None] = field(default_factory=dict)  #: the newest ids, which need no second look
     _is_closed: bool = False
 
-    async def accept(self, turn: Turn | Errand, address: Address, *, settle: float = 0.0) -> None:
+    async def accept(self, turn: Turn | Command, route: ReplyRoute, *, settle: float = 0.0) -> None:
         """Store a turn or an errand: once this returns it will end, and stored before it does not run again.
 
         ``settle`` is for how many seconds an earlier turn of the conversation may still come by another way.
@@ -73,26 +73,21 @@ class Turns:
             return
         storing = self._storing.get(turn.id)
         if storing is None:  # else it comes twice at once
-            storing = self._storing[turn.id] = asyncio.create_task(self._store(turn, address, settle))
+            storing = self._storing[turn.id] = asyncio.create_task(self._store(turn, route, settle))
             storing.add_done_callback(lambda _: self._storing.pop(turn.id))
         await asyncio.shield(storing)
 
-    async def _store(self, turn: Turn | Errand, address: Address, settle: float) -> None:
-        from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
+    async def _store(self, turn: Turn | Command, route: ReplyRoute, settle: float) -> None:
+        from core.turns.workflow import enqueue
 
-        from core.turns.workflow import run_errand, run_turn
-
-        is_apart = isinstance(turn, Errand) and turn.is_apart
+        is_apart = isinstance(turn, Command) and turn.is_apart
         partition = turn.id if is_apart else turn.conversation.id
-        options = SetEnqueueOptions(queue_partition_key=partition, priority=order_of(turn))
-        workflow: Any = run_errand if isinstance(turn, Errand) else run_turn
         line, place = self._line(partition), (said_at(turn), turn.id)
         with line.hold(place):
             await settled(settle)
             # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
             await line.until_first(place)
-            with SetWorkflowID(turn.id), options:
-                await DBOS.enqueue_workflow_async(QUEUE, workflow, plain(turn), dict(address))
+            await enqueue(turn, route, queue=QUEUE, partition=partition, priority=order_of(turn))
         self._remember(turn.id)
 
     def in_line(self, conversation: Conversation, place: Place) -> AbstractContextManager[None]:
@@ -123,69 +118,69 @@ class Turns:
         task = self._thinking.get(conversation.id)
         return task is not None and task.cancel()
 
-    async def begin(self, turn: Turn, address: Address, attempt: int) -> str:
-        """The handle; empty when the platform never took the first sign."""
+    async def begin(self, turn: Turn, route: ReplyRoute, attempt: int) -> str:
+        """The handle; empty when the platform never took the first sign. ``attempt`` counts the runs of the turn, from 1."""
         with self._step(turn, "begin"):
             messenger = self.messengers[turn.conversation.platform]
             begun = await _insist(
                 turn,
-                lambda is_again: messenger.begin(turn, address, is_again=is_again),
+                lambda is_again: messenger.begin(turn, route, is_again=is_again),
                 is_again=attempt > 1,
             )
             return begun or ""
 
-    async def think(self, turn: Turn, address: Address, handle: str, attempt: int) -> Outcome:
+    async def think(self, turn: Turn, route: ReplyRoute, handle: str, attempt: int) -> Outcome:
         """How the turn ends; an apology when it was begun too often, a word when a person stopped it."""
         with self._step(turn, "think"):
             if attempt > ATTEMPTS:
                 return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
-            report = self.messengers[turn.conversation.platform].reporter(turn, address, handle)
+            report = self.messengers[turn.conversation.platform].reporter(turn, route, handle)
             try:
                 async with self._seat(report):
-                    return await self._run(await self._with_context(turn, address), report)
+                    return await self._run(await self._with_context(turn, route), report)
             except FootnoteError as trouble:
                 outcome = await self._give_up(turn, for_people(trouble))
                 if handle and self.disk.is_passing(trouble.__cause__ or trouble):
-                    await self._tell_now(turn, address, handle, outcome)
+                    await self._tell_now(turn, route, handle, outcome)
                 return outcome
             except Exception:
                 # The boundary of a turn: whatever failed, a person is told that it did.
                 logger.exception("turn failed", extra=_named(turn))
                 return await self._give_up(turn, Sentence("own_fault"))
 
-    async def _tell_now(self, turn: Turn, address: Address, handle: str, outcome: Outcome) -> None:
+    async def _tell_now(self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome) -> None:
         """What the disk cannot record yet, and so is delivered later too: that changes the same message."""
         try:
             messenger = self.messengers[turn.conversation.platform]
-            await messenger.deliver(turn, address, handle, outcome, is_again=False)
+            await messenger.deliver(turn, route, handle, outcome, is_again=False)
         except Unreachable:
             logger.warning("platform out of reach", extra=_named(turn))
 
     async def deliver(
-        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+        self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         with self._step(turn, "deliver"):
             messenger = self.messengers[turn.conversation.platform]
             await _insist(
                 turn,
-                lambda is_again: messenger.deliver(turn, address, handle, outcome, is_again=is_again),
+                lambda is_again: messenger.deliver(turn, route, handle, outcome, is_again=is_again),
                 is_again=is_again,
             )
 
-    async def carry_out(self, errand: Errand, address: Address, attempt: int) -> None:
-        with self._step(errand, "errand"):
-            messenger = self.messengers[errand.conversation.platform]
+    async def carry_out(self, command: Command, route: ReplyRoute, attempt: int) -> None:
+        with self._step(command, "command"):
+            messenger = self.messengers[command.conversation.platform]
             if attempt <= ATTEMPTS:
                 await _insist(
-                    errand,
-                    lambda is_again: messenger.carry_out(errand, address, is_again=is_again),
+                    command,
+                    lambda is_again: messenger.carry_out(command, route, is_again=is_again),
                     is_again=attempt > 1,
                 )
                 return
-            ended = Outcome(kind="failed", turn_id=errand.id, reason=Sentence("cut_off", count=ATTEMPTS))
+            ended = Outcome(kind="failed", turn_id=command.id, reason=Sentence("cut_off", count=ATTEMPTS))
             await _insist(
-                errand,
-                lambda is_again: messenger.deliver(errand, address, "", ended, is_again=is_again),
+                command,
+                lambda is_again: messenger.deliver(command, route, "", ended, is_again=is_again),
                 is_again=True,
             )
 
@@ -212,12 +207,12 @@ class Turns:
         finally:
             self._seats.release()
 
-    async def _with_context(self, turn: Turn, address: Address) -> Turn:
+    async def _with_context(self, turn: Turn, route: ReplyRoute) -> Turn:
         """A conversation's first question, with what was said in the thread before it."""
         if isinstance(turn, Decision) or await self.assistant.knows(turn.conversation):
             return turn
         messenger = self.messengers[turn.conversation.platform]
-        return replace(turn, overheard=await messenger.overheard(turn, address))
+        return replace(turn, thread_context=await messenger.thread_context(turn, route))
 
     async def _run(self, turn: Turn, report: Report) -> Outcome:
         task = asyncio.create_task(self.assistant.run(turn, report))
@@ -245,7 +240,7 @@ class Turns:
             return Outcome(kind="failed", turn_id=turn.id, reason=told, language=language)
 
     @contextmanager
-    def _step(self, turn: Turn | Errand, name: str) -> Iterator[None]:
+    def _step(self, turn: Turn | Command, name: str) -> Iterator[None]:
         task = asyncio.current_task()
         assert task is not None
         self._steps.add(task)
@@ -256,7 +251,7 @@ class Turns:
             self._steps.discard(task)
 
 
-async def _insist(turn: Turn | Errand, act: Callable[[bool], Awaitable[T]], *, is_again: bool) -> T | None:
+async def _insist(turn: Turn | Command, act: Callable[[bool], Awaitable[T]], *, is_again: bool) -> T | None:
     """What the platform answers, however long it cannot be reached; None when it never will."""
     loop = asyncio.get_running_loop()
     until, pause = loop.time() + PATIENCE, FIRST_PAUSE
@@ -275,7 +270,7 @@ async def _insist(turn: Turn | Errand, act: Callable[[bool], Awaitable[T]], *, i
         pause, is_again = min(2 * pause, LONGEST_PAUSE), True
 
 
-def _named(turn: Turn | Errand) -> dict[str, str]:
+def _named(turn: Turn | Command) -> dict[str, str]:
     return {"turn": turn.id, "conversation": turn.conversation.id}
 
 
@@ -288,13 +283,10 @@ async def open_turns(
     drain: float = DRAIN,
 ) -> AsyncIterator[Turns]:
     """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
-    from core.turns import workflow
     from core.turns.queue import launched
+    from core.turns.workflow import register
 
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain)
-    workflow.opened.append(turns)
-    try:
-        async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
-            yield turns
-    finally:
-        workflow.opened.remove(turns)
+    register(turns)
+    async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
+        yield turns

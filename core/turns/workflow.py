@@ -1,18 +1,20 @@
-"""The DBOS workflows of a turn and of an errand. Importing this registers them.
-
-DBOS finds a workflow by its name alone, so what the workflow then works on is kept here.
-"""
+"""The DBOS workflows of a turn and of a command."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from dbos import DBOS, WorkflowSerializationFormat
+from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
 
-from core.conversation import Errand, Outcome, Turn
-from core.turns.archive import errand_from, outcome_from, plain, turn_from
-from core.turns.messenger import Address
+from core.conversation import Command, Turn
+from core.turns.archive import COMMAND, TURN, command_from, outcome_from, plain, turn_from
+from core.turns.messenger import ReplyRoute
+from core.turns.queue import APPLICATION_VERSION
+
+if TYPE_CHECKING:
+    from core.turns.turns import Turns
 
 Record = dict[str, Any]
 
@@ -20,27 +22,8 @@ Record = dict[str, Any]
 RECOVERIES = 1_000
 
 
-class Steps(Protocol):
-    """What the workflows call; ``attempt`` counts the runs of the whole, from 1."""
-
-    async def begin(self, turn: Turn, address: Address, attempt: int) -> str: ...
-
-    async def think(self, turn: Turn, address: Address, handle: str, attempt: int) -> Outcome: ...
-
-    async def deliver(
-        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
-    ) -> None: ...
-
-    async def carry_out(self, errand: Errand, address: Address, attempt: int) -> None: ...
-
-
-TURN = "turn"  #: under which DBOS keeps questions and decisions
-
-opened: list[Steps] = []  #: of this process; the newest is at work
-
-
 @dataclass(slots=True)
-class Run:
+class TurnRun:
     """One run of a workflow: the first, or a later one that goes on behind what was recorded."""
 
     id: str
@@ -61,48 +44,54 @@ class Run:
         return self._attempt == 1
 
 
-@DBOS.step(name="begin")
-async def begin(run: Run, turn: Turn, address: Record) -> str:
-    return await _steps().begin(turn, address, await run.attempt())
+async def enqueue(
+    turn: Turn | Command, route: ReplyRoute, *, queue: str, partition: str, priority: int
+) -> None:
+    """Store what is to be done. What is stored already stays as it is."""
+    options: EnqueueOptions = {
+        "workflow_name": COMMAND if isinstance(turn, Command) else TURN,
+        "workflow_id": turn.id,
+        "queue_name": queue,
+        "queue_partition_key": partition,
+        "priority": priority,
+        "app_version": APPLICATION_VERSION,
+        "serialization_type": WorkflowSerializationFormat.PORTABLE,
+    }
+    await DBOS.enqueue_workflow_with_options_async(options, plain(turn), dict(route))
 
 
-@DBOS.step(name="think")
-async def think(run: Run, turn: Turn, address: Record, handle: str) -> Record:
-    return plain(await _steps().think(turn, address, handle, await run.attempt()))
+def register(turns: Turns) -> None:
+    """Tell DBOS what a turn and a command are, by their names: new ones, and those that a process left."""
+    workflow = partial(
+        DBOS.workflow,
+        max_recovery_attempts=RECOVERIES,
+        serialization_type=WorkflowSerializationFormat.PORTABLE,
+    )
 
+    @DBOS.step(name="begin")
+    async def begin(run: TurnRun, turn: Turn, route: Record) -> str:
+        return await turns.begin(turn, route, await run.attempt())
 
-@DBOS.step(name="carry_out")
-async def carry_out(run: Run, errand: Errand, address: Record) -> None:
-    await _steps().carry_out(errand, address, await run.attempt())
+    @DBOS.step(name="think")
+    async def think(run: TurnRun, turn: Turn, route: Record, handle: str) -> Record:
+        return plain(await turns.think(turn, route, handle, await run.attempt()))
 
+    @DBOS.step(name="carry_out")
+    async def carry_out(run: TurnRun, command: Command, route: Record) -> None:
+        await turns.carry_out(command, route, await run.attempt())
 
-def _steps() -> Steps:
-    if not opened:
-        raise RuntimeError("no turns are open")
-    return opened[-1]
+    @workflow(name=TURN)
+    async def run_turn(turn: Record, route: Record) -> Record:
+        """First sign, outcome, delivery: the first two recorded, so that a restart goes on after the last of them.
 
+        Delivery is recorded by the end of the workflow itself: cut off before that, it is done once more.
+        """
+        run, asked = TurnRun(turn["id"]), turn_from(turn)
+        handle = await begin(run, asked, route)
+        outcome = await think(run, asked, route, handle)
+        await turns.deliver(asked, route, handle, outcome_from(outcome), is_again=not run.is_first)
+        return outcome
 
-@DBOS.workflow(
-    name=TURN,
-    max_recovery_attempts=RECOVERIES,
-    serialization_type=WorkflowSerializationFormat.PORTABLE,
-)
-async def run_turn(turn: Record, address: Record) -> Record:
-    """First sign, outcome, delivery: the first two recorded, so that a restart goes on behind the last of them.
-
-    Delivery is recorded by the end of the workflow itself: cut off before that, it is done once more.
-    """
-    run, asked = Run(turn["id"]), turn_from(turn)
-    handle = await begin(run, asked, address)
-    outcome = await think(run, asked, address, handle)
-    await _steps().deliver(asked, address, handle, outcome_from(outcome), is_again=not run.is_first)
-    return outcome
-
-
-@DBOS.workflow(
-    name="errand",
-    max_recovery_attempts=RECOVERIES,
-    serialization_type=WorkflowSerializationFormat.PORTABLE,
-)
-async def run_errand(errand: Record, address: Record) -> None:
-    await carry_out(Run(errand["id"]), errand_from(errand), address)
+    @workflow(name=COMMAND)
+    async def run_command(command: Record, route: Record) -> None:
+        await carry_out(TurnRun(command["id"]), command_from(command), route)

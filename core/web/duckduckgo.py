@@ -15,7 +15,15 @@ from functools import partial
 from typing import ClassVar
 
 from core.web.hits import clean_hits
-from core.web.request import REPLY_LIMIT, Reply, ask, rate_limited, require_ok, seconds_asked, unreadable
+from core.web.request import (
+    REPLY_LIMIT,
+    EngineReply,
+    ask,
+    rate_limited,
+    require_ok,
+    seconds_asked,
+    unreadable,
+)
 from core.web.results import Hit
 
 REGION = "us-en"  # ddgs's own default; the query is sent in whatever language it is
@@ -49,7 +57,7 @@ class DuckDuckGo:
         return clean_hits(found, limit=limit)
 
 
-def post_query(query: str, seconds: float) -> Reply:
+def post_query(query: str, seconds: float) -> EngineReply:
     """DuckDuckGo's reply to the query. Blocking.
 
     Raises ConnectionError, TimeoutError, UnicodeError or SearchTrouble.
@@ -75,7 +83,7 @@ def post_query(query: str, seconds: float) -> Reply:
                 body += chunk
                 if len(body) > REPLY_LIMIT:
                     raise unreadable(DuckDuckGo.name)
-        return Reply(
+        return EngineReply(
             status=response.status_code,
             body=bytes(body),
             retry_after=seconds_asked(response.headers.get("retry-after")),
@@ -86,7 +94,7 @@ def post_query(query: str, seconds: float) -> Reply:
         raise ConnectionError(repr(trouble)) from trouble
 
 
-def read_results(reply: Reply) -> list[Hit]:
+def read_results(reply: EngineReply) -> list[Hit]:
     """The results on the page in DuckDuckGo's order; SearchTrouble when it is no page of results."""
     page = reply.body.decode("utf-8", errors="replace")
     hits = results_on(page) if reply.status == 200 else []

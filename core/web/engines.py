@@ -16,7 +16,7 @@ from core.web.duckduckgo import DuckDuckGo
 from core.web.fetch import default_tls
 from core.web.hits import clean_hits
 from core.web.pages import ACCEPT_ENCODING, read_body
-from core.web.request import OK, REPLY_LIMIT, Reply, ask, require_ok, seconds_asked, unreadable
+from core.web.request import OK, REPLY_LIMIT, EngineReply, ask, require_ok, seconds_asked, unreadable
 from core.web.results import Hit, SearchEngine
 
 TAVILY_RESULT_LIMIT = 20  # results, Tavily "max_results"
@@ -53,7 +53,7 @@ class Tavily:
         found = (hit_of(row, snippet="content", published="published_date") for row in rows)
         return clean_hits(found, limit=limit)
 
-    async def _send(self, query: str, limit: int) -> Reply:
+    async def _send(self, query: str, limit: int) -> EngineReply:
         return await exchange(
             self.name,
             "POST",
@@ -81,12 +81,12 @@ class SearXNG:
         found = (hit_of(row, snippet="content", published="publishedDate") for row in rows)
         return clean_hits(found, limit=limit)
 
-    async def _send(self, query: str) -> Reply:
+    async def _send(self, query: str) -> EngineReply:
         params = {"q": query, "format": "json"}
         return await exchange(self.name, "GET", f"{self.base_url.rstrip('/')}/search", params=params)
 
 
-async def exchange(engine: str, method: str, url: str, **content: Any) -> Reply:
+async def exchange(engine: str, method: str, url: str, **content: Any) -> EngineReply:
     """One request and its reply; ``content`` is httpx's. ConnectionError when none comes."""
     import httpx
 
@@ -104,14 +104,14 @@ async def exchange(engine: str, method: str, url: str, **content: Any) -> Reply:
                 else b""
             )
             retry_after = seconds_asked(response.headers.get("retry-after"))
-            return Reply(status=response.status_code, body=body, retry_after=retry_after)
+            return EngineReply(status=response.status_code, body=body, retry_after=retry_after)
     except httpx.RequestError as trouble:
         raise ConnectionError(type(trouble).__name__) from trouble
     except httpx.InvalidURL:
         raise SearchTrouble(f"The address that is set for {engine} is not a web address.") from None
 
 
-def read_json(engine: str, reply: Reply) -> Mapping[str, Any]:
+def read_json(engine: str, reply: EngineReply) -> Mapping[str, Any]:
     try:
         answer = json.loads(reply.body)
     except (ValueError, RecursionError):

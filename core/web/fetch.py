@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from core.errors import FetchRefused, SearchTrouble
-from core.web.hosts import Address, host_of, is_allowed, is_public, parse
+from core.web.hosts import IPAddress, host_of, is_allowed, is_public, parse
 from core.web.pages import ACCEPT_ENCODING, INGESTED_TYPES, READABLE_TYPES, Resource, page_of, read_body
 from core.web.request import OK
 from core.web.results import Page
@@ -70,7 +70,7 @@ class GuardedFetcher:
     trusted: tuple[str, ...] = ()  #: hosts; when set, a redirect may lead nowhere else
     blocked: tuple[str, ...] = ()  #: hosts never visited
     resolve: Callable[[str, int], Awaitable[list[str]]] = resolve_host
-    is_public: Callable[[Address], bool] = is_public
+    is_public: Callable[[IPAddress], bool] = is_public
     tls: ssl.SSLContext | None = None  #: None: default_tls()
 
     async def fetch(self, url: str) -> Page:
@@ -113,7 +113,7 @@ class GuardedFetcher:
                     await response.aclose()
         raise SearchTrouble(f"{host_of(url)} redirects more than {REDIRECT_LIMIT} times.")
 
-    async def _addresses(self, target: httpx.URL) -> list[Address]:
+    async def _addresses(self, target: httpx.URL) -> list[IPAddress]:
         host = ascii_host(target)
         try:
             spelled = await self.resolve(host, port_of(target))
@@ -127,7 +127,7 @@ class GuardedFetcher:
         return addresses[:ADDRESSES_TRIED]
 
     async def _open(
-        self, transport: httpx.AsyncHTTPTransport, target: httpx.URL, addresses: list[Address]
+        self, transport: httpx.AsyncHTTPTransport, target: httpx.URL, addresses: list[IPAddress]
     ) -> httpx.Response:
         import httpx
 
@@ -194,7 +194,7 @@ def redirect_target(target: httpx.URL, location: str) -> str:
         ) from None
 
 
-def pinned(target: httpx.URL, address: Address) -> httpx.Request:
+def pinned(target: httpx.URL, address: IPAddress) -> httpx.Request:
     """The request for the target, sent to this very address.
 
     The host's name stays in the Host header, in TLS's SNI and in the check of the certificate.

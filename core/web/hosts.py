@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import httpx
 
 
-Address = IPv4Address | IPv6Address
+IPAddress = IPv4Address | IPv6Address
 
 # IANA IPv4 Special-Purpose Address Registry, multicast (RFC 5771) and the reserved class E.
 SPECIAL_V4 = tuple(
@@ -75,7 +75,7 @@ NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052: all of IPv4, as an IPv6-only ne
 ISATAP = 0x5EFE  # RFC 5214: the third and fourth last groups are 0[2]00:5efe, then an IPv4 address
 
 
-def is_public(address: Address) -> bool:
+def is_public(address: IPAddress) -> bool:
     """Whether anybody on the internet would reach the same machine at this address."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in SPECIAL_V4)

@@ -5,19 +5,17 @@ The body of a response, read no further than its limit, compressed or not.
 
 from __future__ import annotations
 
+import logging
 import zlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from core.errors import SearchTrouble
+from core.errors import DocumentError, SearchTrouble
+from core.web.hosts import host_of
+from core.web.results import Page
 
 if TYPE_CHECKING:
     import httpx
-import logging
-from dataclasses import dataclass, field
-
-from core.errors import DocumentError
-from core.web.hosts import host_of
-from core.web.results import Page
 
 ACCEPT_ENCODING = "gzip"  # the one compression that is bounded below
 PLAIN = ("", "identity")
@@ -86,7 +84,7 @@ def page_of(resource: Resource) -> Page:
 
 def text_page(resource: Resource) -> tuple[str, str]:
     """No title, and the text as sent."""
-    from core.library.formats.read import decode
+    from core.library.formats.encoding import decode
 
     return "", decode(resource.data, declared=resource.charset)
 

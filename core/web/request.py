@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class EngineReply:
     """What a search engine sent back."""
 
     status: int  #: HTTP
@@ -35,11 +35,11 @@ class Reply:
     retry_after: float | None = None  #: seconds the engine asks us to wait
 
 
-Send = Callable[[], Awaitable[Reply]]
+Send = Callable[[], Awaitable[EngineReply]]
 """Asks once. Raises ConnectionError when no reply comes, TimeoutError when none comes in time."""
 
 
-async def ask(engine: str, send: Send, *, within: float) -> Reply:
+async def ask(engine: str, send: Send, *, within: float) -> EngineReply:
     """The engine's last word, whatever its status, after one retry where that may help.
 
     ``within`` bounds both attempts together, in seconds. SearchTrouble when no reply comes.
@@ -57,7 +57,7 @@ async def ask(engine: str, send: Send, *, within: float) -> Reply:
         raise SearchTrouble(Sentence("search_broken_query")) from None
 
 
-async def _send_twice(send: Send, deadline: float) -> Reply:
+async def _send_twice(send: Send, deadline: float) -> EngineReply:
     try:
         first = await send()
     except ConnectionError:
@@ -70,7 +70,7 @@ async def _send_twice(send: Send, deadline: float) -> Reply:
     return await send()
 
 
-def pause_before_retry(reply: Reply) -> float | None:
+def pause_before_retry(reply: EngineReply) -> float | None:
     """Seconds to wait before asking once more; None where asking again would not help."""
     if reply.status >= SERVER_FAULT:
         return FAULT_PAUSE
@@ -94,7 +94,7 @@ def seconds_asked(retry_after: str | None, *, now: datetime | None = None) -> fl
     return min(max(0.0, (moment - (now or datetime.now(UTC))).total_seconds()), WAIT_LIMIT)
 
 
-def require_ok(engine: str, reply: Reply, sentences: Mapping[int, str]) -> None:
+def require_ok(engine: str, reply: EngineReply, sentences: Mapping[int, str]) -> None:
     """SearchTrouble unless the engine answered; ``sentences`` are what only it can mean by a status."""
     if reply.status == OK:
         return

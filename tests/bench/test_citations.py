@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from benchmarks import citations
-from benchmarks.corpora import Asked
+from benchmarks.evaluation_sets import LabelledQuestion
 from fakes.passages import loose_strip
 
-from bots.eval.sections import Options
 from core.conversation import Outcome
 from core.grounding.citations import to_answer
 from core.reasoning.reasoner import Draft
@@ -15,7 +14,7 @@ from core.reasoning.reasoner import Draft
 TEXT = "The harbour of our town is old. It never closes. Ferries leave at seven."
 OTHER = "The moon is far away."
 TEXTS = {("1.md", 0): TEXT, ("2.md", 0): OTHER}
-ASKED = Asked(id="1", question="When?", gold=frozenset({("1.md", 0)}))
+ASKED = LabelledQuestion(id="1", question="When?", gold=frozenset({("1.md", 0)}))
 
 
 def outcome(*texts: str) -> Outcome:
@@ -26,21 +25,21 @@ def outcome(*texts: str) -> Outcome:
 
 
 def test_quotes_are_supported_sentence_by_sentence():
-    cited = citations.judged(ASKED, outcome(TEXT, OTHER), TEXTS)
+    cited = citations.score(ASKED, outcome(TEXT, OTHER), TEXTS)
 
     assert (cited.sentences, cited.supported) == (4, 4)
     assert (cited.precision, cited.recall, cited.first_is_gold) == (0.5, 1.0, True)
 
 
 def test_a_quote_that_its_source_does_not_hold_supports_nothing():
-    cited = citations.judged(ASKED, outcome(TEXT), {("1.md", 0): TEXT.replace("never", "often")})
+    cited = citations.score(ASKED, outcome(TEXT), {("1.md", 0): TEXT.replace("never", "often")})
 
     assert (cited.sentences, cited.supported) == (3, 0)
 
 
 def test_what_is_held_back_counts_as_unanswered_alone():
     held, given = (
-        citations.judged(ASKED, out, TEXTS)
+        citations.score(ASKED, out, TEXTS)
         for out in (Outcome(turn_id="q", kind="no_answer", reason="Not found."), outcome(OTHER))
     )
 
@@ -51,7 +50,7 @@ def test_what_is_held_back_counts_as_unanswered_alone():
 
 
 def test_a_quick_run_goes_through_the_real_graph(shared_data):
-    section = citations.measure(Options(data=shared_data, model="none", quick=True, say=lambda _: None))
+    section = citations.run(print, data=shared_data, quick=True)
 
     assert section.figures["squad: sentences supported"] == pytest.approx(1.0)
     assert section.figures["squad: precision"] > 0.3

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from benchmarks import confidence, corpora
-from benchmarks.corpora import Asked, Corpus
-
-from bots.eval.sections import Options
+from benchmarks import confidence, evaluation_sets
+from benchmarks.evaluation_sets import EvaluationSet, LabelledQuestion
 
 
 @pytest.mark.parametrize(
@@ -48,28 +46,32 @@ def test_false_answers_are_counted_where_nine_of_ten_are_answered():
 
 def test_each_question_is_asked_where_its_article_is_and_where_it_is_left_out():
     documents = tuple((f"/squad/{name}/0", name, ("text",)) for name in "abcd")
-    question = Asked(id="1", question="?", gold=frozenset({("/squad/b/0", 0)}), group="/squad/b")
+    question = LabelledQuestion(id="1", question="?", gold=frozenset({("/squad/b/0", 0)}), group="/squad/b")
 
-    without, inside = confidence.halves(Corpus(documents=documents, asked=(question,)))
+    without, inside = confidence.halves(EvaluationSet(documents=documents, questions=(question,)))
 
     assert (without[0].gold, without[1].addresses) == (frozenset(), ("/squad/a", "/squad/c"))
     assert (inside[0].gold, inside[1].addresses) == (question.gold, ("/squad/b", "/squad/d"))
 
 
 def test_the_unanswerable_are_judged_apart(tmp_path):
-    library = corpora.open_library(tmp_path, None)
-    corpora.fill(library, [("/a", "", ("Cats purr at night.",)), ("/b", "", ("Dogs bark at the moon.",))])
-    known = Asked(id="1", question="When do cats purr?", gold=frozenset({("/a", 0)}))
-    unknown = Asked(id="2", question="Who invented zeppelins and balloons?")
+    library = evaluation_sets.open_library(tmp_path, None)
+    evaluation_sets.fill(
+        library, [("/a", "", ("Cats purr at night.",)), ("/b", "", ("Dogs bark at the moon.",))]
+    )
+    known = LabelledQuestion(id="1", question="When do cats purr?", gold=frozenset({("/a", 0)}))
+    unknown = LabelledQuestion(id="2", question="Who invented zeppelins and balloons?")
 
-    (yes,), (no,) = confidence.judged(library, [(known, corpora.EVERYTHING), (unknown, corpora.EVERYTHING)])
+    (yes,), (no,) = confidence.confidences(
+        library, [(known, evaluation_sets.EVERYTHING), (unknown, evaluation_sets.EVERYTHING)]
+    )
     library.close()
 
     assert yes > no
 
 
 def test_a_quick_run_measures_every_set(shared_data):
-    section = confidence.measure(Options(data=shared_data, model="none", quick=True, say=lambda _: None))
+    section = confidence.run(print, data=shared_data, quick=True)
 
     assert [row[0] for row in section.tables[0].rows] == list(confidence.SETS.values())
     assert section.figures["left_out_words_auc"] > 0.8

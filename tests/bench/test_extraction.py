@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from benchmarks import corpora, extraction
-from benchmarks.corpora import Asked
-
-from bots.eval.sections import Options
+from benchmarks import evaluation_sets, extraction
+from benchmarks.evaluation_sets import LabelledQuestion
 
 TEXT = "The harbour is old. Ferries leave the harbour at seven in the morning. Tickets are sold on board."
 
 
 @pytest.fixture
 def library(tmp_path):
-    library = corpora.open_library(tmp_path, None)
-    corpora.fill(library, [("/a", "Harbour", (TEXT,)), ("/b", "Moon", ("The moon is far away from here.",))])
+    library = evaluation_sets.open_library(tmp_path, None)
+    evaluation_sets.fill(
+        library, [("/a", "Harbour", (TEXT,)), ("/b", "Moon", ("The moon is far away from here.",))]
+    )
     yield library
     library.close()
 
 
 def question(text, *answers):
-    return Asked(id="1", question=text, gold=frozenset({("/a", 0)}), answers=answers)
+    return LabelledQuestion(id="1", question=text, gold=frozenset({("/a", 0)}), answers=answers)
 
 
 @pytest.mark.parametrize("is_given", [True, False], ids=["given", "retrieved"])
@@ -74,7 +74,7 @@ def test_sentences_agree_where_their_places_meet(places, f1):
 
 
 def test_a_quick_run_measures_both_sets_and_every_quote_is_verbatim(shared_data):
-    section = extraction.measure(Options(data=shared_data, model="none", quick=True, say=lambda _: None))
+    section = extraction.run(print, data=shared_data, quick=True)
 
     assert section.figures["verbatim"] == 1.0
     assert section.figures["squad_words_given_best_3"] >= section.figures["squad_words_given_best_1"] > 0.5

@@ -8,10 +8,8 @@ from contextlib import closing
 
 import pytest
 from benchmarks import growth
-from benchmarks.apart import apart
-from benchmarks.queued import size_of
-
-from bots.eval.sections import Options
+from benchmarks.growth import apart
+from benchmarks.serving import size_of
 
 
 def test_what_is_measured_apart_is_measured_in_another_process():
@@ -46,7 +44,7 @@ def test_a_start_and_its_first_retrieval_take_time():
 
 
 @pytest.mark.long
-def test_the_quick_form_is_whole(tmp_path):
-    section = growth.measure(Options(data=tmp_path, model="none", quick=True, say=lambda _: None))
+def test_the_quick_form_is_whole():
+    section = growth.run(print, quick=True)
 
     assert all(figure > 0 for figure in section.figures.values())

@@ -10,19 +10,18 @@ import pytest
 from benchmarks import judges, published
 from benchmarks.draft_labels import read_items, shown
 from benchmarks.fallible import Script
-from benchmarks.scripted_turns import Footnote
-from benchmarks.truth import MIX, Known, World, open_world
+from benchmarks.our_graph import OurGraph
+from benchmarks.world import MIX, World, WorldQuestion, open_world
 from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.eval.sections import Options
 from core.graph.policy import PRESETS
 from core.library.documents import Passage, Retrieval, Retrieved
 
 GOLD = "The tower is 300 metres tall. Visitors may enter it."
 BESIDE = [f"Bridge {name} spans the river." for name in ("Alpha", "Beta", "Gamma", "Delta")]
-HELD = Known(id="q", text="How tall is the tower?", kind="held", gold=GOLD, sentences=((0, 29),))
+HELD = WorldQuestion(id="q", text="How tall is the tower?", kind="held", gold=GOLD, sentences=((0, 29),))
 NEAR = replace(HELD, kind="near", gold="", sentences=())
 
 
@@ -51,9 +50,9 @@ class Told(Script):
     """Judges that say what they are told, and a count of what each was asked."""
 
     def __init__(
-        self, where: World, known: Known = HELD, *, irrelevant=(), grounded=True, useful=True
+        self, where: World, question: WorldQuestion = HELD, *, irrelevant=(), grounded=True, useful=True
     ) -> None:
-        super().__init__(world=where, known=known, error=0.0, seed=0)
+        super().__init__(world=where, question=question, error=0.0, seed=0)
         self.said = {"route": True, "sufficiency": True, "grounding": grounded, "usefulness": useful}
         self.irrelevant = irrelevant
 
@@ -121,7 +120,7 @@ def test_no_search_finds_the_answer_to_a_near_miss():
 
 
 def _script(error: float, seed: int) -> Script:
-    return Script(world=world(), known=HELD, error=error, seed=seed)
+    return Script(world=world(), question=HELD, error=error, seed=seed)
 
 
 # The published graphs
@@ -192,8 +191,8 @@ async def test_self_rag_gives_up_after_three_attempts_with_documents_and_three_w
 
 
 async def test_ours_is_run_on_the_real_graph_and_counted_as_the_chat_model_is():
-    footnote = Footnote.build(PRESETS["footnote"])
-    first, again = (Script(world=world(GOLD, *BESIDE), known=HELD, error=0.0, seed=0) for _ in range(2))
+    footnote = OurGraph.build(PRESETS["footnote"])
+    first, again = (Script(world=world(GOLD, *BESIDE), question=HELD, error=0.0, seed=0) for _ in range(2))
 
     ended = await judges.run_ours(footnote, first)
     _, usage = await footnote.run(again)
@@ -203,13 +202,13 @@ async def test_ours_is_run_on_the_real_graph_and_counted_as_the_chat_model_is():
 
 
 async def test_ours_asks_for_the_web_when_the_documents_do_not_hold_it_and_each_turn_is_counted():
-    known = replace(HELD, kind="away")
-    seed = next(s for s in count() if GOLD in world(web=BESIDE).search_web(known, known.wordings[1], s))
+    question = replace(HELD, kind="away")
+    seed = next(s for s in count() if GOLD in world(web=BESIDE).search_web(question, question.wordings[1], s))
     script = Script(
-        world=world(*BESIDE, web=tuple(BESIDE), confidence=0.1), known=known, error=0.0, seed=seed
+        world=world(*BESIDE, web=tuple(BESIDE), confidence=0.1), question=question, error=0.0, seed=seed
     )
 
-    ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), script)
+    ended = await judges.run_ours(OurGraph.build(PRESETS["footnote"]), script)
 
     assert ended.right
     assert script.searches == 1
@@ -224,7 +223,7 @@ async def test_a_quote_beside_the_question_is_a_wrong_answer():
 
     script = Misled(world(*BESIDE, confidence=0.9), NEAR)
 
-    ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), script)
+    ended = await judges.run_ours(OurGraph.build(PRESETS["footnote"]), script)
 
     assert ended.wrong
 
@@ -236,18 +235,18 @@ async def test_a_quote_beside_the_question_is_a_wrong_answer():
 def drafted_question(data):
     """A question whose draft says two things, and whose bad draft says one of them falsely."""
     item = read_items(data / "drafts" / "drafts.jsonl")[0]
-    return Known(id="d", text=item.question, kind="held", gold=item.passages[0].text, item=item)
+    return WorldQuestion(id="d", text=item.question, kind="held", gold=item.passages[0].text, item=item)
 
 
-def writing(what, known, error=0.0, seed=0):
+def writing(what, question, error=0.0, seed=0):
     """A script whose writer writes this of the two drafts, over the passages that it rests on."""
 
     class Writing(Script):
         def _draft(self, given, *, has_answer, once_more):
             return what, "draft"
 
-    texts = [passage.text for passage in known.item.passages]
-    return Writing(world=world(*texts, confidence=0.9), known=known, error=error, seed=seed)
+    texts = [passage.text for passage in question.item.passages]
+    return Writing(world=world(*texts, confidence=0.9), question=question, error=error, seed=seed)
 
 
 @pytest.mark.parametrize(("what", "right", "wrong"), [("right", 1, 0), ("planted", 0, 1)])
@@ -261,7 +260,7 @@ async def test_a_published_graph_is_judged_on_the_draft_that_it_shows_whole(
 
 @pytest.mark.parametrize("what", ["right", "planted"])
 async def test_ours_shows_what_stands_and_leaves_out_what_was_planted(drafted_question, what):
-    ended = await judges.run_ours(Footnote.build(PRESETS["footnote"]), writing(what, drafted_question))
+    ended = await judges.run_ours(OurGraph.build(PRESETS["footnote"]), writing(what, drafted_question))
 
     assert (ended.right, ended.wrong) == (1, 0)
 
@@ -368,12 +367,12 @@ def test_the_world_keeps_the_mix_and_leaves_the_answers_of_some_out(data, tmp_pa
     assert [len(kinds[kind]) for kind in MIX] == [10, 6, 4]
     assert all(found["held"])
     assert not any(found["away"])
-    assert all(known.item and known.gold.startswith("Hall") for known in kinds["held"])
+    assert all(question.item and question.gold.startswith("Hall") for question in kinds["held"])
     assert all("Hills" in k.answer or "deep" in k.answer for k in kinds["away"])
 
 
 def test_the_section_tells_every_graph_at_every_error_with_an_interval(data, tmp_path):
-    section = judges.measure(Options(data=data, model="none", quick=True, say=lambda _text: None))
+    section = judges.run(print, data=data, quick=True)
 
     told, leads = section.tables
     assert [row[0] for row in told.rows] == ["footnote", *published.MODULES]
@@ -384,7 +383,7 @@ def test_the_section_tells_every_graph_at_every_error_with_an_interval(data, tmp
 
 def test_the_lead_is_over_the_best_of_the_others():
     def run(right, trips):
-        return {HELD: [judges.Ended(right=right, wrong=1 - right, calls=trips, trips=trips)]}
+        return {HELD: [judges.Result(right=right, wrong=1 - right, calls=trips, trips=trips)]}
 
     runs = {("footnote", 0.1): run(1, 3), ("one", 0.1): run(0, 4), ("two", 0.1): run(1, 6)}
 

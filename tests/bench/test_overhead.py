@@ -9,16 +9,10 @@ from itertools import islice
 import numpy as np
 import pytest
 from benchmarks import overhead
-from benchmarks.corpora import EVERYTHING
+from benchmarks.evaluation_sets import EVERYTHING
 from benchmarks.synthetic import DrawnVectors, documents, library_of, questions
 
-from bots.eval.sections import Options, require_whole
 from core.library.retriever import Query
-
-
-@pytest.fixture
-def options(tmp_path):
-    return Options(data=tmp_path, model="none", quick=True, say=lambda _: None)
 
 
 def test_the_synthetic_passages_are_as_many_as_asked_for_and_no_two_alike():
@@ -27,10 +21,10 @@ def test_the_synthetic_passages_are_as_many_as_asked_for_and_no_two_alike():
     assert len(passages) == len(set(passages)) == 230
 
 
-def test_no_question_comes_twice_and_each_is_about_a_passage_that_answers_it(tmp_path, options):
+def test_no_question_comes_twice_and_each_is_about_a_passage_that_answers_it(tmp_path):
     asked = list(islice(questions(200), 20))
 
-    with library_of(200, tmp_path, options) as library:
+    with library_of(200, tmp_path) as library:
         found = [library.retrieve(Query(text=question, scope=EVERYTHING)) for question in asked]
 
     assert len(set(asked)) == 20
@@ -81,8 +75,8 @@ def test_a_function_belongs_to_a_package(file, name, package):
     assert overhead._package(file, name) == package
 
 
-def test_the_quick_form_measures_turns_that_took_the_happy_path(options):
-    section = require_whole(overhead.measure(options))
+def test_the_quick_form_measures_turns_that_took_the_happy_path():
+    section = overhead.run(print, quick=True)
 
     turns, profile = section.tables
     ((size, calls, least, middle, p95, loop, bar),) = turns.rows

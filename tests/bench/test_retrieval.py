@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from benchmarks import corpora, retrieval
-from benchmarks.corpora import Asked
-
-from bots.eval.sections import Options
+from benchmarks import evaluation_sets, retrieval
+from benchmarks.evaluation_sets import LabelledQuestion
 
 TEXTS = ("Cats purr at night.", "Dogs bark at the moon.", "The moon is far away.")
 
@@ -20,14 +18,16 @@ def put_lines(file, *rows):
 
 @pytest.fixture
 def library(tmp_path):
-    library = corpora.open_library(tmp_path / "library", None)
-    corpora.fill(library, [(f"/set/{number}", "", (text,)) for number, text in enumerate(TEXTS)])
+    library = evaluation_sets.open_library(tmp_path / "library", None)
+    evaluation_sets.fill(library, [(f"/set/{number}", "", (text,)) for number, text in enumerate(TEXTS)])
     yield library
     library.close()
 
 
 def asked(question, *gold):
-    return Asked(id=question, question=question, gold=frozenset((f"/set/{number}", 0) for number in gold))
+    return LabelledQuestion(
+        id=question, question=question, gold=frozenset((f"/set/{number}", 0) for number in gold)
+    )
 
 
 def test_the_rank_is_that_of_the_first_gold_passage(library):
@@ -41,7 +41,11 @@ def test_any_of_several_gold_passages_counts(library):
 
 
 def test_a_rank_counts_for_every_depth_that_reaches_it():
-    assert [retrieval.share([1, 3, 6, retrieval.NOT_FOUND], at)[0] for at in (1, 5, 10)] == [0.25, 0.5, 0.75]
+    assert [retrieval.share([1, 3, 6, retrieval.NOT_FOUND], at).figure for at in (1, 5, 10)] == [
+        0.25,
+        0.5,
+        0.75,
+    ]
 
 
 def test_a_heading_asks_for_the_passages_below_it_and_no_others(tmp_path):
@@ -49,10 +53,10 @@ def test_a_heading_asks_for_the_passages_below_it_and_no_others(tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.md").write_text(f"# Title\n\n{long}\n\n## Cats\n\n{long}\n\n## Dogs {'{ #dogs }'}\n\n{long}\n")
-    library = corpora.open_library(tmp_path / "library", None)
+    library = evaluation_sets.open_library(tmp_path / "library", None)
     library.ingest([docs])
 
-    questions = {each.question: each.gold for each in corpora.headings(library)}
+    questions = {each.question: each.gold for each in evaluation_sets.headings(library)}
     library.close()
 
     starts = sorted(start for gold in questions.values() for _, start in gold)
@@ -62,10 +66,10 @@ def test_a_heading_asks_for_the_passages_below_it_and_no_others(tmp_path):
 
 def test_a_file_without_headings_asks_nothing(tmp_path):
     (tmp_path / "a.md").write_text("Only a sentence.\n")
-    library = corpora.open_library(tmp_path / "library", None)
+    library = evaluation_sets.open_library(tmp_path / "library", None)
     library.ingest([tmp_path / "a.md"])
 
-    assert corpora.headings(library) == ()
+    assert evaluation_sets.headings(library) == ()
     library.close()
 
 
@@ -82,28 +86,28 @@ def test_a_turn_remembers_the_turns_before_it(tmp_path):
         {"task_id": "u", "input": said[:1], "contexts": [], "answerability": ["UNANSWERABLE"]},
     )
 
-    corpus = corpora.mtrag(tmp_path)
+    corpus = evaluation_sets.mtrag(tmp_path)
 
-    ((turn,), (unanswerable,)) = corpus.asked, corpus.near
+    ((turn,), (unanswerable,)) = corpus.questions, corpus.near
     assert (turn.question, turn.gold) == ("When?", {("/mtrag/p1", 0)})
     assert [(e.question, e.answer[:10]) for e in turn.history] == [("Cats?", "They purr.")]
-    assert len(turn.history[0].answer) == corpora.ANSWER_REMEMBERED
+    assert len(turn.history[0].answer) == evaluation_sets.ANSWER_REMEMBERED
     assert unanswerable.history == ()
 
 
 def test_a_part_keeps_the_gold_passages_of_what_it_asks(shared_data):
-    whole = corpora.squad(shared_data)
+    whole = evaluation_sets.squad(shared_data)
 
-    part = corpora.part(whole, 10)
+    part = evaluation_sets.part(whole, 10)
 
     held = {source for source, _, _ in part.documents}
-    assert {source for question in part.asked for source, _ in question.gold} <= held
-    assert 10 <= len(part.asked) <= 20
+    assert {source for question in part.questions for source, _ in question.gold} <= held
+    assert 10 <= len(part.questions) <= 20
     assert len(held) < len(whole.documents)
 
 
 def test_a_quick_run_measures_every_set(shared_data):
-    section = retrieval.measure(Options(data=shared_data, model="none", quick=True, say=lambda _: None))
+    section = retrieval.run(print, data=shared_data, quick=True)
 
     (table,) = section.tables
     assert [row[0] for row in table.rows] == list(retrieval.SETS.values())

@@ -7,20 +7,17 @@ from benchmarks import search
 from benchmarks.synthetic import questions
 from fakes.tiny_network import write_tiny_network
 
-from bots.eval.sections import Options
-
 
 @pytest.fixture
-def options(tmp_path):
-    network = str(write_tiny_network(tmp_path / "tiny"))
-    return Options(data=tmp_path, model=network, quick=True, say=lambda _: None)
+def network(tmp_path):
+    return str(write_tiny_network(tmp_path / "tiny"))
 
 
-def test_a_recall_is_the_share_of_the_nearest_that_the_index_finds(options):
+def test_a_recall_is_the_share_of_the_nearest_that_the_index_finds(network):
     asked = list(questions(400))[:5]
     everything = search.SCOPES["the whole library"]
 
-    with search._library(400, options) as library:
+    with search._library(400, network, print) as library:
         whole = search._recall(library, everything, asked)
         ids = library.catalogue.ids(everything, limit=1_000)
         assert {name: len(held) for name, held in ids.items()} == {
@@ -34,9 +31,9 @@ def test_a_recall_is_the_share_of_the_nearest_that_the_index_finds(options):
     assert 0.1 < partial < 0.8
 
 
-def test_the_quick_form_measures_every_scope_with_and_without_vectors(options):
-    with_vectors = search.measure(options)
-    by_words = search.measure(Options(data=options.data, model="none", quick=True, say=options.say))
+def test_the_quick_form_measures_every_scope_with_and_without_vectors(network):
+    with_vectors = search.run(print, model=network, quick=True)
+    by_words = search.run(print, quick=True)
 
     for section, is_measured in ((with_vectors, True), (by_words, False)):
         (table,) = section.tables

@@ -6,10 +6,9 @@ import json
 import math
 
 import pytest
-from benchmarks import benchmark
+from benchmarks import citations, confidence, extraction, judges, retrieval
 
 from bots.eval.report import as_json
-from bots.eval.sections import Options, Report, require_whole
 
 TEXT = "The harbour is old. Ferries leave the harbour at seven in the morning. Tickets are sold on board."
 MARKED = "Ferries leave the harbour at seven in the morning."
@@ -82,23 +81,22 @@ def data(tmp_path):
 
 
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
-@pytest.mark.parametrize("name", ["citations", "extraction", "retrieval", "confidence", "judges"])
+@pytest.mark.parametrize(
+    "benchmark", [citations, extraction, retrieval, confidence, judges], ids=lambda each: each.__name__
+)
 @pytest.mark.parametrize("quick", [False, True], ids=["whole", "quick"])
-def test_a_split_that_holds_little_is_measured_all_the_same(data, name, split, quick):
-    options = Options(data=data(split), model="none", quick=quick, say=lambda _: None)
-
-    section = require_whole(benchmark(name).measure(options))
+def test_a_split_that_holds_little_is_measured_all_the_same(data, benchmark, split, quick):
+    section = benchmark.run(print, data=data(split), quick=quick)
 
     assert section.tables
-    assert json.loads(as_json(Report(title="", made="", sections=(section,))))
+    assert all(len(row) == len(table.columns) for table in section.tables for row in table.rows)
+    assert json.loads(as_json(section))
 
 
 def test_what_was_counted_on_one_question_is_told_and_the_rest_is_left_open(data):
-    options = Options(
-        data=data(NOTHING | PASSAGES | ANSWERABLE), model="none", quick=False, say=lambda _: None
-    )
+    folder = data(NOTHING | PASSAGES | ANSWERABLE)
 
-    footnotes, found = benchmark("citations").measure(options), benchmark("retrieval").measure(options)
+    footnotes, found = citations.run(print, data=folder), retrieval.run(print, data=folder)
 
     assert footnotes.figures["squad: recall"] == 1.0
     assert found.figures["squad_words_r1"] == 1.0

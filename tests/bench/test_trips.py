@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 from benchmarks import trips
-from benchmarks.model_server import Request, Scenario, Seen, local_model, reply_to, round_trips
+from benchmarks.model_server import API_KEY, Scenario, TimedCall, local_model, reply_to
 from benchmarks.published import MODULES
-from benchmarks.trips import OURS, Run, ratio, run_all
-from benchmarks.ways import WAYS, Way
+from benchmarks.trips import OURS, TimedRun, ratio, run_all
+from benchmarks.variants import VARIANTS, Variant
+from fakes.gemini import Call, round_trips, step_of
 from fakes.passages import statements
 from fakes.scripted import hit
 
@@ -18,19 +18,19 @@ from core.reasoning import prompts
 from core.reasoning.reasoner import Ask
 
 
-def seen(*spans: tuple[float, float]) -> list[Seen]:
-    return [Seen(step="grade", started=started, ended=ended) for started, ended in spans]
+def timed(*spans: tuple[float, float]) -> list[TimedCall]:
+    return [TimedCall(step="grade", started=started, ended=ended) for started, ended in spans]
 
 
 @pytest.mark.parametrize(
     ("calls", "trips"),
     [
-        (seen(), 0),
-        (seen((0, 1)), 1),
-        (seen((0, 1), (0.1, 2), (0.2, 0.5)), 1),
-        (seen((0, 1), (1, 2), (2, 3)), 3),
-        (seen((0, 1), (0, 2), (2, 3), (2, 4)), 2),
-        (seen((2, 3), (0, 1), (0.5, 2.5)), 2),
+        (timed(), 0),
+        (timed((0, 1)), 1),
+        (timed((0, 1), (0.1, 2), (0.2, 0.5)), 1),
+        (timed((0, 1), (1, 2), (2, 3)), 3),
+        (timed((0, 1), (0, 2), (2, 3), (2, 4)), 2),
+        (timed((2, 3), (0, 1), (0.5, 2.5)), 2),
     ],
     ids=["none", "one", "side by side", "in a row", "two pairs", "out of order"],
 )
@@ -41,17 +41,15 @@ def test_round_trips_are_the_longest_chain_of_calls(calls, trips):
 # What the model says
 
 
-def asked(messages, **schema) -> Request:
+def asked(messages, **schema) -> Call:
     """A request as the client sends it."""
     (_, system), *rest = messages
-    config = {"responseJsonSchema": {"properties": schema}} if schema else {}
-    return Request.of(
-        {
-            "systemInstruction": {"parts": [{"text": system}]},
-            "contents": [{"role": "user", "parts": [{"text": text}]} for _, text in rest],
-            "generationConfig": config,
-        }
-    )
+    body = {
+        "systemInstruction": {"parts": [{"text": system}]},
+        "contents": [{"role": "user", "parts": [{"text": text}]} for _, text in rest],
+        "generationConfig": {"responseJsonSchema": {"properties": schema}} if schema else {},
+    }
+    return Call(step=step_of(body), model="any", body=body, started=0.0)
 
 
 ASK = Ask(question="When are backups made?")
@@ -61,8 +59,8 @@ PASSAGES = (hit("Backups are made at two.", id="1"), hit("Ducks have bills.", id
 def test_it_grades_by_the_word_that_helps():
     request = asked(prompts.grade(ASK, PASSAGES), sufficient={}, passages={}, missing={})
 
-    some = json.loads(reply_to(request, Scenario(relevant="ducks"), ()))
-    none = json.loads(reply_to(request, Scenario(relevant="geese"), ()))
+    some = reply_to(request, Scenario(relevant="ducks"))
+    none = reply_to(request, Scenario(relevant="geese"))
 
     assert [verdict["relevance"] for verdict in some["passages"]] == ["incorrect", "correct"]
     assert (some["sufficient"], none["sufficient"]) == (True, False)
@@ -73,25 +71,28 @@ def test_it_writes_from_the_strip_that_helps_and_else_says_so():
 
     request = asked(prompts.write(ASK, refine(PASSAGES, {}, around=0, whole=True)))
 
-    assert reply_to(request, Scenario(relevant="ducks"), ()) == "Ducks have bills. [2]"
-    assert reply_to(request, Scenario(relevant="geese"), ()) == "NO_ANSWER"
+    assert reply_to(request, Scenario(relevant="ducks")) == "Ducks have bills. [2]"
+    assert reply_to(request, Scenario(relevant="geese")) == "NO_ANSWER"
 
 
 def test_drafts_are_found_unsupported_as_often_as_the_scenario_says():
     request = asked(prompts.grounding(statements("One.", "Two."), ()), unsupported={})
     scenario = Scenario(unsupported=1)
-    first = ("plan", "write", "grounding")
 
-    assert json.loads(reply_to(request, scenario, first)) == {"unsupported": [1, 2]}
-    assert json.loads(reply_to(request, scenario, (*first, "write"))) == {"unsupported": []}
+    assert reply_to(request, scenario, drafts=1) == {"unsupported": [1, 2]}
+    assert reply_to(request, scenario, drafts=2) == {"unsupported": []}
 
 
 async def test_each_scenario_is_counted_anew():
     import aiohttp
 
-    async with local_model() as model, aiohttp.ClientSession() as session:
+    headers = {"x-goog-api-key": API_KEY}
+    async with local_model() as model, aiohttp.ClientSession(headers=headers) as session:
         await model.begin(Scenario())
-        body = {"contents": [{"parts": [{"text": "Question\nBackups are made at two."}]}]}
+        body = {
+            "contents": [{"role": "user", "parts": [{"text": "Question\nBackups are made at two."}]}],
+            "systemInstruction": {"parts": []},
+        }
         async with session.post(f"{model.base_url}/v1beta/models/any:generateContent", json=body) as reply:
             said = (await reply.json())["candidates"][0]["content"]["parts"][0]["text"]
         before = await model.calls()
@@ -105,7 +106,7 @@ async def test_each_scenario_is_counted_anew():
 
 # Whole graphs
 
-#: Calls of each graph on each way, as its drawing gives them for four passages; ours is asked of eight.
+#: Calls of each graph on each variant, as its drawing gives them for four passages; ours is asked of eight.
 CALLS = {
     "happy": {"combined": 8, "crag-any": 5, "self-rag": 7, "crag-ratio": 5, "adaptive": 8},
     "rewrite": {"combined": 8, "crag-any": 6, "self-rag": 12, "crag-ratio": 6, "adaptive": 13},
@@ -127,11 +128,11 @@ def runs():
     return asyncio.run(run_all(latency=0.0, spread=0.0, runs=1, say=lambda _: None))
 
 
-@pytest.mark.parametrize("way", CALLS)
-def test_the_published_graphs_make_their_published_calls_one_after_the_other(runs, way):
-    measured = {name: runs[way, name][0] for name in CALLS[way]}
+@pytest.mark.parametrize("variant", CALLS)
+def test_the_published_graphs_make_their_published_calls_one_after_the_other(runs, variant):
+    measured = {name: runs[variant, name][0] for name in CALLS[variant]}
 
-    assert {name: run.calls for name, run in measured.items()} == CALLS[way]
+    assert {name: run.calls for name, run in measured.items()} == CALLS[variant]
     assert all(run.trips == run.calls and run.ending == "answered" for run in measured.values())
 
 
@@ -141,26 +142,26 @@ def test_those_that_never_give_up_stop_at_their_limit(runs):
     assert {name for name, ending in endings.items() if ending == trips.FULL_STOP} == {"combined", "adaptive"}
 
 
-@pytest.mark.parametrize("way", [way.name for way in WAYS])
-def test_ours_takes_fewer_round_trips_than_any_of_them(runs, way):
-    (ours,) = runs[way, OURS]
+@pytest.mark.parametrize("variant", [variant.name for variant in VARIANTS])
+def test_ours_takes_fewer_round_trips_than_any_of_them(runs, variant):
+    (ours,) = runs[variant, OURS]
 
-    assert ours.ending == ("no answer" if way in ("unanswerable", "insistent") else "answered")
-    assert all(run.calls > OURS_AT_MOST[way] for name in MODULES for run in runs[way, name])
+    assert ours.ending == ("no answer" if variant in ("unanswerable", "insistent") else "answered")
+    assert all(run.calls > OURS_AT_MOST[variant] for name in MODULES for run in runs[variant, name])
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-async def test_ours_takes_the_round_trips_that_it_promises(way, tmp_path):
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+async def test_ours_takes_the_round_trips_that_it_promises(variant, tmp_path):
     """Counted by its own budget, which needs no calls to overlap in time."""
-    from benchmarks.served import serving
+    from benchmarks.serving import serving
 
     class Counted:
         total = 0
 
     with trips._library(tmp_path) as library:
         async with local_model() as model:
-            await model.begin(way.scenario(latency=0, spread=0, seed=0))
-            web = trips.FixedWeb(texts=way.web)
+            await model.begin(variant.scenario(latency=0, spread=0, seed=0))
+            web = trips.FixedWeb(texts=variant.web)
             async with serving(library, tmp_path, model.base_url, web=lambda _turn: web) as assistant:
                 run = assistant.run
 
@@ -170,19 +171,19 @@ async def test_ours_takes_the_round_trips_that_it_promises(way, tmp_path):
                         Counted.total += outcome.usage.round_trips
                         return outcome
 
-                await trips.run_ours(Counting(), way, 0)
+                await trips.run_ours(Counting(), variant, 0)
 
-    assert Counted.total == OURS_AT_MOST[way.name]
+    assert Counted.total == OURS_AT_MOST[variant.name]
 
 
 def test_the_ratio_is_of_the_medians():
-    def run(seconds: float) -> Run:
-        return Run(seconds=seconds, calls=1, trips=1, ending="answered")
+    def run(seconds: float) -> TimedRun:
+        return TimedRun(seconds=seconds, calls=1, trips=1, ending="answered")
 
-    way = Way(name="happy", title="", question="", reworded="")
+    variant = Variant(name="happy", title="", question="", reworded="")
     runs = {
-        (way.name, OURS): [run(1), run(2), run(9)],
-        (way.name, "combined"): [run(5), run(6), run(70)],
+        (variant.name, OURS): [run(1), run(2), run(9)],
+        (variant.name, "combined"): [run(5), run(6), run(70)],
     }
 
-    assert ratio(runs, way.name, "combined") == 3
+    assert ratio(runs, variant.name, "combined") == 3

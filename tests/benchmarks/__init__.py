@@ -1,28 +1,41 @@
-"""Measurements of what the bot is worth, each a section of one report."""
+"""Measurements of Footnote itself: `python -m benchmarks` lists them, README.md has their figures."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, cast
+import os
+from collections.abc import Callable
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from bots.eval.sections import Benchmark
+ROOT = Path(__file__).resolve().parents[2]  # of the repository
+EVALUATION = ROOT / "tests" / "evaluation"  # sets of questions that are part of the repository
 
-#: The benchmarks in the order of the report; each is the module of that name.
-BENCHES: tuple[str, ...] = (
-    "trips",
-    "overhead",
-    "extraction",
-    "citations",
-    "retrieval",
-    "confidence",
-    "search",
-    "indexing",
-    "growth",
-    "judges",
-)
+#: The folder of the public evaluation sets, which are not.
+DATA = Path(os.environ.get("FOOTNOTE_DATA", ROOT.parent / "shared" / "data"))
 
+Say = Callable[[str], None]  # is called with each sentence of progress
 
-def benchmark(name: str) -> Benchmark:
-    """The module, loaded only now: what it measures with is heavy."""
-    return cast("Benchmark", import_module(f"{__name__}.{name}"))
+#: Every benchmark by the name of its module, and what it measures.
+BENCHMARKS = {
+    "retrieval": "how often a passage that answers is among the first found",
+    "drafts_retrieval": "the same for questions as colleagues type them",
+    "languages": "the same for questions and documents in several languages, by words alone",
+    "followups": "how well questions that need their history are recognised",
+    "confidence": "whether the confidence separates questions that the documents answer from others",
+    "extraction": "whether the offline reasoner quotes the sentences that answer",
+    "citations": "whether footnotes lead to the passages that answer, offline",
+    "judges": "right and wrong answers where judges err, beside five published graphs",
+    "drafts": "what is shown of drafts by language models whose false sentences are known",
+    "trips": "round trips to the model and time of a question, beside five published graphs",
+    "overhead": "processor time of one turn, and where it is spent",
+    "search": "time and recall of a retrieval in large libraries",
+    "indexing": "passages indexed a second, beside the published pipeline; time to follow one change",
+    "embedding": "passages embedded a second, beside Chroma's own function; recall of the vector index",
+    "growth": "disk and memory that questions take, and the time of a start",
+    "soak": "memory and disk over many questions in one process",
+    "load": "questions a second through Slack, and what they wait for",
+    "bombs": "what questions wait for while hostile files are read beside them",
+    "fuzz": "the properties of the tests, driven by coverage",
+    "fit_confidence": "fits the coefficients of the confidence and judges them on what they have not seen",
+    "fit_selection": "fits the credits that rank sentences and judges them on what they have not seen",
+    "reader": "lets a person, or any model, reply in the model's place",
+}

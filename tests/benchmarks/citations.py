@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.corpora import (
-    Asked,
-    Corpus,
+from benchmarks import DATA, Say
+from benchmarks.estimates import Estimate
+from benchmarks.evaluation_sets import (
+    EvaluationSet,
+    LabelledQuestion,
     Spot,
     clapnq,
     fill,
@@ -23,10 +26,9 @@ from benchmarks.corpora import (
     squad,
 )
 from benchmarks.extraction import similarity_of
-from benchmarks.served import thinking_with
-from bots.eval.answers import folded
-from bots.eval.intervals import Measured, mean_of, share_of, told
-from bots.eval.sections import Options, Section, Table
+from benchmarks.serving import thinking_with
+from bots.eval.judging import normalized
+from bots.eval.report import Section, Table
 from core.conversation import Conversation, Question, value
 from core.grounding.claims import claims_of
 from core.text.inline import as_words
@@ -36,9 +38,6 @@ if TYPE_CHECKING:
     from core.grounding.claims import Claim
     from core.library.embedding.embedder import Embedder
     from core.turns.assistant import Assistant
-
-NAME = "citations"
-TITLE = "Footnotes offline"
 
 PATIENCE = 60.0  # seconds for one turn: a bound that no measurement should meet
 SAMPLE, QUICK = 200, 10  # answerable questions of each set, evenly spread
@@ -58,7 +57,7 @@ LIMITS = (
 
 
 @value
-class Cited:
+class CitationScore:
     """What the answer to one question cites."""
 
     answered: bool
@@ -69,29 +68,24 @@ class Cited:
     supported: int = 0
 
 
-def measure(options: Options) -> Section:
-    model = open_model(options.model, options.say)
-    found: dict[str, list[Cited]] = {}
+def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False) -> Section:
+    embedder, found = open_model(model, say), {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, corpus in _corpora(options).items():
-            options.say(f"footnotes of {SETS[name]}")
-            found[name] = asyncio.run(_cited(corpus, Path(folder, name), model))
+        for name, read in (("squad", squad), ("clapnq", clapnq), ("mtrag", mtrag)):
+            say(f"footnotes of {SETS[name]}")
+            corpus = sample(read(data), quick=quick)
+            found[name] = asyncio.run(_scores(corpus, Path(folder, name), embedder))
     return section(found)
 
 
-def _corpora(options: Options) -> Mapping[str, Corpus]:
-    """All passages of each set, and some of its questions; of a conversation the first question alone."""
-    whole = {"squad": squad(options.data), "clapnq": clapnq(options.data), "mtrag": mtrag(options.data)}
-    count = QUICK if options.quick else SAMPLE
-    sampled = {}
-    for name, corpus in whole.items():
-        first = Corpus(documents=corpus.documents, asked=tuple(q for q in corpus.asked if not q.history))
-        some = part(first, count)
-        sampled[name] = some if options.quick else Corpus(documents=corpus.documents, asked=some.asked)
-    return sampled
+def sample(corpus: EvaluationSet, *, quick: bool) -> EvaluationSet:
+    """Some of the questions, of a conversation the first alone; over all passages unless it is quick."""
+    first = replace(corpus, questions=tuple(q for q in corpus.questions if not q.history))
+    some = part(first, QUICK if quick else SAMPLE)
+    return some if quick else replace(corpus, questions=some.questions)
 
 
-async def _cited(corpus: Corpus, folder: Path, embedder: Embedder | None) -> list[Cited]:
+async def _scores(corpus: EvaluationSet, folder: Path, embedder: Embedder | None) -> list[CitationScore]:
     from core.reasoning.extractive import ExtractiveReasoner
 
     library = open_library(folder, embedder)
@@ -102,12 +96,12 @@ async def _cited(corpus: Corpus, folder: Path, embedder: Embedder | None) -> lis
         async with thinking_with(
             lambda: ExtractiveReasoner(similarity), library, folder, turn_timeout=PATIENCE
         ) as assistant:
-            return [judged(asked, await _asked(assistant, asked), texts) for asked in corpus.asked]
+            return [score(asked, await _ask(assistant, asked), texts) for asked in corpus.questions]
     finally:
         library.close()
 
 
-async def _asked(assistant: Assistant, asked: Asked) -> Outcome:
+async def _ask(assistant: Assistant, asked: LabelledQuestion) -> Outcome:
     conversation = Conversation(platform="bench", space="s", channel="c", thread=asked.id)
     turn = Question(id="q", conversation=conversation, author="ada", text=asked.question, asked_at=0.0)
     return await assistant.run(turn)
@@ -116,15 +110,15 @@ async def _asked(assistant: Assistant, asked: Asked) -> Outcome:
 # What counts
 
 
-def judged(asked: Asked, outcome: Outcome, texts: Mapping[Spot, str]) -> Cited:
+def score(asked: LabelledQuestion, outcome: Outcome, texts: Mapping[Spot, str]) -> CitationScore:
     """What is cited beside what is marked. A source of these sets is one passage that starts at 0."""
     if outcome.answer is None:
-        return Cited(answered=False)
+        return CitationScore(answered=False)
     citations = outcome.answer.citations
     places = list(dict.fromkeys((citation.source, 0) for citation in citations))
     right = asked.gold.intersection(places)
     claims = claims_of(outcome.answer.text)
-    return Cited(
+    return CitationScore(
         answered=True,
         precision=len(right) / len(places) if places else 0.0,
         recall=len(right) / len(asked.gold),
@@ -151,53 +145,50 @@ def is_supported(
     claim = claims[number]
     following = (c for c in claims[number:] if c.cited and "\n\n" not in text[claim.end : c.start])
     named = claim.cited or next((c.cited for c in following), ())
-    said = folded(claim.text)
+    said = normalized(claim.text)
     return any(
         citation.number in named
         and texts.get((citation.source, 0), "")[citation.start : citation.end] == citation.quote
-        and said in folded(as_words(citation.quote))
+        and said in normalized(as_words(citation.quote))
         for citation in citations
     )
 
 
-# What is told
-
-
-def section(found: Mapping[str, Sequence[Cited]]) -> Section:
+def section(found: Mapping[str, Sequence[CitationScore]]) -> Section:
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="citations",
+        title="Footnotes offline",
         what=WHAT,
         tables=(
             Table(
                 title="What footnotes lead to",
                 columns=("set", "questions", *COLUMNS),
                 rows=tuple(
-                    (SETS[name], len(cited), *map(told, _measured(cited))) for name, cited in found.items()
+                    (SETS[name], len(scores), *map(str, _estimates(scores))) for name, scores in found.items()
                 ),
                 note=NOTE,
             ),
         ),
         figures={
-            f"{name}: {column}": figure
-            for name, cited in found.items()
-            for column, (figure, _) in zip(COLUMNS, _measured(cited), strict=True)
+            f"{name}: {column}": estimate.figure
+            for name, scores in found.items()
+            for column, estimate in zip(COLUMNS, _estimates(scores), strict=True)
         },
-        limits=LIMITS,
+        note=LIMITS,
     )
 
 
 COLUMNS = ("answered", "sentences supported", "precision", "recall", "first footnote leads to an answer")
 
 
-def _measured(cited: Sequence[Cited]) -> list[Measured]:
+def _estimates(scores: Sequence[CitationScore]) -> list[Estimate]:
     """In the order of the columns."""
-    answered = [each for each in cited if each.answered]
+    answered = [each for each in scores if each.answered]
     sentences = sum(each.sentences for each in answered)
     return [
-        share_of(len(answered), len(cited)),
-        share_of(sum(each.supported for each in answered), sentences),
-        mean_of([each.precision for each in answered]),
-        mean_of([each.recall for each in answered]),
-        share_of(sum(each.first_is_gold for each in answered), len(answered)),
+        Estimate.share(len(answered), len(scores)),
+        Estimate.share(sum(each.supported for each in answered), sentences),
+        Estimate.mean([each.precision for each in answered]),
+        Estimate.mean([each.recall for each in answered]),
+        Estimate.share(sum(each.first_is_gold for each in answered), len(answered)),
     ]

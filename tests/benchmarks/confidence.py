@@ -11,10 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.corpora import (
+from benchmarks import DATA, Say
+from benchmarks.estimates import Estimate
+from benchmarks.evaluation_sets import (
     EVERYTHING,
-    Asked,
-    Corpus,
+    EvaluationSet,
+    LabelledQuestion,
     clapnq,
     fill,
     folder,
@@ -25,16 +27,12 @@ from benchmarks.corpora import (
     squad,
 )
 from benchmarks.retrieval import SIDES, sides
-from bots.eval.intervals import RESAMPLES, percentile, told
-from bots.eval.sections import Cell, Options, Section, Table
+from bots.eval.intervals import RESAMPLES, percentile
+from bots.eval.report import Cell, Section, Table
 from core.library.documents import Scope
 
 if TYPE_CHECKING:
-    from core.library.embedding.embedder import Embedder
     from core.library.library import Library
-
-NAME = "confidence"
-TITLE = "Answer or abstain"
 
 ANSWERED = 0.9  # share of the answerable questions at which false answers are counted
 QUICK = 40  # questions of each kind in a quick run
@@ -63,63 +61,55 @@ LIMITS = (
     "reading, which words and one vector of a passage do not."
 )
 
-Placed = tuple[Asked, Scope]
-Judged = tuple[Sequence[float], Sequence[float]]  # confidence in answerable and in unanswerable questions
+Scoped = tuple[LabelledQuestion, Scope]
+Confidences = tuple[
+    Sequence[float], Sequence[float]
+]  # confidence in answerable and in unanswerable questions
 Statistic = Callable[[Sequence[float], Sequence[float]], float]  # of those two
 
 
-def measure(options: Options) -> Section:
-    model = open_model(options.model, options.say)
-    found: dict[str, dict[str, Judged]] = {}
+def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False) -> Section:
+    embedder = open_model(model, say)
+    found: dict[str, dict[str, Confidences]] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        for names, corpus in _corpora(options):
-            library = _stocked(Path(scratch, names[0]), model, corpus)
+        for names, read in ((("left_out", "near"), squad), (("mtrag",), mtrag), (("clapnq",), clapnq)):
+            corpus = part(read(data), QUICK) if quick else read(data)
+            library = fill(open_library(Path(scratch, names[0]), embedder), corpus.documents)
             for name in names:
-                options.say(SETS[name])
-                asked = placed(name, corpus)
-                found[name] = {side: judged(each, asked) for side, each in sides(library).items()}
+                say(SETS[name])
+                questions = scoped(name, corpus)
+                found[name] = {side: confidences(each, questions) for side, each in sides(library).items()}
             library.close()
     return section({name: found[name] for name in SETS})
 
 
-def _corpora(options: Options) -> Iterator[tuple[tuple[str, ...], Corpus]]:
-    """Each corpus with the sets of questions that are asked of it."""
-    for names, read in ((("left_out", "near"), squad), (("mtrag",), mtrag), (("clapnq",), clapnq)):
-        corpus = read(options.data)
-        yield names, part(corpus, QUICK) if options.quick else corpus
-
-
-def _stocked(place: Path, model: Embedder | None, corpus: Corpus) -> Library:
-    return fill(open_library(place, model), corpus.documents)
-
-
-def placed(name: str, corpus: Corpus) -> list[Placed]:
+def scoped(name: str, corpus: EvaluationSet) -> list[Scoped]:
     """The questions of a set, and where each is asked; those without gold are unanswerable there."""
     if name == "left_out":
         return halves(corpus)
     is_whole = name != "mtrag"  # its partly answerable and underspecified turns are neither
-    answerable = (asked for asked in corpus.asked if is_whole or asked.group == "ANSWERABLE")
+    answerable = (asked for asked in corpus.questions if is_whole or asked.group == "ANSWERABLE")
     return [(asked, EVERYTHING) for asked in (*answerable, *corpus.near)]
 
 
-def halves(corpus: Corpus) -> list[Placed]:
+def halves(corpus: EvaluationSet) -> list[Scoped]:
     """Every answerable question twice: where every other article is, its own left out or not."""
     articles = sorted({folder(source) for source, _, _ in corpus.documents})
     scopes = [replace(EVERYTHING, addresses=tuple(articles[start::2])) for start in (0, 1)]
     return [
         (asked if asked.group in scope.addresses else replace(asked, gold=frozenset()), scope)
-        for asked in corpus.asked
+        for asked in corpus.questions
         for scope in scopes
     ]
 
 
-def judged(library: Library, asked: Iterable[Placed]) -> Judged:
+def confidences(library: Library, questions: Iterable[Scoped]) -> Confidences:
     """The confidence in answerable questions, and in the others."""
     from core.library.retriever import Query
 
     yes: list[float] = []
     no: list[float] = []
-    for question, scope in asked:
+    for question, scope in questions:
         query = Query(text=question.question, scope=scope, history=question.history)
         (yes if question.gold else no).append(library.retrieve(query).confidence)
     return yes, no
@@ -156,14 +146,11 @@ def interval(
     return percentile(found, 0.025), percentile(found, 0.975)
 
 
-# What is told of the confidence
-
-
-def section(found: Mapping[str, Mapping[str, Judged]]) -> Section:
+def section(found: Mapping[str, Mapping[str, Confidences]]) -> Section:
     shown = [side for side in SIDES if all(side in by_side for by_side in found.values())]
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="confidence",
+        title="Answer or abstain",
         what=WHAT,
         tables=(
             Table(
@@ -195,15 +182,15 @@ def section(found: Mapping[str, Mapping[str, Judged]]) -> Section:
             ),
         ),
         figures=dict(_figures(found, shown)),
-        limits=LIMITS,
+        note=LIMITS,
     )
 
 
-def _area(of: Judged, bar: float | None) -> Cell:
+def _area(of: Confidences, bar: float | None) -> Cell:
     return _cell(auc, of, "" if bar is None else f", bar {bar:.3f} {_word(reached=auc(*of) >= bar)}")
 
 
-def _false(of: Judged, *, is_barred: bool) -> Cell:
+def _false(of: Confidences, *, is_barred: bool) -> Cell:
     return _cell(
         false_at,
         of,
@@ -211,15 +198,18 @@ def _false(of: Judged, *, is_barred: bool) -> Cell:
     )
 
 
-def _cell(statistic: Statistic, of: Judged, said: str) -> Cell:
-    return f"{told((statistic(*of), interval(statistic, *of)))}{said if all(of) else ''}"
+def _cell(statistic: Statistic, of: Confidences, said: str) -> Cell:
+    low, high = interval(statistic, *of)
+    return f"{Estimate(figure=statistic(*of), low=low, high=high)}{said if all(of) else ''}"
 
 
 def _word(*, reached: bool) -> str:
     return "reached" if reached else "missed"
 
 
-def _figures(found: Mapping[str, Mapping[str, Judged]], shown: Sequence[str]) -> Iterator[tuple[str, float]]:
+def _figures(
+    found: Mapping[str, Mapping[str, Confidences]], shown: Sequence[str]
+) -> Iterator[tuple[str, float]]:
     for name, by_side in found.items():
         for side in shown:
             yield f"{name}_{side}_auc", round(auc(*by_side[side]), 4)

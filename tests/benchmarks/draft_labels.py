@@ -49,14 +49,14 @@ class Excerpt:
 
 
 @value
-class Sentence:
+class LabelledSentence:
     text: str  #: without marks
     supported: bool  #: False: it claims nothing (a greeting, a lead-in, what the documents don't say)
     cites: tuple[int, ...] = ()
 
 
 @value
-class Planted:
+class Falsehood:
     text: str
     fault: str
 
@@ -70,14 +70,14 @@ class Item:
     style: str
     question: str
     passages: tuple[Excerpt, ...]
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[LabelledSentence, ...]
     drafts: tuple[str, str]  #: the good one, and the one with falsehoods
-    planted: tuple[Planted, ...]
+    planted: tuple[Falsehood, ...]
 
     def draft(self, which: Which) -> str:
         return self.drafts[which == "bad"]
 
-    def falsehoods(self, which: Which) -> tuple[Planted, ...]:
+    def falsehoods(self, which: Which) -> tuple[Falsehood, ...]:
         return self.planted if which == "bad" else ()
 
     def good(self, which: Which) -> list[str]:
@@ -133,7 +133,7 @@ class Item:
 
 
 @value
-class Shown:
+class ShownSentences:
     """What came through of a draft."""
 
     kept: int  #: good sentences
@@ -146,9 +146,9 @@ class Shown:
         return self.kept >= ENOUGH * self.good and not self.false
 
 
-def shown(item: Item, which: Which, text: str) -> Shown:
+def shown(item: Item, which: Which, text: str) -> ShownSentences:
     said, good, untrue = plain(text), item.good(which), item.untrue(which)
-    return Shown(
+    return ShownSentences(
         kept=sum(sentence in said for sentence in good),
         good=len(good),
         false=sum(sentence in said for sentence in untrue),
@@ -176,9 +176,11 @@ def _item(line: dict[str, Any]) -> Item:
             for p in line["passages"]
         ),
         sentences=tuple(
-            Sentence(text=s["text"], supported=bool(s["supported"]), cites=tuple(s.get("cites") or ()))
+            LabelledSentence(
+                text=s["text"], supported=bool(s["supported"]), cites=tuple(s.get("cites") or ())
+            )
             for s in line["sentences"]
         ),
         drafts=(line["draft"], line["bad"]["draft"]),
-        planted=tuple(Planted(text=p["text"], fault=p["fault"]) for p in line["bad"]["planted"]),
+        planted=tuple(Falsehood(text=p["text"], fault=p["fault"]) for p in line["bad"]["planted"]),
     )

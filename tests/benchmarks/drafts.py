@@ -1,20 +1,15 @@
 """Labelled drafts of language models through the whole graph: what becomes of good sentences and of planted ones?
 
-    python tests/benchmarks/drafts.py FILE.jsonl… [--which good|bad] [--error E] [--limit N] [--item ID]
-
-Each question is asked of a library of its own through the real client of a local server, in which
-:class:`~tests.fakes.drafts.DraftModel` writes the draft and judges by its labels. Prints a row for all items, for
-each language and for each style, what a question costs, and what could not be matched; for one item, the draft
-and the answer side by side.
+Each question is asked of a library of its own through the real client of a local server, whose model
+writes the draft (--which good or bad) and judges by its labels; --error is the share of its verdicts on
+single sentences that are wrong. --limit asks only so many questions; --item asks one, and shows its draft
+beside the answer.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,16 +18,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
+from fakes.drafts import DraftModel, files_of
+from fakes.gemini import Call, FakeGemini
 
-from benchmarks.draft_labels import Item, Shown, Which, plain, read_items, shown
+from benchmarks import DATA, Say
+from benchmarks.draft_labels import Item, ShownSentences, Which, plain, read_items, shown
+from bots.eval.report import Cell, Section, Table
 from bots.terminal.receive import ask
 from bots.terminal.session import fresh_conversation, run_in_order, situation
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Outcome, value
+from core.errors import FootnoteError
 from core.settings import Settings
-from tests.fakes.drafts import DraftModel, files_of
-from tests.fakes.gemini import Call, FakeGemini
 
 SIDE_BY_SIDE = 6  # questions
 WRITER, GRADER = "google_genai:gemini-3.5-flash", "google_genai:gemini-3.5-flash-lite"
@@ -40,14 +37,14 @@ GRADER_PRICE = 0.2  # of a token of the grader, where one of the writer costs 1
 
 
 @value
-class Played:
+class DraftRun:
     """What became of one draft."""
 
     item: Item
     which: Which
     draft: str  #: with the numbers of strips
     outcome: Outcome
-    shown: Shown
+    shown: ShownSentences
     calls: int
     trips: int  #: calls one after another, those side by side counted once
     cost: float  #: of all calls, in those of a single one with the writer's first prompt and reply; 0: never wrote
@@ -89,7 +86,7 @@ class Meter:
         return said
 
 
-async def play(item: Item, which: Which = "good", error: float = 0.0, policy: str = "footnote") -> Played:
+async def play(item: Item, which: Which = "good", error: float = 0.0, policy: str = "footnote") -> DraftRun:
     """One question, asked of documents and a data folder of its own."""
     model = DraftModel(item=item, which=which, error=error)
     meter = Meter(model)
@@ -101,7 +98,7 @@ async def play(item: Item, which: Which = "good", error: float = 0.0, policy: st
             )  # fmt: skip
             outcome = await asked_of(item.question, docs, settings)
     answer = outcome.answer.text if outcome.answer and outcome.kind == "answered" else ""
-    return Played(
+    return DraftRun(
         item=item,
         which=which,
         draft=meter.drafts[0] if meter.drafts else "",
@@ -133,18 +130,15 @@ async def asked_of(question: str, docs: Path, settings: Settings) -> Outcome:
         return await run_in_order(footnote.assistant, ask(question, here))
 
 
-async def play_all(items: Iterable[Item], which: Which = "good", error: float = 0.0) -> list[Played]:
+async def play_all(items: Iterable[Item], which: Which = "good", error: float = 0.0) -> list[DraftRun]:
     """Several side by side; in the order of the items."""
     free = asyncio.Semaphore(SIDE_BY_SIDE)
 
-    async def one(item: Item) -> Played:
+    async def one(item: Item) -> DraftRun:
         async with free:
             return await play(item, which, error)
 
     return await asyncio.gather(*map(one, items))
-
-
-# What is told
 
 
 def share(part: float, whole: float) -> float:
@@ -152,7 +146,7 @@ def share(part: float, whole: float) -> float:
 
 
 #: The measures, under the names and by the rules of the set's own player.
-MEASURES: dict[str, Callable[[Sequence[Played]], float]] = {
+MEASURES: dict[str, Callable[[Sequence[DraftRun]], float]] = {
     "answered": lambda rows: share(
         sum(r.outcome.kind == "answered" and r.shown.kept > 0 for r in rows), len(rows)
     ),
@@ -165,71 +159,76 @@ MEASURES: dict[str, Callable[[Sequence[Played]], float]] = {
 }
 
 
-def figures(rows: Sequence[Played]) -> dict[str, float]:
+def figures(rows: Sequence[DraftRun]) -> dict[str, float]:
     return {name: round(measure(rows), 3) for name, measure in MEASURES.items()}
 
 
-def tell(rows: Sequence[Played]) -> None:
-    print(f"{'':<24}{'items':>6}" + "".join(f"{name:>14}" for name in MEASURES))
+def run(
+    say: Say,
+    *,
+    data: Path = DATA,
+    which: str = "good",
+    error: float = 0.0,
+    limit: int = 1_000,
+    item: str = "",
+) -> Section:
+    items = read_items(data / "drafts/drafts.jsonl")
+    chosen = [each for each in items if item in ("", each.id)][:limit]
+    if not chosen or which not in ("good", "bad"):
+        raise FootnoteError(f"There are no {which} drafts of {item or 'any item'}.")
+    say(f"{len(chosen)} drafts")
+    rows = asyncio.run(play_all(chosen, "bad" if which == "bad" else "good", error))
+    costs = [row.cost for row in rows if row.cost] or [0.0]
+    faults = [(row.item.id, text) for row in rows for text in (*row.unmatched, *row.rejected)]
+    return Section(
+        name="drafts",
+        title="Drafts of language models",
+        what=(
+            f"The {which} drafts, with judges of whose verdicts on single sentences {error:g} are wrong: the share "
+            "answered, of good sentences kept, of drafts kept whole or drafted once, and of planted sentences shown."
+        ),
+        tables=(
+            Table(title="What is shown", columns=("drafts", "number", *MEASURES), rows=tuple(_groups(rows))),
+            Table(
+                title="Cost of a question, in calls with the writer's prompt",
+                columns=("on average", "at most"),
+                rows=((fmean(costs), max(costs)),),
+            ),
+            *((Table(title="Not matched, or refused", columns=("item", "text"), rows=tuple(faults)),) if faults else ()),
+            *((side_by_side(rows[0]),) if item else ()),
+        ),
+        figures=figures(rows),
+    )  # fmt: skip
+
+
+def _groups(rows: Sequence[DraftRun]) -> Iterator[tuple[Cell, ...]]:
+    """A row for all drafts, for each language and for each style."""
     groups = {"all": list(rows)}
     for row in sorted(rows, key=lambda row: row.item.language):
         groups.setdefault(row.item.language, []).append(row)
     for row in sorted(rows, key=lambda row: row.item.style):
         groups.setdefault(row.item.style, []).append(row)
     for name, some in groups.items():
-        print(f"{name:<24}{len(some):>6}" + "".join(f"{figure:>14.3f}" for figure in figures(some).values()))
-    costs = [row.cost for row in rows if row.cost] or [0.0]
-    print(f"cost, in calls with the writer's prompt: {fmean(costs):.2f} on average, {max(costs):.2f} at most")
-    for row in rows:
-        for what in (*row.unmatched, *row.rejected):
-            print(f"not matched, {row.item.id}: {what[:160]!r}")
+        yield name, len(some), *figures(some).values()
 
 
-def tell_item(row: Played) -> None:
-    """Draft and answer side by side."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    reason = f" ({row.outcome.reason})" if row.outcome.reason else ""
-    table = Table("draft", "answer", title=f"{row.item.id}: {row.item.question}", show_lines=True)
-    table.add_row(Text(row.draft), Text(row.text or f"{row.outcome.kind}{reason}"))
-    console = Console()
-    console.print(table)
+def side_by_side(row: DraftRun) -> Table:
+    """The draft, the answer, what was lost of the one and what was planted in it."""
     said, good = plain(row.text), row.item.good(row.which)
-    for sentence in row.item.sentences:
-        if plain(sentence.text) in good and plain(sentence.text) not in said:
-            console.print(Text(f"lost: {sentence.text}"))
-    for planted in row.item.falsehoods(row.which):
-        told = "shown" if plain(planted.text) in said else "gone"
-        console.print(Text(f"planted ({planted.fault}), {told}: {planted.text}"))
-    console.print(Text(f"{' > '.join(row.outcome.steps)}; {row.calls} calls, cost {row.cost:.2f}{reason}"))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    reason = f" ({row.outcome.reason})" if row.outcome.reason else ""
+    lost = (s.text for s in row.item.sentences if plain(s.text) in good and plain(s.text) not in said)
+    planted = (
+        (f"planted ({each.fault}), {'shown' if plain(each.text) in said else 'gone'}", each.text)
+        for each in row.item.falsehoods(row.which)
     )
-    parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--which", default="good", choices=("good", "bad"))
-    parser.add_argument(
-        "--error", type=float, default=0.0, help="of verdicts on single sentences that are wrong"
+    return Table(
+        title=f"{row.item.id}: {row.item.question}",
+        columns=("", "text"),
+        rows=(
+            ("draft", row.draft),
+            ("answer", row.text or f"{row.outcome.kind}{reason}"),
+            *(("lost", text) for text in lost),
+            *planted,
+            ("steps", " > ".join(row.outcome.steps)),
+        ),
     )
-    parser.add_argument("--limit", type=int)
-    parser.add_argument("--item", help="this one alone, its draft and answer side by side")
-    given = parser.parse_args()
-    os.environ.setdefault("WEB_SEARCH", "off")
-    items = [item for file in given.files for item in read_items(file)]
-    if given.item:
-        items = [item for item in items if item.id == given.item] or sys.exit(
-            f"There is no item {given.item}."
-        )
-    rows = asyncio.run(play_all(items[: given.limit], given.which, given.error))
-    tell(rows)
-    if given.item:
-        for row in rows:
-            tell_item(row)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,25 +1,30 @@
-"""Where the passage stands that answers a question as a colleague types it.
+"""At which rank the passage stands that answers a question as a colleague types it.
 
-    python tests/benchmarks/drafts_retrieval.py ../shared/data [MODEL] [--missed]
-
-MODEL is a folder with model.onnx; without it words alone count. The English questions of the drafts over
+The English questions of the drafts over
 English documents are asked: those about FastAPI over its whole documentation, those about policies over
 the passages of all policy questions, as their handbook is not here. A question counts at a rank when a
-passage that overlaps one cited by its draft is among so many found first. ``--missed`` names those that
-are not first.
+passage that overlaps one cited by its draft is among so many found first.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
-
-from benchmarks.corpora import EVERYTHING, Line, Spot, lines, open_library, open_model, passages_of, spot
+from benchmarks import DATA, Say
+from benchmarks.evaluation_sets import (
+    EVERYTHING,
+    JsonObject,
+    Spot,
+    lines,
+    open_library,
+    open_model,
+    passages_of,
+    spot,
+)
 from benchmarks.retrieval import NOT_FOUND, sides
+from bots.eval.report import Cell, Section, Table
 from core.library.catalogue import NewDocument
 from core.library.documents import Passage, Piece
 from core.library.library import DEFAULT_COLLECTION, Library
@@ -29,14 +34,14 @@ RANKS = (1, 5, 8, 20)
 FASTAPI = "en-docs"  # how the ids of questions about FastAPI's documentation begin
 
 
-def english(data: Path) -> list[Line]:
+def english(data: Path) -> list[JsonObject]:
     drafts = lines(data / "drafts/drafts.jsonl")
     return [draft for draft in drafts if (draft["language"], draft["document_language"]) == ("en", "en")]
 
 
-def fill_handbook(library: Library, drafts: Iterable[Line]) -> None:
+def fill_handbook(library: Library, drafts: Iterable[JsonObject]) -> None:
     """All passages of these drafts, those of one page in one document."""
-    pages: dict[tuple[str, str], dict[str, Line]] = {}
+    pages: dict[tuple[str, str], dict[str, JsonObject]] = {}
     for passage in (passage for draft in drafts for passage in draft["passages"]):
         pages.setdefault((passage["source"], passage["title"]), {})[passage["text"]] = passage
     for (source, title), passages in pages.items():
@@ -49,7 +54,7 @@ def fill_handbook(library: Library, drafts: Iterable[Line]) -> None:
     library.embed_pending()
 
 
-def _pieces(passages: Iterable[Line]) -> list[Piece]:
+def _pieces(passages: Iterable[JsonObject]) -> list[Piece]:
     pieces: list[Piece] = []
     for passage in passages:
         start = pieces[-1].end + 2 if pieces else 0
@@ -59,7 +64,7 @@ def _pieces(passages: Iterable[Line]) -> list[Piece]:
     return pieces
 
 
-def overlapping(library: Library, draft: Line, docs: Path) -> frozenset[Spot]:
+def overlapping(library: Library, draft: JsonObject, docs: Path) -> frozenset[Spot]:
     """The passages of a library that overlap one that the draft cites: they may be cut otherwise here."""
     cited = {number for sentence in draft["sentences"] for number in sentence["cites"]}
     wanted = [passage for passage in draft["passages"] if passage["n"] in cited]
@@ -84,33 +89,34 @@ def rank(library: Library, question: str, gold: Collection[Spot]) -> int:
     return next((place for place, hit in enumerate(found, start=1) if spot(hit.passage) in gold), NOT_FOUND)
 
 
-def main() -> None:
-    data, *rest = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    model = open_model(rest[0]) if rest else None
-    drafts = english(Path(data))
-    about = {
-        "FastAPI": [draft for draft in drafts if draft["id"].startswith(FASTAPI)],
-        "policies": [draft for draft in drafts if not draft["id"].startswith(FASTAPI)],
-    }
+def run(say: Say, *, data: Path = DATA, model: str = "none") -> Section:
+    embedder, drafts = open_model(model, say), english(data)
+    rows: list[tuple[Cell, ...]] = []
+    missed: list[tuple[Cell, ...]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        for name, asked in about.items():
-            library = open_library(Path(scratch, name), model)
+        for name in ("FastAPI", "policies"):
+            asked = [draft for draft in drafts if draft["id"].startswith(FASTAPI) is (name == "FastAPI")]
+            say(f"{name}: {len(asked)} questions")
+            library = open_library(Path(scratch, name), embedder)
             if name == "FastAPI":
-                library.ingest([Path(data) / "fastapi_docs"])
+                library.ingest([data / "fastapi_docs"])
                 library.embed_pending()
             else:
                 fill_handbook(library, asked)
-            gold = {
-                draft["question"]: overlapping(library, draft, Path(data, "fastapi_docs")) for draft in asked
-            }
+            gold = {draft["question"]: overlapping(library, draft, data / "fastapi_docs") for draft in asked}
             for side, each in sides(library).items():
                 found = {question: rank(each, question, spots) for question, spots in gold.items()}
-                shares = (f"{sum(rank <= at for rank in found.values()) / len(found):.2f}" for at in RANKS)
-                print(f"{name}, {side}: {' / '.join(shares)} among the first {RANKS} of {len(found)}")
-                if "--missed" in sys.argv:
-                    print(*(f"  {place:4} {asked}" for asked, place in found.items() if place > 1), sep="\n")
+                shares = (sum(rank <= at for rank in found.values()) / len(found) for at in RANKS)
+                rows.append((f"{name}, {side}", len(found), *shares))
+                missed += [(f"{name}, {side}", place, asked) for asked, place in found.items() if place > 1]
             library.close()
-
-
-if __name__ == "__main__":
-    main()
+    return Section(
+        name="drafts_retrieval",
+        title="Passages found for questions as colleagues type them",
+        what="The share of the questions for which a passage that the draft cites is among so many found first.",
+        tables=(
+            Table(title="Ranks", columns=("questions", "number", *(f"first {at}" for at in RANKS)), rows=tuple(rows)),
+            Table(title="Not first", columns=("of", "rank", "question"), rows=tuple(missed)),
+        ),
+        figures={f"{row[0]}: first {at}": float(share) for row in rows for at, share in zip(RANKS, row[2:], strict=True)},
+    )  # fmt: skip

@@ -1,29 +1,27 @@
-"""Measure embedding and the vector index: speed, recall, and what a cold process pays.
+"""Embedding and the vector index: speed, recall, and what a cold process pays.
 
-    python tests/benchmarks/embedding.py NETWORK TEXTS [--vectors N]
-
-NETWORK is a folder with model.onnx and tokenizer.json (all-MiniLM-L6-v2, so that Chroma's own
-function can run it too), TEXTS a JSON-lines file whose objects have a "text". With
-``--vectors`` an index of N clustered vectors is built and searched as well.
+The model is all-MiniLM-L6-v2, so that Chroma's own function can run it too; the texts are paragraphs of
+SQuAD 2. --vectors N builds and searches an index of N clustered vectors as well.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import DATA, ROOT, Say
+from benchmarks.evaluation_sets import lines
+from bots.eval.report import Cell, Section, Table
 from core.library.embedding import network
-from core.library.embedding.embedder import OnnxEmbedder
+from core.library.embedding.network import OnnxEmbedder
 from core.library.vectors import VectorIndex
 
 PASSAGES = 300
@@ -35,14 +33,35 @@ from pathlib import Path
 import numpy as np
 from core.library.vectors import VectorIndex
 vector = np.ones({dimension}, np.float32) / {dimension} ** 0.5
-before = time.process_time()
-index = VectorIndex(Path(sys.argv[1]))
-index.search(vector, collections=["bench"], limit=10)
-print(f"open and first query in a cold process: {{time.process_time() - before:.2f}} s CPU")
-before = time.process_time()
-index.search(vector, collections=["bench"], limit=10)
-print(f"second query: {{(time.process_time() - before) * 1000:.1f}} ms CPU")
+for _ in range(2):
+    before = time.process_time()
+    index = globals().get("index") or VectorIndex(Path(sys.argv[1]))
+    index.search(vector, collections=["bench"], limit=10)
+    print(time.process_time() - before)
 """
+
+
+def run(say: Say, *, model: str, data: Path = DATA, vectors: int = 0) -> Section:
+    texts = [line["text"] for line in lines(data / "squad2/paragraphs.jsonl")[:PASSAGES]]
+    folder = Path(model).resolve()
+    say("beside Chroma's own function")
+    functions, cosines = compare_with_chroma(folder, texts)
+    tables = [
+        functions,
+        Table(title="Batches", columns=("tokens", "passages/s"), rows=tuple(budgets(folder, texts))),
+    ]
+    if vectors:
+        say(f"an index of {vectors:,} vectors")
+        with tempfile.TemporaryDirectory() as scratch:
+            rows = tuple(measure_index(Path(scratch) / "vectors", vectors))
+        tables.append(Table(title=f"An index of {vectors:,} vectors", columns=("of", "measured"), rows=rows))
+    return Section(
+        name="embedding",
+        title="Embedding",
+        what=f"{len(texts)} passages and {QUERIES} questions, by Chroma's own function and by ours over one network.",
+        tables=tuple(tables),
+        note=f"Cosine between the vectors of the two: {cosines}.",
+    )  # fmt: skip
 
 
 def seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -51,49 +70,44 @@ def seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf
     return clock() - start
 
 
-def compare_with_chroma(folder: Path, texts: list[str]) -> None:
+def compare_with_chroma(folder: Path, texts: list[str]) -> tuple[Table, str]:
+    """The times of both, and how near their vectors are."""
     from chromadb.utils.embedding_functions.onnx_mini_lm_l6_v2 import ONNXMiniLM_L6_V2
 
-    class Padding(ONNXMiniLM_L6_V2):  # Chroma's own way with the same file
+    class ChromasOwn(ONNXMiniLM_L6_V2):
         DOWNLOAD_PATH = folder.parent
         EXTRACTED_FOLDER_NAME = folder.name
 
-    theirs, ours = Padding(), OnnxEmbedder(folder)
+    theirs, ours = ChromasOwn(), OnnxEmbedder(folder)
     questions = [" ".join(text.split()[:9]) for text in texts[:QUERIES]]
     theirs._forward(texts[:1])
     ours.embed_query(texts[0])
-    by_both = {
-        "Chroma": (
-            lambda: theirs._forward(texts),
-            lambda: [theirs._forward([q]) for q in questions[:40]],
-            40,
-        ),
-        "ours": (
-            lambda: ours.embed_documents(texts),
-            lambda: [ours.embed_query(q) for q in questions],
-            len(questions),
-        ),
-    }
-    for name, (passages, queries, asked) in by_both.items():
-        rate = len(texts) / seconds(passages)
-        work = seconds(passages, time.process_time) / len(texts) * 1000
-        print(f"{name}: {rate:.0f} passages/s ({work:.1f} ms CPU each)", end=", ")
-        print(f"{seconds(queries) / asked * 1000:.2f} ms a query")
+    rows = []
+    for name, passages, query, asked in (
+        ("Chroma", theirs._forward, lambda text: theirs._forward([text]), questions[:40]),
+        ("ours", ours.embed_documents, ours.embed_query, questions),
+    ):
+        rate = len(texts) / seconds(lambda embed=passages: embed(texts))
+        cpu = seconds(lambda embed=passages: embed(texts), time.process_time) / len(texts)
+        one = seconds(lambda embed=query, asked=asked: [embed(text) for text in asked]) / len(asked)
+        rows.append((name, rate, 1000 * cpu, 1000 * one))
     cosines = (theirs._forward(texts[:50]) * ours.embed_documents(texts[:50])).sum(axis=1)
-    print(f"cosine between the two: mean {cosines.mean():.4f}, least {cosines.min():.4f}")
+    columns = ("function", "passages/s", "CPU ms a passage", "ms a question")
+    return Table(
+        title="Two functions over one network", columns=columns, rows=tuple(rows)
+    ), f"mean {cosines.mean():.4f}, least {cosines.min():.4f}"
 
 
-def compare_budgets(folder: Path, texts: list[str]) -> None:
+def budgets(folder: Path, texts: list[str]) -> Iterator[tuple[Cell, ...]]:
+    """Passages a second, by the padded tokens of one batch."""
     embedder = OnnxEmbedder(folder)
     tokens = [encoding.ids for encoding in embedder._network.tokenizer.encode_batch(texts)]
     for budget in BUDGETS:
         groups = network.batches([len(ids) for ids in tokens], budget)
-        taken = seconds(
-            lambda groups=groups: [
-                embedder._run(embedder._network, [tokens[i] for i in group]) for group in groups
-            ]
-        )
-        print(f"batches of {budget} tokens: {len(texts) / taken:.0f} passages/s")
+        began = time.perf_counter()
+        for group in groups:
+            embedder._run(embedder._network, [tokens[i] for i in group])
+        yield budget, len(texts) / (time.perf_counter() - began)
 
 
 def clustered(count: int, dimension: int, seed: int) -> NDArray[np.float32]:
@@ -109,7 +123,7 @@ def clustered(count: int, dimension: int, seed: int) -> NDArray[np.float32]:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-def measure_index(folder: Path, count: int, dimension: int = 384) -> None:
+def measure_index(folder: Path, count: int, dimension: int = 384) -> Iterator[tuple[Cell, ...]]:
     vectors, queries = clustered(count, dimension, seed=1), clustered(QUERIES, dimension, seed=2)
     index = VectorIndex(folder)
     ids = [f"{number}" for number in range(count)]
@@ -118,42 +132,26 @@ def measure_index(folder: Path, count: int, dimension: int = 384) -> None:
         for start in range(0, count, 128):
             index.add("bench", ids[start : start + 128], vectors[start : start + 128])
 
-    print(f"{count} x {dimension}: built in {seconds(build):.0f} s")
+    yield "built in, s", seconds(build)
     cosines = queries @ vectors.T
     for limit in (10, 60):
         best = np.argpartition(-cosines, limit, axis=1)[:, :limit]
         start = time.perf_counter()
         found = [index.search(query, collections=["bench"], limit=limit) for query in queries]
-        took = (time.perf_counter() - start) / len(queries) * 1000
+        yield f"a query for {limit}, ms", (time.perf_counter() - start) / len(queries) * 1000
         right = sum(
             len({int(i) for i, _ in hits} & set(row.tolist())) for hits, row in zip(found, best, strict=True)
         )
-        print(f"recall at {limit}: {right / limit / len(queries):.3f}, {took:.2f} ms a query")
+        yield f"recall at {limit}", right / limit / len(queries)
     candidates = {"bench": ids[:60]}
-    took = seconds(lambda: [index.similarities(query, candidates) for query in queries]) / len(queries) * 1000
-    print(f"exact cosines of 60 ids: {took:.2f} ms")
+    took = seconds(lambda: [index.similarities(query, candidates) for query in queries]) / len(queries)
+    yield "exact cosines of 60 ids, ms", 1000 * took
     index.close()
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    print(f"on the disk: {size / 1e6:.0f} MB")
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    cold = [sys.executable, "-c", COLD.format(dimension=dimension), str(folder)]
-    subprocess.run(cold, check=True, env=environment)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("network", type=Path)
-    parser.add_argument("texts", type=Path)
-    parser.add_argument("--vectors", type=int, default=0, metavar="N")
-    arguments = parser.parse_args()
-    with arguments.texts.open(encoding="utf-8") as file:
-        texts = [json.loads(line)["text"] for line, _ in zip(file, range(PASSAGES), strict=False)]
-    compare_with_chroma(arguments.network.resolve(), texts)
-    compare_budgets(arguments.network, texts)
-    if arguments.vectors:
-        with tempfile.TemporaryDirectory() as folder:
-            measure_index(Path(folder) / "vectors", arguments.vectors)
-
-
-if __name__ == "__main__":
-    main()
+    yield "on the disk, MB", sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
+    command = [sys.executable, "-c", COLD.format(dimension=dimension), str(folder)]
+    cold = subprocess.run(
+        command, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    opened, second = map(float, cold.stdout.split())
+    yield "open and first query in a cold process, ms of CPU", 1000 * opened
+    yield "its second query, ms of CPU", 1000 * second

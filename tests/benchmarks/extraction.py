@@ -6,15 +6,17 @@ import asyncio
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.corpora import (
+from benchmarks import DATA, Say
+from benchmarks.estimates import Estimate
+from benchmarks.evaluation_sets import (
     EVERYTHING,
-    Asked,
-    Corpus,
+    LabelledQuestion,
     Spot,
     clapnq,
     fill,
@@ -25,8 +27,7 @@ from benchmarks.corpora import (
     spot,
     squad,
 )
-from bots.eval.intervals import Measured, mean_of, share_of, told
-from bots.eval.sections import Cell, Options, Section, Table
+from bots.eval.report import Cell, Section, Table
 from core.conversation import value
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine
@@ -35,12 +36,8 @@ from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.reasoner import Ask
 
 if TYPE_CHECKING:
-    from core.library.embedding.embedder import Embedder
     from core.library.library import Library
     from core.reasoning.extractive import Similarity
-
-NAME = "extraction"
-TITLE = "Sentences quoted offline"
 
 BEST = 3  # sentences looked at
 RETRIEVED = 8  # passages of one question, as the default policy reads
@@ -72,45 +69,34 @@ LIMITS = (
 
 
 @value
-class Quoted:
+class Quotation:
     """What the reasoner makes of one question."""
 
-    asked: Asked
+    asked: LabelledQuestion
     best: tuple[str, ...]  #: the likeliest sentences
     places: tuple[tuple[int, int], ...]  #: of those, in the answering passage where it was given
     quotes: tuple[str, ...]  #: what it would show
     is_verbatim: bool  #: each quote stands at its offsets in its source
 
 
-def measure(options: Options) -> Section:
-    model = open_model(options.model, options.say)
-    found: dict[tuple[str, str, bool], list[Quoted]] = {}
+def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False) -> Section:
+    embedder = open_model(model, say)
+    found: dict[tuple[str, str, bool], list[Quotation]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, corpus in _corpora(options).items():
-            for side, embedder in {"words": None, **({"vectors": model} if model else {})}.items():
-                options.say(f"sentences of {name}, {SIDES[side]}")
-                with_library = _quoted(corpus, Path(folder, name, side), embedder)
-                found |= {(name, side, is_given): quoted for is_given, quoted in with_library.items()}
+        for name, read in (("squad", squad), ("clapnq", clapnq)):
+            corpus = part(read(data), QUICK) if quick else read(data)
+            for side, each in {"words": None, **({"vectors": embedder} if embedder else {})}.items():
+                say(f"sentences of {name}, {SIDES[side]}")
+                with closing(fill(open_library(Path(folder, name, side), each), corpus.documents)) as library:
+                    for is_given in GIVEN:
+                        quotations = quote_all(library, corpus.questions, is_given=is_given)
+                        found[name, side, is_given] = asyncio.run(quotations)
     return section(found)
 
 
-def _corpora(options: Options) -> Mapping[str, Corpus]:
-    whole = {"squad": squad(options.data), "clapnq": clapnq(options.data)}
-    return {name: part(corpus, QUICK) for name, corpus in whole.items()} if options.quick else whole
-
-
-def _quoted(corpus: Corpus, folder: Path, embedder: Embedder | None) -> dict[bool, list[Quoted]]:
-    library = open_library(folder, embedder)
-    try:
-        fill(library, corpus.documents)
-        return {
-            is_given: asyncio.run(quote_all(library, corpus.asked, is_given=is_given)) for is_given in GIVEN
-        }
-    finally:
-        library.close()
-
-
-async def quote_all(library: Library, asked: Sequence[Asked], *, is_given: bool) -> list[Quoted]:
+async def quote_all(
+    library: Library, asked: Sequence[LabelledQuestion], *, is_given: bool
+) -> list[Quotation]:
     """What is quoted for each question: from the passage that answers it, or from what is retrieved."""
     reasoner = ExtractiveReasoner(similarity_of(library))
     passages = {spot(passage): passage for passage in passages_of(library)}
@@ -120,11 +106,11 @@ async def quote_all(library: Library, asked: Sequence[Asked], *, is_given: bool)
 async def _quote(
     library: Library,
     reasoner: ExtractiveReasoner,
-    asked: Asked,
+    asked: LabelledQuestion,
     passages: Mapping[Spot, Passage],
     *,
     is_given: bool,
-) -> Quoted:
+) -> Quotation:
     from core.library.retriever import Query
 
     found = library.retrieve(Query(text=asked.question, scope=EVERYTHING, limit=RETRIEVED))
@@ -138,7 +124,7 @@ async def _quote(
     grades = await reasoner.grade(ask, hits)
     strips = refine(hits, grades.of, around=0)
     answer = to_answer(await reasoner.write(ask, strips), strips)
-    return Quoted(
+    return Quotation(
         asked=asked,
         best=tuple(hits[c.passage].passage.text[c.span.start : c.span.end] for c in best),
         places=tuple((c.span.start, c.span.end) for c in best) if is_given else (),
@@ -199,26 +185,25 @@ def sentence_f1(
     return 2 * hits / (len(met) + len(set(gold))) if hits else 0.0
 
 
-# What is told
-
-
-def section(found: Mapping[tuple[str, str, bool], Sequence[Quoted]]) -> Section:
+def section(found: Mapping[tuple[str, str, bool], Sequence[Quotation]]) -> Section:
     sides = tuple(dict.fromkeys(side for _, side, _ in found))
     rows = [row for side in sides for row in _rows(found, side)]
-    figures = {name: figure for name, _, (figure, _) in rows}
+    figures = {name: estimate.figure for name, _, estimate in rows}
     everything = [quoted for of in found.values() for quoted in of]
-    figures["verbatim"], _ = share_of(sum(quoted.is_verbatim for quoted in everything), len(everything))
+    figures["verbatim"] = Estimate.share(
+        sum(quoted.is_verbatim for quoted in everything), len(everything)
+    ).figure
     count = sum(len(quoted.quotes) for quoted in everything)
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="extraction",
+        title="Sentences quoted offline",
         what=WHAT,
         tables=(
             Table(
                 title="Sentences that answer",
                 columns=("what", "measured (95% interval)", "bar", "at the start", "reached"),
                 rows=tuple(
-                    (title, told(measured), *_barred(name, measured[0])) for name, title, measured in rows
+                    (title, str(estimate), *_bar(name, estimate.figure)) for name, title, estimate in rows
                 ),
                 note=NOTE,
             ),
@@ -229,18 +214,18 @@ def section(found: Mapping[tuple[str, str, bool], Sequence[Quoted]]) -> Section:
                     "answers all of whose quotes are verbatim",
                     *("bar", "at the start", "reached"),
                 ),
-                rows=((count, figures["verbatim"], *_barred("verbatim", figures["verbatim"])),),
+                rows=((count, figures["verbatim"], *_bar("verbatim", figures["verbatim"])),),
             ),
         ),
         figures=figures,
-        limits=LIMITS,
+        note=LIMITS,
     )
 
 
-Row = tuple[str, str, Measured]  # with its name and its title
+Row = tuple[str, str, Estimate]  # with its name and its title
 
 
-def _rows(found: Mapping[tuple[str, str, bool], Sequence[Quoted]], side: str) -> Iterator[Row]:
+def _rows(found: Mapping[tuple[str, str, bool], Sequence[Quotation]], side: str) -> Iterator[Row]:
     for is_given, which in GIVEN.items():
         quoted = found["squad", side, is_given]
         for count in (1, BEST):
@@ -249,7 +234,7 @@ def _rows(found: Mapping[tuple[str, str, bool], Sequence[Quoted]], side: str) ->
             yield (
                 f"squad_{side}_{'given' if is_given else 'retrieved'}_best_{count}",
                 f"SQuAD 2, {which}, {SIDES[side]}: {title}",
-                share_of(hits, len(quoted)),
+                Estimate.share(hits, len(quoted)),
             )
     agreement = [
         sentence_f1(q.places, q.asked.sentences, q.asked.answers) for q in found["clapnq", side, True]
@@ -257,10 +242,10 @@ def _rows(found: Mapping[tuple[str, str, bool], Sequence[Quoted]], side: str) ->
     yield (
         f"clapnq_{side}_f1",
         f"CLAPNQ, {GIVEN[True]}, {SIDES[side]}: F1 of {BEST} sentences",
-        mean_of(agreement),
+        Estimate.mean(agreement),
     )
 
 
-def _barred(name: str, figure: float) -> tuple[Cell, Cell, Cell]:
+def _bar(name: str, figure: float) -> tuple[Cell, Cell, Cell]:
     bar, start = next(values for end, values in BARS.items() if name.endswith(end))
     return bar, start, "–" if math.isnan(figure) else "yes" if figure >= bar else "no"

@@ -19,15 +19,15 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from benchmarks.draft_labels import Which, plain
-from benchmarks.truth import Known, World, draw
+from benchmarks.world import World, WorldQuestion, draw
 from core.conversation import value
 from core.library.documents import Retrieval
 from core.reasoning.calls import Calls, Limits
 from core.reasoning.limits import Circuit
 
-Said = TypeVar("Said")
+Reply = TypeVar("Reply")
 Judge = Literal["route", "relevance", "sufficiency", "grounding", "usefulness"]
-What = Literal["right", "planted", "invented", "beside", "nothing"]
+DraftKind = Literal["right", "planted", "invented", "beside", "nothing"]
 
 SHARED = 0.5  # correlation of the errors of two verdicts on the same thing
 PLANTS = 0.2  # share of the drafts with falsehoods, where the answer is in front of the writer
@@ -38,10 +38,10 @@ UNBOUNDED = Limits(calls=10**9, round_trips=10**9)
 
 
 @value
-class Written:
+class ScriptedDraft:
     """A draft and its truth."""
 
-    what: What
+    what: DraftKind
     key: str  #: drafts with the same key are the same to a judge
 
     @property
@@ -63,12 +63,14 @@ class Script:
     """The models and the web of one run on one question."""
 
     world: World
-    known: Known
+    question: WorldQuestion
     error: float  #: probability that a verdict is wrong
     seed: int
     calls: Calls = field(default_factory=lambda: counted(UNBOUNDED))
     searches: int = 0  #: of the web
-    written: Written = field(default_factory=lambda: Written(what="nothing", key=""))  #: the latest draft
+    written: ScriptedDraft = field(
+        default_factory=lambda: ScriptedDraft(what="nothing", key="")
+    )  #: the latest draft
     _asked: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
     # Verdicts; they cost nothing until they are part of a call
@@ -81,64 +83,64 @@ class Script:
 
     def _errs(self, thing: tuple[str, ...], ballot: int) -> bool:
         """A vote that copies the thing's own error with chance c has a correlation of c² with another one."""
-        own = (self.seed, self.known.id, *thing)
+        own = (self.seed, self.question.id, *thing)
         copies = draw(*own, "copies", ballot) ** 2 < SHARED
         return draw(*own, "shared" if copies else ballot) < self.error
 
     def finds_relevant(self, text: str) -> bool:
-        return self.says(text in self.known.telling, "relevance", text)
+        return self.says(text in self.question.telling, "relevance", text)
 
     def finds_enough(self, texts: Sequence[str]) -> bool:
-        return self.says(self.known.gold in texts, "sufficiency", *sorted(texts))
+        return self.says(self.question.gold in texts, "sufficiency", *sorted(texts))
 
-    def finds_grounded(self, draft: Written) -> bool:
+    def finds_grounded(self, draft: ScriptedDraft) -> bool:
         return self.says(draft.is_grounded, "grounding", draft.key)
 
-    def finds_useful(self, draft: Written) -> bool:
+    def finds_useful(self, draft: ScriptedDraft) -> bool:
         return self.says(draft.is_useful, "usefulness", draft.key)
 
-    def supports(self, sentence: str, draft: Written) -> bool:
+    def supports(self, sentence: str, draft: ScriptedDraft) -> bool:
         """The verdict on one sentence of a language model's draft."""
-        item = self.known.item
+        item = self.question.item
         is_true = not (item and item.is_false(sentence, draft.which))
         return self.says(is_true, "grounding", draft.key, plain(sentence))
 
     def routes_to_documents(self) -> bool:
-        return self.says(self.known.kind != "away", "route")
+        return self.says(self.question.kind != "away", "route")
 
-    def writes(self, texts: Sequence[str], *, has_answer: bool, once_more: bool = False) -> Written:
+    def writes(self, texts: Sequence[str], *, has_answer: bool, once_more: bool = False) -> ScriptedDraft:
         """The same for the same texts, as at temperature 0; told what failed, it tries something else."""
         given = "\n".join(sorted(texts))
         what, lot = self._draft(given, has_answer=has_answer, once_more=once_more)
-        self.written = Written(what=what, key=f"{what}\n{given}\n{lot}")
+        self.written = ScriptedDraft(what=what, key=f"{what}\n{given}\n{lot}")
         return self.written
 
-    def _draft(self, given: str, *, has_answer: bool, once_more: bool) -> tuple[What, str]:
+    def _draft(self, given: str, *, has_answer: bool, once_more: bool) -> tuple[DraftKind, str]:
         """What is written, and the lot by which it says what it says."""
         lot = "once more" if once_more else "draft"
 
         def falls(share: float, on: str) -> bool:
-            return draw(self.seed, self.known.id, given, lot, on) < share
+            return draw(self.seed, self.question.id, given, lot, on) < share
 
         if has_answer:
-            is_false = self.known.item is not None and falls(PLANTS, "plants")
+            is_false = self.question.item is not None and falls(PLANTS, "plants")
             return ("planted" if is_false else "right"), ""
         if not falls(WRITES_ANYWAY, "writes"):
             return "nothing", ""
-        if self.known.item is not None:
+        if self.question.item is not None:
             return "planted", ""
         return ("invented" if falls(INVENTS, "invents") else "beside"), lot
 
     def find(self, query: str) -> Retrieval:
-        return self.world.retrieve(self.known, query)
+        return self.world.retrieve(self.question, query)
 
     def search_web(self, query: str, hits: int) -> tuple[str, ...]:
         self.searches += 1
-        return self.world.search_web(self.known, query, self.seed)[:hits]
+        return self.world.search_web(self.question, query, self.seed)[:hits]
 
     # Calls
 
-    async def call(self, said: Said) -> Said:
+    async def call(self, said: Reply) -> Reply:
         """One call to a model that says this."""
         return await called(self.calls, said)
 
@@ -148,10 +150,10 @@ def counted(limits: Limits) -> Calls:
     return Calls(name="scripted", timeout=3600, turn_timeout=3600, limits=limits)
 
 
-async def called(calls: Calls, said: Said) -> Said:
+async def called(calls: Calls, said: Reply) -> Reply:
     import asyncio
 
-    async def send(_messages: object) -> Said:
+    async def send(_messages: object) -> Reply:
         await asyncio.sleep(0)  # so that calls side by side overlap
         return said
 

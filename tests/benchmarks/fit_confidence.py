@@ -1,8 +1,6 @@
 """Fit the confidence of core/library/confidence.py and say what it is worth.
 
-    python tests/benchmarks/fit_confidence.py ../shared/data MODEL [--write]
-
-MODEL is a folder with model.onnx; both are fitted, words with vectors and words alone. Trained on
+Both are fitted: words with vectors and words alone. They are trained on
 SQuAD 2 with its articles in the library or left out of it (over half of all articles, over three
 articles, over one to eight paragraphs) and with its near-misses, on MTRAG and CLAPNQ, and on two sets
 of questions over the FastAPI documentation. The third (tests/evaluation/fastapi_heldout.jsonl) takes
@@ -17,23 +15,22 @@ those about one article or of one conversation together, and each fold is judged
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[1])]
-
 import numpy as np
 
-from benchmarks.confidence import auc, false_at, placed
-from benchmarks.corpora import (
+from benchmarks import DATA, EVALUATION, ROOT, Say
+from benchmarks.confidence import auc, false_at, scoped
+from benchmarks.evaluation_sets import (
     EVERYTHING,
-    Asked,
-    Corpus,
+    EvaluationSet,
+    LabelledQuestion,
     clapnq,
     fill,
     folder,
@@ -45,12 +42,12 @@ from benchmarks.corpora import (
     squad,
 )
 from benchmarks.retrieval import sides
+from bots.eval.report import Section, Table
 from core.library import confidence
 from core.library.documents import Passage, Scope
 from core.library.library import Library
 from core.library.retriever import Query
 
-HERE = Path(__file__).resolve().parents[1] / "evaluation"
 TAKEN = 700  # questions of each set at most, evenly spread
 PENALTY = 5.0  # of squared coefficients, on standardised features
 TOP = 3  # passages among which one must answer
@@ -72,12 +69,15 @@ DENSE = ("cosine", "agreement")  # how the names of features begin that only vec
 
 Coefficients = tuple[float, dict[str, float]]
 
+COLUMNS = ("set", "questions", "AUC", "false at 90% answered", *(f"at {at}" for at in THRESHOLDS))
+NOTE = "At a threshold: share of the answerable answered, from the right place, and of the others falsely answered."
+
 
 @dataclass(frozen=True)
-class Wanted:
+class FitQuestion:
     """A question, where it is asked, and which passages answer it."""
 
-    asked: Asked
+    asked: LabelledQuestion
     scope: Scope
     answers: Callable[[Passage], bool]
     together: str  #: questions with the same one are kept in one fold
@@ -92,59 +92,59 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Row:
+class FitRow:
     features: dict[str, float]
     is_found: bool
     is_answerable: bool
     fold: int
 
 
-Sets = dict[str, list[Row]]
+Sets = dict[str, list[FitRow]]
 
 
-class Recorder:
-    """Reads the features of a retrieval where the library computes them."""
+@contextmanager
+def features_recorded() -> Iterator[dict[str, float]]:
+    """The features of the last retrieval, taken where the library computes them."""
+    features, real = {}, confidence.features_of
 
-    def __init__(self) -> None:
-        self.features: dict[str, float] = {}
-        self._real = confidence.features_of
+    def record(*args):
+        found = real(*args)
+        features.update(asdict(found))
+        return found
 
-    def __call__(self, *args):
-        features = self._real(*args)
-        self.features = asdict(features)
-        return features
-
-
-recorder = Recorder()
-confidence.features_of = recorder
+    confidence.features_of = record
+    try:
+        yield features
+    finally:
+        confidence.features_of = real
 
 
 # Questions
 
 
-def wanted_of(data: Path, scratch: Path, model) -> Iterator[tuple[Library, dict[str, list[Wanted]]]]:
+def questions_of(data: Path, scratch: Path, model) -> Iterator[tuple[Library, dict[str, list[FitQuestion]]]]:
     """Each library with what is asked of it, by set."""
     for name, read in (("mtrag", mtrag), ("clapnq", clapnq)):
         corpus = read(data)
-        yield stocked(scratch / name, model, corpus), {name: of(placed(name, corpus))}
+        yield stocked(scratch / name, model, corpus), {name: of(scoped(name, corpus))}
     corpus = squad(data)
-    asked = {"left_out": of(placed("left_out", corpus)), "near": of(placed("near", corpus))}
+    asked = {"left_out": of(scoped("left_out", corpus)), "near": of(scoped("near", corpus))}
     asked |= narrowed(corpus)
     yield stocked(scratch / "squad", model, corpus), asked
     library = open_library(scratch / "fastapi", model)
     library.ingest([data / "fastapi_docs"])
     library.embed_pending()
     files = ("fastapi_questions", "fastapi_training", HELD_OUT)
-    yield library, {name: list(over_files(lines(HERE / f"{name}.jsonl"))) for name in files}
+    yield library, {name: list(over_files(lines(EVALUATION / f"{name}.jsonl"))) for name in files}
 
 
-def stocked(place: Path, model, corpus: Corpus) -> Library:
+def stocked(place: Path, model, corpus: EvaluationSet) -> Library:
     return fill(open_library(place, model), corpus.documents)
 
 
-def of(asked: Iterable[tuple[Asked, Scope]]) -> list[Wanted]:
+def of(asked: Iterable[tuple[LabelledQuestion, Scope]]) -> list[FitQuestion]:
     return [
-        Wanted(
+        FitQuestion(
             asked=each,
             scope=scope,
             answers=lambda passage, gold=each.gold: spot(passage) in gold,
@@ -154,24 +154,26 @@ def of(asked: Iterable[tuple[Asked, Scope]]) -> list[Wanted]:
     ]
 
 
-def over_files(rows: Iterable[dict]) -> Iterator[Wanted]:
+def over_files(rows: Iterable[dict]) -> Iterator[FitQuestion]:
     for row in rows:
         sources = frozenset(row["sources"] if row["answerable"] else ())
-        yield Wanted(
-            asked=Asked(id=row["id"], question=row["question"], gold=frozenset((s, 0) for s in sources)),
+        yield FitQuestion(
+            asked=LabelledQuestion(
+                id=row["id"], question=row["question"], gold=frozenset((s, 0) for s in sources)
+            ),
             scope=EVERYTHING,
             answers=lambda passage, sources=sources: passage.source.split("/", 1)[1] in sources,
             together=row["id"],
         )
 
 
-def narrowed(corpus: Corpus) -> dict[str, list[Wanted]]:
+def narrowed(corpus: EvaluationSet) -> dict[str, list[FitQuestion]]:
     """Questions of SQuAD 2 asked of three articles, and of one to eight paragraphs; half have the gold one."""
     random = Random(7)
     sources = sorted(source for source, _, _ in corpus.documents)
     articles = sorted({folder(source) for source in sources})
     few, tiny = [], []
-    for number, asked in enumerate(random.sample(corpus.asked, TAKEN)):
+    for number, asked in enumerate(random.sample(corpus.questions, TAKEN)):
         is_in = number % 2 == 0
         gold = next(source for source, _ in asked.gold)
         others = [article for article in articles if article != asked.group]
@@ -184,24 +186,25 @@ def narrowed(corpus: Corpus) -> dict[str, list[Wanted]]:
     return {"few": of(map(within, few)), "tiny": of(map(within, tiny))}
 
 
-def within(asked_where: tuple[Asked, list[str]]) -> tuple[Asked, Scope]:
+def within(asked_where: tuple[LabelledQuestion, list[str]]) -> tuple[LabelledQuestion, Scope]:
     """The question with the gold that these places hold."""
     asked, places = asked_where
     scope = Scope(collections=EVERYTHING.collections, addresses=tuple(sorted(set(places))))
     held = {asked.group, *(source for source, _ in asked.gold)} & set(places)
     gold = asked.gold if held else frozenset()
-    return Asked(id=asked.id, question=asked.question, gold=gold, group=asked.group), scope
+    return LabelledQuestion(id=asked.id, question=asked.question, gold=gold, group=asked.group), scope
 
 
-def rows_of(library: Library, wanted: list[Wanted]) -> list[Row]:
+def rows_of(library: Library, questions: list[FitQuestion]) -> list[FitRow]:
     rows = []
-    for each in wanted[:: max(1, len(wanted) // TAKEN)]:
-        query = Query(text=each.asked.question, scope=each.scope, history=each.asked.history)
-        recorder.features = {}
-        found = library.retrieve(query).passages[:TOP]
-        if recorder.features:  # where nothing is found the confidence is 0 whatever the coefficients
-            hit = each.is_answerable and any(each.answers(hit.passage) for hit in found)
-            rows.append(Row(recorder.features, hit, each.is_answerable, each.fold))
+    with features_recorded() as features:
+        for each in questions[:: max(1, len(questions) // TAKEN)]:
+            query = Query(text=each.asked.question, scope=each.scope, history=each.asked.history)
+            features.clear()
+            found = library.retrieve(query).passages[:TOP]
+            if features:  # where nothing is found the confidence is 0 whatever the coefficients
+                hit = each.is_answerable and any(each.answers(hit.passage) for hit in found)
+                rows.append(FitRow(dict(features), hit, each.is_answerable, each.fold))
     return rows
 
 
@@ -213,7 +216,7 @@ def fit(sets: Sets) -> Coefficients:
     names = list(next(iter(sets.values()))[0].features)
     bias, weights = regression(sets, names, PENALTY)
     plain = {
-        name: [Row({"score": score(row, (bias, weights))}, row.is_found, row.is_answerable, row.fold) for row in rows]
+        name: [FitRow({"score": score(row, (bias, weights))}, row.is_found, row.is_answerable, row.fold) for row in rows]
         for name, rows in sets.items()
         if name in PLAIN
     }  # fmt: skip
@@ -240,7 +243,7 @@ def regression(sets: Sets, names: list[str], penalty: float) -> Coefficients:
     return float(beta[0] - raw @ mean), dict(zip(names, raw.tolist(), strict=True))
 
 
-def score(row: Row, coefficients: Coefficients) -> float:
+def score(row: FitRow, coefficients: Coefficients) -> float:
     bias, weights = coefficients
     return bias + sum(weight * row.features[name] for name, weight in weights.items())
 
@@ -260,25 +263,29 @@ def judged_unseen(sets: Sets) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-def report(sets: Sets) -> list[str]:
-    said = []
+def report(sets: Sets) -> Iterator[tuple[str | float, ...]]:
+    """A row for each set, judged by coefficients that have not seen it."""
     for name, p in judged_unseen(sets).items():
         answerable = np.array([row.is_answerable for row in sets[name]])
         found = np.array([row.is_found for row in sets[name]])
         yes, no = p[answerable].tolist(), p[~answerable].tolist()
-        line = f"{name}: AUC {auc(yes, no):.3f}, false at 90% answered {false_at(yes, no):.2f}"
-        for at in THRESHOLDS:
-            line += f" | at {at}: answered {np.mean(p[answerable] >= at):.2f}"
-            line += f" from the right place {np.mean((p >= at)[answerable] & found[answerable]):.2f}"
-            line += f", false {np.mean(p[~answerable] >= at):.2f}"
-        said.append(line)
-    return said
+        shares = (
+            f"{np.mean(p[answerable] >= at):.2f}, {np.mean((p >= at)[answerable] & found[answerable]):.2f}, "
+            f"{np.mean(p[~answerable] >= at):.2f}"
+            for at in THRESHOLDS
+        )
+        yield name, len(p), auc(yes, no), false_at(yes, no), *shares
 
 
-def write(name: str, coefficients: Coefficients, said: list[str]) -> None:
-    file = Path(__file__).resolve().parents[2] / "core/library/coefficients.py"
+def write_coefficients(name: str, coefficients: Coefficients, rows) -> None:
+    file = ROOT / "core/library/coefficients.py"
     bias, weights = coefficients
-    comments = "".join(f"# {line}\n" for line in said)
+    comments = "".join(
+        f"# {of}: AUC {area:.3f}, false at 90% answered {false:.2f} | "
+        + " | ".join(f"at {at}: {shares}" for at, shares in zip(THRESHOLDS, rest, strict=True))
+        + "\n"
+        for of, _, area, false, *rest in rows
+    )
     values = "".join(f'        "{n}": {w},\n' for n, w in weights.items())
     block = f"{comments}{name}: Coefficients = (\n    {bias:.4f},\n    {{\n{values}    }},\n)\n"
     text = file.read_text(encoding="utf-8")
@@ -286,32 +293,45 @@ def write(name: str, coefficients: Coefficients, said: list[str]) -> None:
     file.write_text(re.sub(pattern, lambda _: block, text, count=1), encoding="utf-8")
 
 
-def main() -> None:
-    data, model = Path(sys.argv[1]), open_model(sys.argv[2])
-    measured: dict[str, Sets] = {side: {} for side in SIDES}
+def run(say: Say, *, model: str, data: Path = DATA, write: bool = False) -> Section:
+    """With ``write`` the coefficients of a fit on all questions go into core/library/coefficients.py."""
+    embedder, measured = open_model(model, say), {side: {} for side in SIDES}
     with tempfile.TemporaryDirectory() as scratch:
-        for library, asked in wanted_of(data, Path(scratch), model):
+        for library, asked in questions_of(data, Path(scratch), embedder):
             for side, each in sides(library).items():
-                for name, wanted in asked.items():
-                    measured[side][name] = rows_of(each, wanted)
-                    print(f"{side}: {name}, {len(measured[side][name])} questions", flush=True)
+                for name, questions in asked.items():
+                    measured[side][name] = rows_of(each, questions)
+                    say(f"{side}: {name}, {len(measured[side][name])} questions")
             library.close()
+    measured["words"] = {
+        name: [without_dense(row) for row in rows] for name, rows in measured["words"].items()
+    }
+    tables, figures = [], {}
     for side, sets in measured.items():
         if not sets:
             continue
-        if side == "words":
-            sets = {name: [without_dense(row) for row in rows] for name, rows in sets.items()}  # noqa: PLW2901
-        said = report(sets)
-        fitted = fit({name: rows for name, rows in sets.items() if name != HELD_OUT})
-        print(side, *said, fitted, sep="\n")
-        if "--write" in sys.argv:
-            write(SIDES[side], fitted, said)
+        rows = tuple(report(sets))
+        figures |= {f"{name}_{side}_auc": area for name, _, area, *_ in rows}
+        fitted = bias, weights = fit({name: rows for name, rows in sets.items() if name != HELD_OUT})
+        tables += [
+            Table(title=f"Unseen, {side}", columns=COLUMNS, rows=rows, note=NOTE),
+            Table(
+                title=f"Coefficients, {side}",
+                columns=("feature", "weight"),
+                rows=(("bias", bias), *weights.items()),
+            ),
+        ]
+        if write:
+            write_coefficients(SIDES[side], fitted, rows)
+    return Section(
+        name="fit_confidence",
+        title="The fit of the confidence",
+        what="Each fold of whole articles is judged by a fit on the others.",
+        tables=tuple(tables),
+        figures=figures,
+    )  # fmt: skip
 
 
-def without_dense(row: Row) -> Row:
+def without_dense(row: FitRow) -> FitRow:
     kept = {name: value for name, value in row.features.items() if not name.startswith(DENSE)}
-    return Row(kept, row.is_found, row.is_answerable, row.fold)
-
-
-if __name__ == "__main__":
-    main()
+    return FitRow(kept, row.is_found, row.is_answerable, row.fold)

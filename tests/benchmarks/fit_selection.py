@@ -1,28 +1,24 @@
 """Fit the credits of core/text/selection.py on half of the articles and say what they are worth on the other.
 
-    python tests/benchmarks/fit_selection.py ../shared/data [MODEL] [--rounds N]
-
-MODEL is a folder with model.onnx; without it words alone count. Articles go to a half by the order of
+Articles go to a half by the order of
 the hashes of their names. One credit at a time is moved up and down, as long as that is better on the
 first half: mean of the share of SQuAD 2 questions whose best retrieved sentence holds an answer, of
-those for which one of the best three does, and of the F1 of three CLAPNQ sentences. It prints what it
-found; the module's constants are rounded by hand from both sides, words alone and words with meaning.
+those for which one of the best three does, and of the F1 of three CLAPNQ sentences. The
+module's constants are rounded by hand from both sides, words alone and words with meaning.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
-
-from benchmarks.corpora import (
+from benchmarks import DATA, Say
+from benchmarks.evaluation_sets import (
     EVERYTHING,
-    Asked,
+    LabelledQuestion,
     clapnq,
     fill,
     open_library,
@@ -32,6 +28,7 @@ from benchmarks.corpora import (
     squad,
 )
 from benchmarks.extraction import holds_answer, sentence_f1
+from bots.eval.report import Section, Table
 from core.conversation import value
 from core.library.documents import Retrieved
 from core.library.retriever import Query
@@ -48,7 +45,7 @@ READ = 8  # passages of one question
 class Case:
     """A question with the passages that its answer is looked for in."""
 
-    asked: Asked
+    asked: LabelledQuestion
     weights: Mapping[str, float]
     passages: tuple[Retrieved, ...]
     meaning: Mapping[tuple[int, int], float]
@@ -57,7 +54,7 @@ class Case:
 def cases(corpus, library, *, is_given: bool) -> list[Case]:
     gold = {spot(passage): passage for passage in passages_of(library)}
     found = []
-    for asked in corpus.asked:
+    for asked in corpus.questions:
         hits = library.retrieve(Query(text=asked.question, scope=EVERYTHING, limit=READ))
         given = tuple(Retrieved(passage=gold[place], score=1.0) for place in asked.gold)
         passages = given if is_given else hits.passages
@@ -92,7 +89,7 @@ def best_three(case: Case) -> list[selection.Candidate]:
     return selection.candidates(case.asked.question, case.weights, case.passages, case.meaning)[:3]
 
 
-def climb(squad_cases: Sequence[Case], clapnq_cases: Sequence[Case], rounds: int) -> None:
+def climb(squad_cases: Sequence[Case], clapnq_cases: Sequence[Case], rounds: int, say: Say) -> None:
     """Sets the module's credits to better ones, one at a time."""
     best = fmean(worth(squad_cases, clapnq_cases))
     for _ in range(rounds):
@@ -103,7 +100,7 @@ def climb(squad_cases: Sequence[Case], clapnq_cases: Sequence[Case], rounds: int
                 setattr(selection, name, kept * step)
                 if (reached := fmean(worth(squad_cases, clapnq_cases))) > best:
                     best, kept = reached, kept * step
-                    print(f"  {name} = {kept:.3f}: {best:.4f}")
+                    say(f"{name} = {kept:.3f}: {best:.4f}")
                 setattr(selection, name, kept)
         if best == before:
             return
@@ -123,23 +120,33 @@ def _article(case: Case) -> str:
     return case.asked.group or case.asked.id
 
 
-def main() -> None:
-    rounds = int(sys.argv[sys.argv.index("--rounds") + 1]) if "--rounds" in sys.argv else 3
-    data, *rest = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    model = open_model(rest[0]) if rest and Path(rest[0]).is_dir() else None
-    sides = []
+def run(say: Say, *, data: Path = DATA, model: str = "none", rounds: int = 3) -> Section:
+    embedder, sides = open_model(model, say), []
     with tempfile.TemporaryDirectory() as scratch:
         for read, is_given in ((squad, False), (clapnq, True)):
-            corpus = read(Path(data))
-            library = fill(open_library(Path(scratch, read.__name__), model), corpus.documents)
+            corpus = read(data)
+            library = fill(open_library(Path(scratch, read.__name__), embedder), corpus.documents)
             sides.append(halves(cases(corpus, library, is_given=is_given)))
             library.close()
-    (fitted, confirmed), (fitted_too, confirmed_too) = sides
-    print("before: fitted half", worth(fitted, fitted_too), "other half", worth(confirmed, confirmed_too))
-    climb(fitted, fitted_too, rounds)
-    print("after: fitted half", worth(fitted, fitted_too), "other half", worth(confirmed, confirmed_too))
-    print(*(f"{name} = {getattr(selection, name):.3f}" for name in CREDITS), sep="\n")
-
-
-if __name__ == "__main__":
-    main()
+    fitted, confirmed = zip(*sides, strict=True)
+    parts = {"fitted half": fitted, "other half": confirmed}
+    before = [(f"before, {name}", *worth(*cases)) for name, cases in parts.items()]
+    climb(*fitted, rounds, say)
+    after = [(f"after, {name}", *worth(*cases)) for name, cases in parts.items()]
+    return Section(
+        name="fit_selection",
+        title="The fit of the credits that rank sentences",
+        what="Moved one at a time on half of the articles; the other half confirms them.",
+        tables=(
+            Table(
+                title="Worth",
+                columns=("of", "best sentence", "one of three", "F1 of three"),
+                rows=(*before, *after),
+            ),
+            Table(
+                title="Credits",
+                columns=("credit", "value"),
+                rows=tuple((name, getattr(selection, name)) for name in CREDITS),
+            ),
+        ),
+    )

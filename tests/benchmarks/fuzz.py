@@ -1,16 +1,12 @@
 """The properties of the tests, driven by coverage: atheris changes the bytes that hypothesis draws from.
 
-    uv run --group fuzz python tests/benchmarks/fuzz.py [--seconds 60] [--only text]
-
-Every property that needs nothing but what hypothesis draws is run in a process of its own, with
+It needs atheris, on Linux: ``uv run --group fuzz python -m benchmarks fuzz``. Every property that needs nothing but what hypothesis draws is run in a process of its own, with
 coverage of ``core`` and ``bots`` as the guide, for so many seconds. A property that fails leaves
 its input in ``.hypothesis/examples``, where the next run of its test finds it, and its trace here.
-Linux and macOS only.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
 import re
@@ -20,9 +16,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS.parent), str(TESTS)]
+from benchmarks import ROOT, Say
+from bots.eval.report import Section, Table
 
+TESTS = ROOT / "tests"
 LONGEST = 8_192  # bytes, as much as hypothesis reads for one example
 SLOWEST = 60  # seconds that one example may take
 ENDED = re.compile(r"^Done (\d+) runs", re.MULTILINE)
@@ -40,7 +37,7 @@ def _module(file: Path) -> object:
     return importlib.import_module(".".join(("tests", *file.relative_to(TESTS).with_suffix("").parts)))
 
 
-def drive(file: Path, name: str, seconds: int) -> None:
+def drive_property(file: Path, name: str, seconds: int) -> None:
     """Never returns: the fuzzer ends the process."""
     import atheris
 
@@ -55,37 +52,32 @@ def drive(file: Path, name: str, seconds: int) -> None:
     atheris.Fuzz()
 
 
-def run(file: Path, name: str, seconds: int) -> tuple[int, str]:
-    """How often it was run, and the trace of its fault."""
-    own = [sys.executable, __file__, "--seconds", str(seconds), "--drive", f"{file}::{name}"]
+def fuzz(file: Path, name: str, seconds: int) -> tuple[int, str]:
+    """In a process of its own: how often the property was run, and the trace of its fault."""
+    own = [sys.executable, "-m", "benchmarks", "fuzz", f"--seconds={seconds}", f"--drive={file}::{name}"]
     done = subprocess.run(own, capture_output=True, text=True, errors="replace", check=False)
-    told = done.stdout + done.stderr
-    runs = sum(map(int, ENDED.findall(told)))
-    return runs, "" if done.returncode == 0 and runs else told[-3_000:]
+    trace = done.stdout + done.stderr
+    runs = sum(map(int, ENDED.findall(trace)))
+    return runs, "" if done.returncode == 0 and runs else trace[-3_000:]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=60, help="for each property (60)")
-    parser.add_argument("--only", default="", help="properties whose file and name hold this")
-    parser.add_argument("--drive", help=argparse.SUPPRESS)
-    wanted = parser.parse_args()
-    if wanted.drive:
-        file, _, name = wanted.drive.partition("::")
-        drive(Path(file), name, wanted.seconds)
-    total, count, faults = 0, 0, 0
+def run(say: Say, *, seconds: int = 60, only: str = "", drive: str = "") -> Section:
+    """So many seconds for each property, or for those whose file and name hold ``only``; ``drive`` is one of them."""
+    if drive:
+        file, _, name = drive.partition("::")
+        drive_property(Path(file), name, seconds)
+    rows = []
     for file in sorted(path for path in TESTS.rglob("test_*.py") if "hypothesis" in path.read_text("utf-8")):
         for name in properties(file):
-            if wanted.only not in f"{file.relative_to(TESTS)}::{name}":
-                continue
-            runs, fault = run(file, name, wanted.seconds)
-            total, count, faults = total + runs, count + 1, faults + bool(fault)
-            print(f"{runs:>9,} {'FAILED' if fault else 'held'} {file.relative_to(TESTS)}::{name}", flush=True)
-            if fault:
-                print(fault, flush=True)
-    print(f"{count} properties, {total:,} runs, {faults} failed")
-    return 1 if faults or not count else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            if only in (place := f"{file.relative_to(TESTS)}::{name}"):
+                runs, fault = fuzz(file, name, seconds)
+                say(f"{place}: {'FAILED' if fault else 'held'}")
+                rows.append((place, runs, fault or "held"))
+    failed = sum(outcome != "held" for *_, outcome in rows)
+    return Section(
+        name="fuzz",
+        title="Properties driven by coverage",
+        what=f"{len(rows)} properties, {sum(runs for _, runs, _ in rows):,} runs, {failed} failed.",
+        tables=(Table(title="Properties", columns=("property", "runs", "outcome"), rows=tuple(rows)),),
+        figures={"failed": failed or float(not rows)},
+    )

@@ -6,20 +6,23 @@ import asyncio
 import resource
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle, islice
+from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
+from typing import ParamSpec, TypeVar
 
-from benchmarks.apart import apart
-from benchmarks.corpora import EVERYTHING, open_model
+from benchmarks import Say
+from benchmarks.evaluation_sets import EVERYTHING, open_model
 from benchmarks.model_server import Scenario
-from benchmarks.queued import CONVERSATIONS, QUEUE, Running, asked, running, size_of
+from benchmarks.serving import CONVERSATIONS, QUEUE, RunningQueue, question, running, size_of
 from benchmarks.synthetic import DrawnVectors, library_of, questions
-from bots.eval.sections import Options, Plot, Section, Table
+from bots.eval.report import Section, Table
 from core.conversation import value
 
-NAME = "growth"
-TITLE = "What grows with use"
+P = ParamSpec("P")
+R = TypeVar("R")
 
 PER_QUESTION, LONG_THREAD, IN_FLIGHT, START = 25.0, 3.0, 300.0, 3.0  # bars: KB, MB, MB, seconds of CPU
 PASSAGES = 1_000  # that the questions are asked over
@@ -55,7 +58,7 @@ FULL = Extent(passages=PASSAGES, indexed=100_000, threads=100, long=500, flying=
 
 
 @value
-class Grown:
+class Sizes:
     """Bytes on the disk."""
 
     memory: int  #: of the conversations
@@ -63,12 +66,12 @@ class Grown:
 
 
 @value
-class Found:
+class Measurements:
     """Everything that was looked at; bytes and seconds."""
 
     extent: Extent
-    short: Grown  #: after many short threads
-    long: tuple[Grown, ...]  #: after each quarter of one long thread
+    short: Sizes  #: after many short threads
+    long: tuple[Sizes, ...]  #: after each quarter of one long thread
     idle: int  #: of main memory
     flying: int  #: the same with the turns in flight
     ready: float  #: of CPU until a question could be taken
@@ -79,22 +82,22 @@ class Found:
         return self.extent.threads * TURNS_EACH
 
 
-def measure(options: Options) -> Section:
-    extent = QUICK if options.quick else FULL
+def run(say: Say, *, model: str = "none", quick: bool = False) -> Section:
+    extent = QUICK if quick else FULL
     short = apart(many_threads, extent.passages, extent.threads, TURNS_EACH)[-1]
-    options.say(f"{TITLE}: {short.memory + short.queue:,} bytes after the short threads")
+    say(f"{short.memory + short.queue:,} bytes after the short threads")
     long = apart(one_thread, extent.passages, extent.long)
-    options.say(f"{TITLE}: {long[-1].memory:,} bytes of a thread of {extent.long} turns")
+    say(f"{long[-1].memory:,} bytes of a thread of {extent.long} turns")
     idle, flying = apart(in_flight, extent.passages, extent.flying)
-    ready, first = apart(start, extent.indexed, options.model)
+    ready, first = apart(start, extent.indexed, model)
     return section(
-        Found(
+        Measurements(
             extent=extent, short=short, long=tuple(long), idle=idle, flying=flying, ready=ready, first=first
         )
     )
 
 
-def section(found: Found) -> Section:
+def section(found: Measurements) -> Section:
     memory, queue = (size / 1_000 / found.questions for size in (found.short.memory, found.short.queue))
     thread, held = found.long[-1].memory / 1e6, (found.flying - found.idle) / 1e6
     extent = found.extent
@@ -108,61 +111,64 @@ def section(found: Found) -> Section:
         ("seconds of CPU of the first retrieval after that", found.first, "–"),
     )  # fmt: skip
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="growth",
+        title="What grows with use",
         what=WHAT,
-        tables=(Table(title="Growth", columns=("what", "measured", "bar"), rows=rows),),
-        plots=(_thread_that_goes_on(found),),
+        tables=(
+            Table(title="Growth", columns=("what", "measured", "bar"), rows=rows),
+            Table(
+                title="A thread that goes on",
+                columns=("turns", "the conversation's memory, KB", "the queue, KB"),
+                rows=tuple(
+                    (extent.long * quarter // QUARTERS, sizes.memory / 1_000, sizes.queue / 1_000)
+                    for quarter, sizes in enumerate(found.long, start=1)
+                ),
+            ),
+        ),
         figures={
             "KB a question": memory + queue,
             "MB of a long thread": thread,
             "MB of turns in flight": held,
             "CPU s to ready": found.ready,
         },
-        limits=LIMITS,
+        note=LIMITS,
     )
 
 
-def _thread_that_goes_on(found: Found) -> Plot:
-    return Plot(
-        title="A thread that goes on",
-        kind="lines",
-        x=tuple(f"{found.extent.long * quarter // QUARTERS}" for quarter in range(1, QUARTERS + 1)),
-        x_title="turns",
-        series={
-            "the conversation's memory": tuple(grown.memory / 1_000 for grown in found.long),
-            "the queue": tuple(grown.queue / 1_000 for grown in found.long),
-        },
-        unit="KB",
-    )
+def apart(measure: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
+    """What the function returns in a fresh process; function, arguments and result are pickled."""
+    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
+        return process.submit(measure, *given, **named).result()
 
 
 # On the disk
 
-Grow = Callable[[Running, Iterator[str], Callable[[], Grown]], Awaitable[list[Grown]]]
+Grow = Callable[[RunningQueue, Iterator[str], Callable[[], Sizes]], Awaitable[list[Sizes]]]
 
 
-def many_threads(passages: int, threads: int, each: int) -> list[Grown]:
+def many_threads(passages: int, threads: int, each: int) -> list[Sizes]:
     """After every round of one turn in each thread."""
 
-    async def grow(queue: Running, texts: Iterator[str], look: Callable[[], Grown]) -> list[Grown]:
+    async def grow(queue: RunningQueue, texts: Iterator[str], look: Callable[[], Sizes]) -> list[Sizes]:
         grown = []
         for number in range(each):
-            batch = [asked(text, number, f"{thread}") for thread, text in enumerate(islice(texts, threads))]
-            await queue.end(batch)
+            batch = [
+                question(text, number, f"{thread}") for thread, text in enumerate(islice(texts, threads))
+            ]
+            await queue.answer(batch)
             grown.append(look())
         return grown
 
     return asyncio.run(_grown(passages, grow))
 
 
-def one_thread(passages: int, long: int) -> list[Grown]:
+def one_thread(passages: int, long: int) -> list[Sizes]:
     """After each quarter of a thread's turns."""
 
-    async def grow(queue: Running, texts: Iterator[str], look: Callable[[], Grown]) -> list[Grown]:
+    async def grow(queue: RunningQueue, texts: Iterator[str], look: Callable[[], Sizes]) -> list[Sizes]:
         grown = []
         for number, text in enumerate(islice(texts, long), start=1):
-            await queue.end([asked(text, number, "long")])
+            await queue.answer([question(text, number, "long")])
             if number % (long // QUARTERS) == 0:
                 grown.append(look())
         return grown
@@ -170,15 +176,15 @@ def one_thread(passages: int, long: int) -> list[Grown]:
     return asyncio.run(_grown(passages, grow))
 
 
-async def _grown(passages: int, grow: Grow) -> list[Grown]:
+async def _grown(passages: int, grow: Grow) -> list[Sizes]:
     async with running(passages) as queue:
         await queue.model.begin(Scenario())
         files = [queue.folder / name for name in (CONVERSATIONS, QUEUE)]
         empty = [size_of(file) for file in files]
 
-        def look() -> Grown:
+        def look() -> Sizes:
             memory, rows = (size_of(file) - before for file, before in zip(files, empty, strict=True))
-            return Grown(memory=memory, queue=rows)
+            return Sizes(memory=memory, queue=rows)
 
         return await grow(queue, questions(passages), look)
 
@@ -195,10 +201,12 @@ async def _in_flight(passages: int, flying: int) -> tuple[int, int]:
     async with running(passages) as queue:
         texts = cycle(questions(passages))
         await queue.model.begin(Scenario())
-        await queue.end([asked(text, 0, f"warm {number}") for number, text in enumerate(islice(texts, WARM))])
+        await queue.answer(
+            [question(text, 0, f"warm {number}") for number, text in enumerate(islice(texts, WARM))]
+        )
         idle = resident()
         await queue.model.begin(Scenario(latency=HANGS))
-        await queue.begin([asked(next(texts), 0, f"{number}") for number in range(flying)])
+        await queue.begin([question(next(texts), 0, f"{number}") for number in range(flying)])
         return idle, resident()
 
 
@@ -220,8 +228,7 @@ def start(indexed: int, model: str) -> tuple[float, float]:
 
 
 def build(indexed: int, folder: Path, model: str) -> None:
-    options = Options(data=Path(), model=model, quick=True, say=lambda _: None)
-    with library_of(indexed, folder, options):
+    with library_of(indexed, folder, model=model):
         pass
 
 
@@ -234,7 +241,7 @@ async def _ready(data_dir: Path, model: str) -> tuple[float, float]:
     from core.library.retriever import Query
     from core.settings import Settings
 
-    network = None if model == "none" else open_model(model)
+    network = open_model(model)
     settings = Settings(data_dir=data_dir, web_search="off")
     embedder = DrawnVectors(network) if network else None
     async with open_footnote(

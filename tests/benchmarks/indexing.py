@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-from benchmarks import pipeline
-from benchmarks.corpora import open_library, open_model
+from benchmarks import DATA, Say
+from benchmarks.evaluation_sets import open_library, open_model
 from benchmarks.synthetic import documents
-from bots.eval.sections import Cell, Options, Section, Table
+from bots.eval.report import Cell, Section, Table
 from core.conversation import value
 
 if TYPE_CHECKING:
     from core.library.embedding.embedder import Embedder
-
-NAME = "indexing"
-TITLE = "Indexing"
 
 LEXICAL_BAR, VECTORS_BAR = 5.0, 2.5  # times the published pipeline's passages per second, at least
 SYNC_BAR = 1.0  # seconds for one changed file among all
@@ -27,31 +26,33 @@ DIMENSION = 384  # numbers of the constant vector, as of all-MiniLM-L6-v2
 RUNS, EMBEDDED, KEPT = 5, 40, 10_000  # of each side; files that are embedded too; files that are kept in step
 QUICK_RUNS, QUICK_EMBEDDED, QUICK_KEPT = 1, 2, 60
 
+CHUNK, OVERLAP = 1_000, 200  # characters of a published chunk, and how many of them the next one repeats
+SEPARATORS = ("\n\n", "\n", " ", "")
+
+Embed = Callable[[Sequence[str]], Any]  # one vector for each text
 #: Indexes files in an empty folder; the number of passages.
 Index = Callable[[Sequence[Path], Path], int]
 
 
 @value
-class Indexed:
+class IndexRates:
     """Passages per second, one number for each run."""
 
     wall: tuple[float, ...]
     cpu: tuple[float, ...]  #: per second of CPU, every thread
 
 
-def measure(options: Options) -> Section:
-    runs, embedded, kept = (
-        (QUICK_RUNS, QUICK_EMBEDDED, QUICK_KEPT) if options.quick else (RUNS, EMBEDDED, KEPT)
-    )
-    files = sorted((options.data / "fastapi_docs").rglob("*.md"))
-    network = open_model(options.model, options.say) if options.model != "none" else None
+def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False) -> Section:
+    runs, embedded, kept = (QUICK_RUNS, QUICK_EMBEDDED, QUICK_KEPT) if quick else (RUNS, EMBEDDED, KEPT)
+    files = sorted((data / "fastapi_docs").rglob("*.md"))
+    network = open_model(model, say)
     rows: list[tuple[Cell, ...]] = []
     figures: dict[str, float] = {}
     for name, of, ours, published, bar in (
         ("words", files, _lexical, _constant, LEXICAL_BAR),
-        *([("vectors too", files[:embedded], _whole(network), _chromas_own(options.model), VECTORS_BAR)] if network else []),
+        *([("vectors too", files[:embedded], _whole(network), _chromas_own(model), VECTORS_BAR)] if network else []),
     ):  # fmt: skip
-        options.say(f"{TITLE}: {name}, {len(of)} files")
+        say(f"{name}, {len(of)} files")
         mine, theirs = side_by_side(of, ours, published, runs)
         times, times_cpu = (
             median(a) / median(b) for a, b in ((mine.wall, theirs.wall), (mine.cpu, theirs.cpu))
@@ -61,8 +62,8 @@ def measure(options: Options) -> Section:
     seconds, cpu = one_change(kept)
     figures["seconds to follow one change"] = seconds
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="indexing",
+        title="Indexing",
         what=(
             "The same Markdown files into an empty library and into an empty Chroma by the published pipeline's steps, "
             f"in turn, {runs} runs each: by words against its loading, splitting and storing with a constant vector; "
@@ -81,21 +82,23 @@ def measure(options: Options) -> Section:
             ),
         ),
         figures=figures,
-        limits="Reading Markdown by its grammar takes most of the first phase, the network nearly all of the second.",
+        note="Reading Markdown by its grammar takes most of the first phase, the network nearly all of the second.",
     )
 
 
 # Side by side
 
 
-def side_by_side(files: Sequence[Path], ours: Index, published: Index, runs: int) -> tuple[Indexed, Indexed]:
+def side_by_side(
+    files: Sequence[Path], ours: Index, published: Index, runs: int
+) -> tuple[IndexRates, IndexRates]:
     """Ours and theirs in turn, so that both meet the same machine; a first run of each does not count."""
     sides: tuple[tuple[Index, list[tuple[float, float]]], ...] = ((ours, []), (published, []))
     for _ in range(1 + runs):
         for index, rates in sides:
             rates.append(_rates(files, index))
     mine, theirs = (
-        Indexed(wall=tuple(wall for wall, _ in rates[1:]), cpu=tuple(cpu for _, cpu in rates[1:]))
+        IndexRates(wall=tuple(wall for wall, _ in rates[1:]), cpu=tuple(cpu for _, cpu in rates[1:]))
         for _, rates in sides
     )
     return mine, theirs
@@ -128,7 +131,7 @@ def _ours(files: Sequence[Path], folder: Path, network: Embedder | None) -> int:
 
 def _constant(files: Sequence[Path], folder: Path) -> int:
     vector = [DIMENSION**-0.5] * DIMENSION
-    return pipeline.index(files, folder, lambda texts: [vector for _ in texts])
+    return published_index(files, folder, lambda texts: [vector for _ in texts])
 
 
 def _chromas_own(model: str) -> Index:
@@ -144,7 +147,7 @@ def _chromas_own(model: str) -> Index:
     embed: Any = Placed()._forward
 
     def index(files: Sequence[Path], folder: Path) -> int:
-        return pipeline.index(files, folder, lambda texts: list(embed(list(texts))))
+        return published_index(files, folder, lambda texts: list(embed(list(texts))))
 
     return index
 
@@ -178,3 +181,82 @@ def _write(folder: Path, files: int) -> Path:
         file = folder / f"{number}.md"
         file.write_text(f"# Part {number}\n\n{text}\n", encoding="utf-8")
     return file
+
+
+# The published pipeline
+
+
+def published_index(files: Sequence[Path], folder: Path, embed: Embed) -> int:
+    """The published systems' steps: load, split and store the files; the number of chunks.
+
+    They call LangChain's ``TextLoader``, ``RecursiveCharacterTextSplitter(1000, 200)`` and
+    ``Chroma.from_documents``. The packages of the last two are not among ours, so their steps are
+    repeated here: the same separators, the same merging, the same calls of Chroma in the same batches.
+    """
+    import chromadb
+    from chromadb.config import Settings
+    from chromadb.utils.batch_utils import create_batches
+
+    texts: list[str] = []
+    sources: list[dict[str, str]] = []
+    for file in files:
+        chunks = split(file.read_text(encoding="utf-8"))
+        texts += chunks
+        sources += [{"source": str(file)}] * len(chunks)
+    settings = Settings(anonymized_telemetry=False)
+    client: Any = chromadb.PersistentClient(str(folder), settings=settings)
+    try:
+        collection = client.get_or_create_collection("langchain", embedding_function=None)
+        named = [str(uuid4()) for _ in texts]
+        for ids, _, metadatas, documents in create_batches(
+            api=client,
+            ids=named,
+            metadatas=sources,  # type: ignore[arg-type]
+            documents=texts,
+        ):
+            vectors = embed(documents or ())
+            collection.upsert(ids=ids, embeddings=vectors, metadatas=metadatas, documents=documents)
+    finally:
+        client.close()
+    return len(texts)
+
+
+def split(text: str, separators: Sequence[str] = SEPARATORS) -> list[str]:
+    """Chunks of at most CHUNK characters, cut at the first separator that occurs, and then at the next ones."""
+    at = next(i for i, separator in enumerate(separators) if separator in text)
+    finer = separators[at + 1 :]
+    chunks: list[str] = []
+    small: list[str] = []
+    for part in _parts(text, separators[at]):
+        if len(part) < CHUNK:
+            small.append(part)
+            continue
+        chunks += _merged(small)
+        small = []
+        chunks += split(part, finer) if finer else [part]
+    return chunks + list(_merged(small))
+
+
+def _parts(text: str, separator: str) -> list[str]:
+    """Cut before each separator, which stays with what follows it."""
+    cuts = re.split(f"(?={re.escape(separator)})", text) if separator else list(text)
+    return [part for part in cuts if part]
+
+
+def _merged(parts: Sequence[str]) -> Iterator[str]:
+    """Neighbours joined up to CHUNK; each chunk begins with up to OVERLAP characters of the one before."""
+    joined: list[str] = []
+    total = 0
+    for part in parts:
+        if joined and total + len(part) > CHUNK:
+            yield from _stripped("".join(joined))
+            while total > OVERLAP or (total and total + len(part) > CHUNK):
+                total -= len(joined.pop(0))
+        joined.append(part)
+        total += len(part)
+    yield from _stripped("".join(joined))
+
+
+def _stripped(text: str) -> Iterator[str]:
+    if bare := text.strip():
+        yield bare

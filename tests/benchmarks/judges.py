@@ -9,22 +9,21 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from langgraph.errors import GraphRecursionError
+
+from benchmarks import DATA, Say, published
 from benchmarks.draft_labels import shown
-from benchmarks.fallible import Script, Written
-from benchmarks.truth import Known, open_world
-from bots.eval.intervals import mean, mean_of, told
-from bots.eval.sections import Cell, Options, Plot, Section, Table
-from core.conversation import value
+from benchmarks.estimates import Estimate, mean
+from benchmarks.fallible import Script, ScriptedDraft
+from benchmarks.our_graph import OurGraph
+from benchmarks.published import RECURSION_LIMIT
+from benchmarks.world import World, WorldQuestion, open_world
+from bots.eval.report import Cell, Section, Table
+from core.conversation import Outcome, value
+from core.graph.policy import PRESETS
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
-
-    from benchmarks.scripted_turns import Footnote
-    from benchmarks.truth import World
-    from core.conversation import Outcome
-
-NAME = "judges"
-TITLE = "The graph under a fallible judge"
 
 OURS = "footnote"
 ERRORS = (0.05, 0.1, 0.2, 0.3)  # probability that a verdict is wrong
@@ -34,8 +33,8 @@ QUICK_COUNT, QUICK_ERRORS = 20, (0.2,)
 
 
 @value
-class Ended:
-    """How one run on one question ended."""
+class Result:
+    """Of one run on one question."""
 
     right: int = 0
     wrong: int = 0
@@ -52,8 +51,10 @@ class Ended:
         return self.right - self.wrong
 
 
-Runs = Mapping[tuple[str, float], Mapping[Known, Sequence[Ended]]]  # by policy and error, one for each seed
-Measure = Callable[[Ended], float]
+Results = Mapping[
+    tuple[str, float], Mapping[WorldQuestion, Sequence[Result]]
+]  # by policy and error, one for each seed
+Measure = Callable[[Result], float]
 
 MEASURES: Mapping[str, Measure] = {
     "right": lambda ended: ended.right,
@@ -85,47 +86,38 @@ LIMITS = (
 )
 
 
-def measure(options: Options) -> Section:
-    return asyncio.run(_measure(options))
-
-
-async def _measure(options: Options) -> Section:
-    errors = QUICK_ERRORS if options.quick else ERRORS
+def run(say: Say, *, data: Path = DATA, quick: bool = False) -> Section:
+    errors, seeds, count = (QUICK_ERRORS, 1, QUICK_COUNT) if quick else (ERRORS, SEEDS, COUNT)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_world(options.data, Path(folder), count=QUICK_COUNT if options.quick else COUNT) as world,
+        open_world(data, Path(folder), count=count) as world,
     ):
-        runs = await run_all(world, errors=errors, seeds=1 if options.quick else SEEDS, say=options.say)
-    return section(runs)
+        return section(asyncio.run(run_all(world, errors=errors, seeds=seeds, say=say)))
 
 
-async def run_all(world: World, *, errors: Sequence[float], seeds: int, say: Callable[[str], None]) -> Runs:
+async def run_all(world: World, *, errors: Sequence[float], seeds: int, say: Say) -> Results:
     """Every graph on every question, with the same lots for all of them."""
-    from benchmarks import published
-    from benchmarks.scripted_turns import Footnote
-    from core.graph.policy import PRESETS
-
-    footnote = Footnote.build(PRESETS[OURS])
+    footnote = OurGraph.build(PRESETS[OURS])
     graphs = {name: published.build(name) for name in published.MODULES}
-    runs: dict[tuple[str, float], dict[Known, list[Ended]]] = {}
+    runs: dict[tuple[str, float], dict[WorldQuestion, list[Result]]] = {}
     for error in errors:
         for name in (OURS, *graphs):
             say(f"{name}, verdicts wrong with probability {error:g}")
-            ended: dict[Known, list[Ended]] = {known: [] for known in world.questions}
-            for known, seed in ((known, seed) for known in world.questions for seed in range(seeds)):
-                script = Script(world=world, known=known, error=error, seed=seed)
-                run = run_ours(footnote, script) if name == OURS else run_published(graphs[name], script)
-                ended[known].append(await run)
+            ended: dict[WorldQuestion, list[Result]] = {question: [] for question in world.questions}
+            for question, seed in ((question, seed) for question in world.questions for seed in range(seeds)):
+                script = Script(world=world, question=question, error=error, seed=seed)
+                one = run_ours(footnote, script) if name == OURS else run_published(graphs[name], script)
+                ended[question].append(await one)
             runs[name, error] = ended
     return runs
 
 
-async def run_ours(footnote: Footnote, script: Script) -> Ended:
+async def run_ours(footnote: OurGraph, script: Script) -> Result:
     outcome, usage = await footnote.run(script)
     text = outcome.answer.text if outcome.answer and outcome.kind == "answered" else ""
-    is_quoted = bool(text) and is_right(script.known, outcome)
+    is_quoted = bool(text) and is_right(script.question, outcome)
     right, wrong = judged(script, text) or (is_quoted, bool(text) and not is_quoted)
-    return Ended(
+    return Result(
         right=int(right),
         wrong=int(wrong),
         needless=_needless(script),
@@ -136,34 +128,30 @@ async def run_ours(footnote: Footnote, script: Script) -> Ended:
 
 def judged(script: Script, text: str) -> tuple[bool, bool] | None:
     """Whether what is shown of a language model's draft is right, and whether it is wrong; None: it is no such draft."""
-    if script.known.item is None:
+    if script.question.item is None:
         return None
-    seen = shown(script.known.item, script.written.which, text)
+    seen = shown(script.question.item, script.written.which, text)
     return bool(text) and seen.is_right, seen.false > 0
 
 
-def is_right(known: Known, outcome: Outcome) -> bool:
+def is_right(question: WorldQuestion, outcome: Outcome) -> bool:
     """Whether a footnote quotes a sentence that answers the question."""
     quotes = [citation.quote for citation in outcome.answer.citations] if outcome.answer else []
-    said = [known.gold[start:end] for start, end in known.sentences]
+    said = [question.gold[start:end] for start, end in question.sentences]
     return any(sentence in quote or quote in sentence for quote in quotes for sentence in said)
 
 
-async def run_published(graph: CompiledStateGraph[Any, Any, Any, Any], script: Script) -> Ended:
-    from langgraph.errors import GraphRecursionError
-
-    from benchmarks.published import RECURSION_LIMIT
-
+async def run_published(graph: CompiledStateGraph[Any, Any, Any, Any], script: Script) -> Result:
     try:
         state = await graph.ainvoke({}, {"recursion_limit": RECURSION_LIMIT}, context=script)
     except GraphRecursionError:  # its only bound: nothing is answered
         state = {}
-    draft = state.get("draft") or Written(what="nothing", key="")
-    item = script.known.item
+    draft = state.get("draft") or ScriptedDraft(what="nothing", key="")
+    item = script.question.item
     text = item.draft(draft.which) if item and draft.what != "nothing" else ""
     right, wrong = judged(script, text) or (draft.what == "right", draft.what in ("invented", "beside"))
     usage = script.calls.usage
-    return Ended(
+    return Result(
         right=int(right),
         wrong=int(wrong),
         needless=_needless(script),
@@ -173,37 +161,36 @@ async def run_published(graph: CompiledStateGraph[Any, Any, Any, Any], script: S
 
 
 def _needless(script: Script) -> int:
-    return int(script.searches > 0 and script.known.kind == "held")
+    return int(script.searches > 0 and script.question.kind == "held")
 
 
-# What is told of the runs
-
-
-def section(runs: Runs) -> Section:
+def section(runs: Results) -> Section:
     errors = tuple(dict.fromkeys(error for _, error in runs))
     policies = tuple(dict.fromkeys(name for name, _ in runs))
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="judges",
+        title="The graph under a fallible judge",
         what=WHAT,
         tables=(*(_table(runs, policies, error) for error in errors), _leads(runs, policies, errors)),
-        plots=tuple(
-            _plot(runs, policies, errors, name) for name in ("right - wrong", "wrong", "round trips")
-        ),
         figures=dict(_figures(runs)),
-        limits=LIMITS,
+        note=LIMITS,
     )
 
 
-def per_question(ended: Mapping[Known, Sequence[Ended]], measure: Measure, kind: str = "") -> list[float]:
+def per_question(
+    ended: Mapping[WorldQuestion, Sequence[Result]], measure: Measure, kind: str = ""
+) -> list[float]:
     """The mean over the lots of each question, of one kind or of all."""
-    return [fmean(map(measure, each)) for known, each in ended.items() if kind in ("", known.kind)]
+    return [fmean(map(measure, each)) for question, each in ended.items() if kind in ("", question.kind)]
 
 
-def _table(runs: Runs, policies: Sequence[str], error: float) -> Table:
+def _table(runs: Results, policies: Sequence[str], error: float) -> Table:
     questions = len(runs[policies[0], error])
     rows = (
-        (name, *(told(mean_of(per_question(runs[name, error], measure))) for measure in MEASURES.values()))
+        (
+            name,
+            *(str(Estimate.mean(per_question(runs[name, error], measure))) for measure in MEASURES.values()),
+        )
         for name in policies
     )
     return Table(
@@ -214,13 +201,13 @@ def _table(runs: Runs, policies: Sequence[str], error: float) -> Table:
     )
 
 
-def _leads(runs: Runs, policies: Sequence[str], errors: Sequence[float]) -> Table:
+def _leads(runs: Results, policies: Sequence[str], errors: Sequence[float]) -> Table:
     """Ours against the best of the others in each demand, on all questions and on each kind."""
     rows = tuple(
         (f"{error:g}", KINDS[kind], *_lead(runs, policies, error, kind))
         for error in errors
         for kind in KINDS
-        if any(kind in ("", known.kind) for known in runs[policies[0], error])
+        if any(kind in ("", question.kind) for question in runs[policies[0], error])
     )
     columns = ("error", "questions", *(f"{name}: lead over the best other" for name in DEMANDS))
     return Table(
@@ -242,27 +229,14 @@ KINDS: Mapping[str, str] = {
 DEMANDS: Mapping[str, int] = {"right - wrong": 1, "wrong": -1, "round trips": -1}
 
 
-def _lead(runs: Runs, policies: Sequence[str], error: float, kind: str) -> Iterator[Cell]:
+def _lead(runs: Results, policies: Sequence[str], error: float, kind: str) -> Iterator[Cell]:
     for name, sign in DEMANDS.items():
         ours, *others = (per_question(runs[policy, error], MEASURES[name], kind) for policy in policies)
         best = max(others, key=lambda values: sign * sum(values))
-        yield told(mean_of([sign * (our - other) for our, other in zip(ours, best, strict=True)]))
+        yield str(Estimate.mean([sign * (our - other) for our, other in zip(ours, best, strict=True)]))
 
 
-def _plot(runs: Runs, policies: Sequence[str], errors: Sequence[float], name: str) -> Plot:
-    return Plot(
-        title=name.capitalize(),
-        kind="lines",
-        x=tuple(f"{error:g}" for error in errors),
-        series={
-            policy: tuple(mean(per_question(runs[policy, error], MEASURES[name])) for error in errors)
-            for policy in policies
-        },
-        x_title="probability that a verdict is wrong",
-    )
-
-
-def _figures(runs: Runs) -> Iterator[tuple[str, float]]:
+def _figures(runs: Results) -> Iterator[tuple[str, float]]:
     for (policy, error), ended in runs.items():
         for name, measure in MEASURES.items():
             yield f"{policy} at {error:g}: {name}", round(mean(per_question(ended, measure)), 4)

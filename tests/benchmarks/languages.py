@@ -1,6 +1,4 @@
-"""How well questions of each language find their passages by words alone, and are told apart.
-
-    python tests/benchmarks/languages.py ../shared/data
+"""How well questions of each language find their passages by words alone, and how well languages are recognised.
 
 The passages of the drafts make two libraries: those in the language of the documents asked for, and
 all of them together. A passage is right when a supported sentence of the draft cites it. Beside the
@@ -9,68 +7,96 @@ questions, the draft's sentences are asked: there are more of them.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
-
-from benchmarks.corpora import EVERYTHING, lines, open_library, spot
+from benchmarks import DATA, Say
+from benchmarks.evaluation_sets import EVERYTHING, JsonObject, Spot, lines, open_library, spot
+from bots.eval.report import Cell, Section, Table
+from core.library import retriever
 from core.library.catalogue import NewDocument
 from core.library.documents import Piece
 from core.library.library import DEFAULT_COLLECTION, Library
-from core.library.retriever import Query
 from core.text.language import language_of
 
 AMONG = 8
-Item = Mapping[str, Any]
-Spot = tuple[str, int]  # source and start of a passage
 
 
-class Asked(NamedTuple):
-    """What is looked for, and the passages that hold it."""
+class Lookup(NamedTuple):
+    """A text to look for, and the passages that hold it."""
 
     text: str
     gold: frozenset[Spot]
 
 
-def told_apart(items: Sequence[Item]) -> Iterator[str]:
-    """Of the questions and of the passages, those whose language is taken for another."""
+def run(say: Say, *, data: Path = DATA) -> Section:
+    items = lines(data / "drafts/drafts.jsonl")
+    return Section(
+        name="languages",
+        title="Questions and documents in several languages",
+        what=(
+            "Questions, and sentences of answers, are looked for by words alone: over the passages in the language of "
+            "their documents, and over all of them. A passage is right when a supported sentence of the draft cites it."
+        ),
+        tables=(
+            Table(
+                title="Languages recognised",
+                columns=("of", "number", "taken for another language"),
+                rows=tuple(recognition(items)),
+            ),
+            Table(
+                title=f"Right first, right among {AMONG}, and the mean confidence",
+                columns=("question", "documents", *COLUMNS),
+                rows=tuple(retrieval(items, say)),
+            ),
+        ),
+    )
+
+
+def recognition(items: Sequence[JsonObject]) -> Iterator[tuple[Cell, ...]]:
+    """Questions and passages, and those whose language is taken for another."""
     questions = {item["question"]: item["language"] for item in items}
     passages = {passage["text"]: item["document_language"] for item in items for passage in item["passages"]}
     for name, labels in (("questions", questions), ("passages", passages)):
-        wrong = Counter((own, language_of(text)) for text, own in labels.items())
-        missed = {f"{own} as {told}": count for (own, told), count in wrong.items() if own != told}
-        yield f"{len(labels)} {name}, taken for another language: {missed or 'none'}"
+        pairs = Counter((own, language_of(text)) for text, own in labels.items())
+        wrong = (f"{own} as {other}: {count}" for (own, other), count in pairs.items() if own != other)
+        yield name, len(labels), ", ".join(wrong) or "none"
 
 
-def found(items: Sequence[Item]) -> Iterator[str]:
-    """A line for each pair of languages: right first, among the first, and how sure of it, in both libraries."""
+COLUMNS = ("questions, alone", "questions, among all", "sentences, alone", "sentences, among all")
+
+
+def retrieval(items: Sequence[JsonObject], say: Say) -> Iterator[tuple[Cell, ...]]:
+    """A row for each pair of languages, of question and documents."""
     pairs = defaultdict(list)
     for item in items:
         pairs[item["language"], item["document_language"]].append(item)
     with tempfile.TemporaryDirectory() as folder:
         everything, spots = _filled(Path(folder, "all"), items)
         for (language, document), asked in sorted(pairs.items()):
+            say(f"{language} over {document}")
             same = [item for item in items if item["document_language"] == document]
             alone, own_spots = _filled(Path(folder, f"{language}-{document}"), same)
-            cells = (
-                _share(library, [_asked(item, places, by_sentence) for item in asked])
-                for by_sentence in (False, True)
-                for library, places in ((alone, own_spots), (everything, spots))
+            yield (
+                language,
+                document,
+                *(
+                    _share(library, [_queries(item, places, by_sentence=by_sentence) for item in asked])
+                    for by_sentence in (False, True)
+                    for library, places in ((alone, own_spots), (everything, spots))
+                ),
             )
-            yield f"{language} over {document}   " + "   ".join(cells)
             alone.close()
         everything.close()
 
 
-def _filled(folder: Path, items: Sequence[Item]) -> tuple[Library, dict[str, Spot]]:
+def _filled(folder: Path, items: Sequence[JsonObject]) -> tuple[Library, dict[str, Spot]]:
     """A library of the items' passages, and where each text stands in it."""
     library, spots = open_library(folder, None), {}
-    sources: dict[str, list[Item]] = defaultdict(list)
+    sources: dict[str, list[JsonObject]] = defaultdict(list)
     for passage in (passage for item in items for passage in item["passages"]):
         if passage["text"] not in spots:
             spots[passage["text"]] = (passage["source"], len(sources[passage["source"]]))
@@ -89,37 +115,24 @@ def _filled(folder: Path, items: Sequence[Item]) -> tuple[Library, dict[str, Spo
     return library, spots
 
 
-def _asked(item: Item, spots: Mapping[str, Spot], by_sentence: bool) -> list[Asked]:
+def _queries(item: JsonObject, spots: Mapping[str, Spot], *, by_sentence: bool) -> list[Lookup]:
     texts = {passage["n"]: passage["text"] for passage in item["passages"]}
-    told = [sentence for sentence in item["sentences"] if sentence["supported"] and sentence["cites"]]
-    golds = [frozenset(spots[texts[number]] for number in sentence["cites"]) for sentence in told]
+    supported = [sentence for sentence in item["sentences"] if sentence["supported"] and sentence["cites"]]
+    golds = [frozenset(spots[texts[number]] for number in sentence["cites"]) for sentence in supported]
     if by_sentence:
-        return [Asked(sentence["text"], gold) for sentence, gold in zip(told, golds, strict=True)]
-    return [Asked(item["question"], frozenset().union(*golds))] if golds else []
+        return [Lookup(sentence["text"], gold) for sentence, gold in zip(supported, golds, strict=True)]
+    return [Lookup(item["question"], frozenset().union(*golds))] if golds else []
 
 
-def _share(library: Library, asked: Sequence[Sequence[Asked]]) -> str:
-    looked = [_looked(library, one) for each in asked for one in each]
-    first, among = (sum(rank <= limit for rank, _ in looked) for limit in (1, AMONG))
-    sure = sum(confidence for _, confidence in looked) / len(looked)
-    return f"{first:3} {among:3} of {len(looked):3}, {sure:.2f}"
+def _share(library: Library, asked: Sequence[Sequence[Lookup]]) -> str:
+    ranks = [_look(library, one) for each in asked for one in each]
+    first, among = (sum(rank <= limit for rank, _ in ranks) for limit in (1, AMONG))
+    sure = sum(confidence for _, confidence in ranks) / len(ranks)
+    return f"{first}, {among} of {len(ranks)}; {sure:.2f}"
 
 
-def _looked(library: Library, asked: Asked) -> tuple[int, float]:
+def _look(library: Library, asked: Lookup) -> tuple[int, float]:
     """The rank of the first passage that is right, and the confidence."""
-    found = library.retrieve(Query(text=asked.text, scope=EVERYTHING, limit=AMONG))
+    found = library.retrieve(retriever.Query(text=asked.text, scope=EVERYTHING, limit=AMONG))
     places = (place for place, hit in enumerate(found.passages, start=1) if spot(hit.passage) in asked.gold)
     return next(places, AMONG + 1), found.confidence
-
-
-def main() -> None:
-    items = lines(Path(sys.argv[1]) / "drafts/drafts.jsonl")
-    print(*told_apart(items), sep="\n")
-    print(
-        "\nfirst, among eight, mean confidence: questions, alone and among all; sentences, alone and among all"
-    )
-    print(*found(items), sep="\n")
-
-
-if __name__ == "__main__":
-    main()

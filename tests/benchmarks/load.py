@@ -1,7 +1,5 @@
 """Questions at a steady rate through Slack: the real command, the real slack-bolt, a model that takes its time.
 
-    python tests/benchmarks/load.py [--rate 50] [--seconds 60] [--latency 1.0]
-
 Slack is the local one of the tests, in this process; the model a server of its own, the bot
 another. Overhead is the time from a question to its final answer, less what the model took for
 its chain of replies. On two processors the three share what there is.
@@ -9,7 +7,6 @@ its chain of replies. On two processors the three share what there is.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -18,16 +15,18 @@ import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT), str(HERE.parent), str(HERE.parent / "slack")]
+# Where the tests of Slack keep what they share.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "slack"))
 
 from fakes.slack import FakeSlack
 from office import FERRY, Office, make_data_dir
 
-from benchmarks.model_server import Scenario, local_model
+from benchmarks import ROOT, Say
+from benchmarks.model_server import API_KEY, Scenario, local_model
 from bots.eval.intervals import percentile
+from bots.eval.report import Section, Table
 
+TIMED = Path(__file__).with_name("timed")
 CHANNELS = 40
 PATIENCE = 300.0  # seconds for what is still under way when the last question was asked
 
@@ -39,9 +38,9 @@ async def load(rate: float, seconds: float, latency: float, folder: Path) -> dic
         channels = [slack.add_channel(f"c{number}", ann) for number in range(CHANNELS)]
         office = Office(folder=folder, slack=slack)
         office.settings = {
-            "GOOGLE_API_KEY": "local",
+            "GOOGLE_API_KEY": API_KEY,
             "GOOGLE_GEMINI_BASE_URL": model.base_url,
-            "PYTHONPATH": os.pathsep.join(map(str, (ROOT, HERE.parent, HERE / "timed"))),
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests", TIMED))),
         }
         await office.open()
         warm = await slack.mention(ann, channels[0], FERRY)
@@ -120,17 +119,15 @@ def _longest(office: Office) -> dict[str, float]:
     return {f"CPU ms of the longest callback ({name})": took}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rate", type=float, default=50.0)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--latency", type=float, default=1.0)
-    given = parser.parse_args()
+def run(say: Say, *, rate: float = 50.0, seconds: float = 60.0, latency: float = 1.0) -> Section:
+    """``rate`` questions a second; the model takes ``latency`` seconds a reply."""
+    say(f"{rate * seconds:,.0f} questions")
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(load(given.rate, given.seconds, given.latency, make_data_dir(Path(folder))))
-    for name, figure in found.items():
-        print(f"{name}: {figure:.3f}" if isinstance(figure, float) else f"{name}: {figure}")
-
-
-if __name__ == "__main__":
-    main()
+        found = asyncio.run(load(rate, seconds, latency, make_data_dir(Path(folder))))
+    return Section(
+        name="load",
+        title="Questions a second through Slack",
+        what=f"{rate:g} questions a second for {seconds:g} seconds, {latency:g} seconds a reply of the model.",
+        tables=(Table(title="Load", columns=("what", "measured"), rows=tuple(found.items())),),
+        figures=found,
+    )

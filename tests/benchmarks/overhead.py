@@ -13,18 +13,16 @@ from statistics import median
 from time import process_time, thread_time
 from typing import TYPE_CHECKING, Any
 
+from benchmarks import Say
 from benchmarks.model_server import Scenario, local_model
-from benchmarks.served import serving
+from benchmarks.serving import serving
 from benchmarks.synthetic import library_of, questions
 from bots.eval.intervals import percentile
-from bots.eval.sections import Cell, Options, Section, Table
+from bots.eval.report import Cell, Section, Table
 from core.conversation import Conversation, Question, value
 
 if TYPE_CHECKING:
     from core.turns.assistant import Assistant
-
-NAME = "overhead"
-TITLE = "What a turn costs this machine"
 
 SIZES = {1_000: 30.0, 100_000: 60.0}  # passages, and the milliseconds of CPU that a turn may take
 QUICK_SIZES = {200: 30.0}
@@ -39,7 +37,7 @@ Function = tuple[str, int, str]  # file, line and name, as the profiler knows it
 
 
 @value
-class Spent:
+class CpuTimes:
     """Milliseconds of CPU, one number for each turn."""
 
     total: tuple[float, ...]  #: of the process, every thread
@@ -47,14 +45,13 @@ class Spent:
     steps: tuple[tuple[str, ...], ...]  #: nodes that each turn took
 
 
-def measure(options: Options) -> Section:
-    sizes = QUICK_SIZES if options.quick else SIZES
-    turns = QUICK_TURNS if options.quick else TURNS
+def run(say: Say, *, model: str = "none", quick: bool = False) -> Section:
+    sizes, turns = (QUICK_SIZES, QUICK_TURNS) if quick else (SIZES, TURNS)
     rows: list[tuple[Cell, ...]] = []
     tables: list[Table] = []
     figures: dict[str, float] = {}
     for size, bar in sizes.items():
-        spent, calls, profile = asyncio.run(_measured(size, turns, options))
+        spent, calls, profile = asyncio.run(_measure(size, turns, model, say))
         middle = median(spent.total)
         rows.append(
             (size, calls, min(spent.total), middle, percentile(spent.total, 0.95), median(spent.loop), bar)
@@ -65,8 +62,8 @@ def measure(options: Options) -> Section:
             f"least CPU ms of a turn, {size} passages": min(spent.total),
         }
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="overhead",
+        title="What a turn costs this machine",
         what=(
             f"CPU time of this process, every thread, over {turns} questions one after the other: the default policy "
             "through the real client of a local model without latency, checkpoints on the disk, synthetic passages."
@@ -88,20 +85,23 @@ def measure(options: Options) -> Section:
             *tables,
         ),
         figures=figures,
-        limits="Most of it is the model's client: building, sending and reading five requests.",
+        note="Most of it is the model's client: building, sending and reading five requests.",
     )
 
 
-async def _measured(size: int, turns: int, options: Options) -> tuple[Spent, float, Table]:
-    with tempfile.TemporaryDirectory() as scratch, library_of(size, Path(scratch), options) as library:
-        async with local_model() as model, serving(library, Path(scratch), model.base_url) as assistant:
-            await model.begin(Scenario())
+async def _measure(size: int, turns: int, model: str, say: Say) -> tuple[CpuTimes, float, Table]:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        library_of(size, Path(scratch), model=model, say=say) as library,
+    ):
+        async with local_model() as gemini, serving(library, Path(scratch), gemini.base_url) as assistant:
+            await gemini.begin(Scenario())
             asked = list(islice(questions(size), WARM + turns + PROFILED))
-            await _spent(assistant, asked[:WARM])
-            spent = await _spent(assistant, asked[WARM : WARM + turns])
-            profile = await _profiled(assistant, asked[WARM + turns :])
-            calls = len(await model.calls()) / len(asked)
-    options.say(f"{TITLE}: {median(spent.total):.1f} ms at {size:,} passages")
+            await _time(assistant, asked[:WARM])
+            spent = await _time(assistant, asked[WARM : WARM + turns])
+            profile = await _profile(assistant, asked[WARM + turns :])
+            calls = len(await gemini.calls()) / len(asked)
+    say(f"{median(spent.total):.1f} ms at {size:,} passages")
     return (
         spent,
         calls,
@@ -124,17 +124,17 @@ async def _turn(assistant: Assistant, question: str) -> tuple[str, ...]:
     return (await assistant.run(asked)).steps
 
 
-async def _spent(assistant: Assistant, asked: Sequence[str]) -> Spent:
+async def _time(assistant: Assistant, asked: Sequence[str]) -> CpuTimes:
     total, loop, steps = [], [], []
     for question in asked:
         began, began_here = process_time(), thread_time()
         steps.append(await _turn(assistant, question))
         total.append(1000 * (process_time() - began))
         loop.append(1000 * (thread_time() - began_here))
-    return Spent(total=tuple(total), loop=tuple(loop), steps=tuple(steps))
+    return CpuTimes(total=tuple(total), loop=tuple(loop), steps=tuple(steps))
 
 
-async def _profiled(assistant: Assistant, asked: Sequence[str]) -> pstats.Stats:
+async def _profile(assistant: Assistant, asked: Sequence[str]) -> pstats.Stats:
     """The event loop's thread over these turns; the profiler makes small functions look dearer than they are."""
     profiler = cProfile.Profile(process_time)
     profiler.enable()

@@ -1,21 +1,17 @@
 """A place for any language model, or a person, behind the real client: prompts become files, and so do replies.
 
-    python tests/benchmarks/reader.py FOLDER [--limit SECONDS]
-
-Serves Gemini's protocol on this machine and prints the settings that lead there. Each request is written to
-``FOLDER/NNN.prompt.md``: the system text, the quoted blocks, and the JSON schema of the reply if one is asked
-for. Its reply is what is then found in ``FOLDER/NNN.reply.md``; write it under another name and rename it, so that
+It serves Gemini's protocol on this machine and prints the settings with which Footnote asks it. Each request is written to
+FOLDER/NNN.prompt.md: the system text, the quoted blocks, and the JSON schema of the reply if one is asked
+for. Its reply is what is then found in FOLDER/NNN.reply.md; write it under another name and rename it, so that
 no half of it is read. A request that nobody replies to within the limit fails as one of a busy service does.
 Ctrl-C ends it.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import re
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,9 +19,9 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[above]) for above in (2, 1)]
+from fakes.gemini import Answer, Call, FakeGemini, Status, Step
 
-from tests.fakes.gemini import Answer, Call, FakeGemini, Status, Step
+from benchmarks import Say
 
 LIMIT = 1_800.0  # seconds for one reply
 LONGEST = 3_600  # seconds; more than that no setting takes
@@ -59,7 +55,7 @@ class Reader:
             if time.monotonic() > until:
                 return Status(504)
             await asyncio.sleep(LOOKS)
-        fenced = _FENCED.fullmatch(text) if schema_of(call) else None
+        fenced = _FENCED.fullmatch(text) if call.schema else None
         return fenced[1] if fenced else text.strip()
 
 
@@ -77,13 +73,9 @@ def _found(file: Path) -> str | None:
         return None
 
 
-def schema_of(call: Call) -> object:
-    return call.config.get("responseJsonSchema", call.config.get("responseSchema"))
-
-
 def as_markdown(step: Step, call: Call, reply: str) -> str:
-    schema = schema_of(call)
-    shape = f"JSON of this schema:\n\n```json\n{json.dumps(schema, indent=1)}\n```" if schema else "Text."
+    schema = json.dumps(call.schema, indent=1)
+    shape = f"JSON of this schema:\n\n```json\n{schema}\n```" if call.schema else "Text."
     parts = (
         f"# {step}, {call.model}", "## System", call.system, "## Prompt", call.prompt, f"## Reply, to {reply}", shape
     )  # fmt: skip
@@ -109,16 +101,8 @@ async def serve(folder: Path, limit: float) -> None:
         await asyncio.Event().wait()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one reply")
-    given = parser.parse_args()
+def run(say: Say, *, folder: Path, limit: float = LIMIT) -> None:
+    """A reply has ``limit`` seconds."""
+    say(f"Prompts go to {folder}; Ctrl-C ends it.")
     with suppress(KeyboardInterrupt):
-        asyncio.run(serve(given.folder, given.limit))
-
-
-if __name__ == "__main__":
-    main()
+        asyncio.run(serve(folder, limit))

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.corpora import (
+from benchmarks import DATA, Say
+from benchmarks.estimates import Estimate
+from benchmarks.evaluation_sets import (
     EVERYTHING,
-    Asked,
-    Corpus,
+    EvaluationSet,
+    LabelledQuestion,
     clapnq,
     fill,
     headings,
@@ -22,15 +24,11 @@ from benchmarks.corpora import (
     spot,
     squad,
 )
-from bots.eval.intervals import Measured, share_of, told
-from bots.eval.sections import Cell, Options, Plot, Section, Table
+from bots.eval.report import Cell, Section, Table
 
 if TYPE_CHECKING:
     from core.library.embedding.embedder import Embedder
     from core.library.library import Library
-
-NAME = "retrieval"
-TITLE = "Passages found"
 
 RANKS = (1, 5, 10)
 NOT_FOUND = 1_000  # a rank deeper than any that is looked at
@@ -75,50 +73,51 @@ LIMITS = (
 Ranks = Mapping[str, Mapping[str, Sequence[int]]]  # by set and side, one rank for each question
 
 
-def measure(options: Options) -> Section:
-    model = open_model(options.model, options.say)
+def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False) -> Section:
+    embedder, found = open_model(model, say), {}
     with tempfile.TemporaryDirectory() as folder:
-        found = {name: _measured(name, Path(folder, name), model, options) for name in SETS}
+        for name, title in SETS.items():
+            say(f"{title}: indexing")
+            with _open(name, Path(folder, name), embedder, data, quick=quick) as (library, questions):
+                say(f"{title}: {len(questions)} questions")
+                found[name] = {side: ranks(each, questions) for side, each in sides(library).items()}
     return section(found)
-
-
-def _measured(
-    name: str, folder: Path, model: Embedder | None, options: Options
-) -> Mapping[str, Sequence[int]]:
-    options.say(f"{SETS[name]}: indexing")
-    with _open(name, folder, model, options) as (library, questions):
-        options.say(f"{SETS[name]}: {len(questions)} questions")
-        return {side: ranks(each, questions) for side, each in sides(library).items()}
 
 
 @contextmanager
 def _open(
-    name: str, folder: Path, model: Embedder | None, options: Options
-) -> Iterator[tuple[Library, Sequence[Asked]]]:
+    name: str, folder: Path, model: Embedder | None, data: Path, *, quick: bool
+) -> Iterator[tuple[Library, Sequence[LabelledQuestion]]]:
     """The library of a set, and what is asked of it."""
     library = open_library(folder, model)
     try:
         if name == "fastapi":
-            library.ingest([options.data / "fastapi_docs"])
+            library.ingest([data / "fastapi_docs"])
             library.embed_pending()
             asked = headings(library)
-            yield library, asked[:: max(1, len(asked) // QUICK)] if options.quick else asked
+            yield library, asked[:: max(1, len(asked) // QUICK)] if quick else asked
         else:
-            corpus = _CORPORA[name](options.data)
-            corpus = part(corpus, QUICK) if options.quick else corpus
+            corpus = READERS[name](data)
+            corpus = part(corpus, QUICK) if quick else corpus
             fill(library, corpus.documents)
-            yield library, corpus.asked
+            yield library, corpus.questions
     finally:
         library.close()
 
 
-def follow_ups(data: Path) -> Corpus:
+def follow_ups(data: Path) -> EvaluationSet:
     """MTRAG without the first turns of its conversations."""
     corpus = mtrag(data)
-    return Corpus(documents=corpus.documents, asked=tuple(q for q in corpus.asked if q.history))
+    return EvaluationSet(
+        documents=corpus.documents, questions=tuple(q for q in corpus.questions if q.history)
+    )
 
 
-_CORPORA: Mapping[str, Callable[[Path], Corpus]] = {"squad": squad, "mtrag": follow_ups, "clapnq": clapnq}
+READERS: Mapping[str, Callable[[Path], EvaluationSet]] = {
+    "squad": squad,
+    "mtrag": follow_ups,
+    "clapnq": clapnq,
+}
 
 
 def sides(library: Library) -> dict[str, Library]:
@@ -129,7 +128,7 @@ def sides(library: Library) -> dict[str, Library]:
     return {"words": words, **({"vectors": library} if library.embedder else {})}
 
 
-def ranks(library: Library, questions: Sequence[Asked]) -> list[int]:
+def ranks(library: Library, questions: Sequence[LabelledQuestion]) -> list[int]:
     """The rank of the first gold passage of each question, counted from 1."""
     from core.library.retriever import Query
 
@@ -142,12 +141,9 @@ def ranks(library: Library, questions: Sequence[Asked]) -> list[int]:
     return found
 
 
-def share(found: Sequence[int], at: int) -> Measured:
+def share(found: Sequence[int], at: int) -> Estimate:
     """Of ranks that are this one or better."""
-    return share_of(sum(rank <= at for rank in found), len(found))
-
-
-# What is told of the ranks
+    return Estimate.share(sum(rank <= at for rank in found), len(found))
 
 
 def section(found: Ranks) -> Section:
@@ -162,36 +158,23 @@ def section(found: Ranks) -> Section:
         for name, by_side in found.items()
     )
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="retrieval",
+        title="Passages found",
         what=WHAT,
         tables=(
             Table(title="Share of the questions that the first passages answer", columns=columns, rows=rows, note=NOTE),
         ),
-        plots=(_plot(found, shown),),
         figures={
-            f"{name}_{side}_r{at}": round(share(by_side[side], at)[0], 4)
+            f"{name}_{side}_r{at}": round(share(by_side[side], at).figure, 4)
             for name, by_side in found.items()
             for side in shown
             for at in RANKS
         },
-        limits=LIMITS,
+        note=LIMITS,
     )  # fmt: skip
 
 
 def _cell(found: Sequence[int], at: int, bar: float | None) -> Cell:
-    measured = share(found, at)
-    judged = f", bar {bar:.2f} {'reached' if measured[0] >= bar else 'missed'}" if bar and found else ""
-    return f"{told(measured)}{judged}"
-
-
-def _plot(found: Ranks, shown: Sequence[str]) -> Plot:
-    at = 5
-    measured = {SIDES[side]: [share(by_side[side], at) for by_side in found.values()] for side in shown}
-    return Plot(
-        title=f"Answered by the first {at} passages",
-        kind="bars",
-        x=tuple(SETS[name] for name in found),
-        series={side: tuple(figure for figure, _ in each) for side, each in measured.items()},
-        intervals={side: tuple(interval for _, interval in each) for side, each in measured.items()},
-    )
+    estimate = share(found, at)
+    verdict = f", bar {bar:.2f} {'reached' if estimate.figure >= bar else 'missed'}" if bar and found else ""
+    return f"{estimate}{verdict}"

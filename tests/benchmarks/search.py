@@ -11,10 +11,11 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING
 
-from benchmarks.corpora import add_paragraphs, open_library, open_model
+from benchmarks import Say
+from benchmarks.evaluation_sets import add_paragraphs, open_library, open_model
 from benchmarks.synthetic import DrawnVectors, documents, questions
 from bots.eval.intervals import percentile
-from bots.eval.sections import Cell, Options, Section, Table
+from bots.eval.report import Cell, Section, Table
 from core.conversation import value
 from core.library.documents import Scope
 from core.library.retriever import CANDIDATES, Query
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from core.library.library import Library
-
-NAME = "search"
-TITLE = "A search in a large library"
 
 BARS = {100_000: 15.0, 1_000_000: 60.0}  # passages, and the milliseconds of half the retrievals
 QUICK_BARS = {1_000: 15.0}
@@ -44,7 +42,7 @@ SCOPES: Mapping[str, Scope] = {
 
 
 @value
-class Searched:
+class SearchTimes:
     """Retrievals of one scope."""
 
     wall: tuple[float, ...]  #: milliseconds of each
@@ -52,25 +50,24 @@ class Searched:
     recall: float  #: share of the nearest that the vector index finds; NaN without vectors
 
 
-def measure(options: Options) -> Section:
-    bars = QUICK_BARS if options.quick else BARS
-    count = QUICK_ASKED if options.quick else ASKED
+def run(say: Say, *, model: str = "none", quick: bool = False) -> Section:
+    bars, count = (QUICK_BARS, QUICK_ASKED) if quick else (BARS, ASKED)
     rows: list[tuple[Cell, ...]] = []
     figures: dict[str, float] = {}
     for size, bar in bars.items():
-        with _library(size, options) as library:
+        with _library(size, model, say) as library:
             for name, scope in SCOPES.items():
-                found = _searched(library, scope, list(islice(questions(size), WARM + count)))
+                found = _search(library, scope, list(islice(questions(size), WARM + count)))
                 middle, p95 = median(found.wall), percentile(found.wall, 0.95)
                 rows.append((size, name, middle, p95, median(found.cpu), found.recall, bar))
                 figures |= {
                     f"p50 ms, {size} passages, {name}": middle,
                     f"recall, {size} passages, {name}": found.recall,
                 }
-                options.say(f"{TITLE}: {middle:.1f} ms in {name}, {size:,} passages")
+                say(f"{middle:.1f} ms in {name}, {size:,} passages")
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="search",
+        title="A search in a large library",
         what=(
             f"{count} retrievals one after the other over synthetic passages in {len(SHARES)} collections, after {WARM} "
             "others; each embeds its question. The vectors are drawn in clusters; recall is the share of the "
@@ -85,21 +82,21 @@ def measure(options: Options) -> Section:
             ),
         ),
         figures=figures,
-        limits="The terms and vectors of the 120 candidates, and the network that embeds the question.",
+        note="Most of the time goes to the terms and vectors of the 120 candidates and to the network that embeds the question.",
     )
 
 
 @contextmanager
-def _library(size: int, options: Options) -> Iterator[Library]:
-    """Filled through the doors that every document takes."""
-    network = open_model(options.model, options.say) if options.model != "none" else None
+def _library(size: int, model: str, say: Say) -> Iterator[Library]:
+    """Filled as every document is added."""
+    network = open_model(model, say)
     with tempfile.TemporaryDirectory() as scratch:
         library = open_library(Path(scratch), DrawnVectors(network) if network else None)
         try:
-            options.say(f"{TITLE}: a library of {size:,} passages")
+            say(f"a library of {size:,} passages")
             for number, (source, title, texts) in enumerate(documents(size)):
                 add_paragraphs(library, source, title, texts, collection=_collection(number))
-            library.embed_pending(notify=lambda _phase, done, of: _tell(options, done, of))
+            library.embed_pending(notify=lambda _phase, done, of: _say_tenths(say, done, of))
             yield library
         finally:
             library.close()
@@ -110,20 +107,20 @@ def _collection(document: int) -> str:
     return by_tenth[document % len(by_tenth)]
 
 
-def _tell(options: Options, done: int, of: int) -> None:
-    """A word for each tenth of the vectors of a library that takes long."""
+def _say_tenths(say: Say, done: int, of: int) -> None:
+    """A sentence for each tenth of the vectors of a library that takes long."""
     if of >= 10_000 and 10 * done // of > 10 * (done - 128) // of:
-        options.say(f"{TITLE}: {done:,} of {of:,} vectors")
+        say(f"{done:,} of {of:,} vectors")
 
 
-def _searched(library: Library, scope: Scope, asked: Sequence[str]) -> Searched:
+def _search(library: Library, scope: Scope, asked: Sequence[str]) -> SearchTimes:
     wall, cpu = [], []
     for question in asked:
         began, began_cpu = perf_counter(), process_time()
         library.retrieve(Query(text=question, scope=scope))
         wall.append(1000 * (perf_counter() - began))
         cpu.append(1000 * (process_time() - began_cpu))
-    return Searched(
+    return SearchTimes(
         wall=tuple(wall[WARM:]), cpu=tuple(cpu[WARM:]), recall=_recall(library, scope, asked[WARM:])
     )
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from benchmarks.corpora import fill, open_library, open_model
-from bots.eval.sections import Options
+from benchmarks import Say
+from benchmarks.evaluation_sets import fill, open_library, open_model
 from core.text.sentences import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -29,12 +29,14 @@ FAMILIES, CLUSTERS = 50, 2_000  # of drawn vectors
 
 
 @contextmanager
-def library_of(size: int, folder: Path, options: Options) -> Iterator[Library]:
-    """With vectors where the options name a network; see :class:`DrawnVectors`."""
-    network = open_model(options.model, options.say) if options.model != "none" else None
+def library_of(
+    size: int, folder: Path, *, model: str = "none", say: Say = lambda _: None
+) -> Iterator[Library]:
+    """With vectors where a network is named; see :class:`DrawnVectors`."""
+    network = open_model(model, say)
     library = open_library(folder / "library", DrawnVectors(network) if network else None)
     try:
-        options.say(f"A library of {size:,} passages")
+        say(f"A library of {size:,} passages")
         yield fill(library, documents(size))
     finally:
         library.close()

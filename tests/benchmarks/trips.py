@@ -12,14 +12,17 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.asked import AskedScript, Sources, Wordings
-from benchmarks.corpora import EVERYTHING, fill, open_library
-from benchmarks.model_server import DOES_NOT_KNOW, LocalModel, Scenario, local_model, round_trips
+from fakes.gemini import round_trips
+
+from benchmarks import Say
+from benchmarks.evaluation_sets import EVERYTHING, fill, open_library
+from benchmarks.model_server import DOES_NOT_KNOW, LocalModel, Scenario, local_model
 from benchmarks.published import MODULES, RECURSION_LIMIT, build
-from benchmarks.served import CHAT_MODEL, access_to, serving
-from benchmarks.ways import DOCUMENTS, WAYS, Way
+from benchmarks.published.client import ClientScript, ClientWorld, Wordings
+from benchmarks.serving import CHAT_MODEL, access_to, serving
+from benchmarks.variants import DOCUMENTS, VARIANTS, Variant
 from bots.eval.intervals import percentile
-from bots.eval.sections import Options, Plot, Section, Table
+from bots.eval.report import Section, Table
 from core.conversation import Conversation, Decision, Progress, Question, Turn, value
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.library.retriever import Query
@@ -32,9 +35,6 @@ if TYPE_CHECKING:
 
     CompiledGraph = CompiledStateGraph[Any, Any, Any, Any]
 
-NAME = "trips"
-TITLE = "Round trips to the model"
-
 OURS = "footnote"
 FULL_STOP = "it stopped at its recursion limit"
 LATENCY = 0.4  # seconds of one reply
@@ -45,7 +45,7 @@ PASSAGES = 8  # retrieved for a wording; who wants fewer takes the best
 
 
 @value
-class Run:
+class TimedRun:
     """One question from beginning to end."""
 
     seconds: float
@@ -81,10 +81,12 @@ def _hit(number: int, text: str) -> Retrieved:
     return Retrieved(passage=passage, score=1 / number)
 
 
-async def run_ours(assistant: Assistant, way: Way, number: int) -> str:
+async def run_ours(assistant: Assistant, variant: Variant, number: int) -> str:
     """How the question ends when each proposal is decided at once."""
-    conversation = Conversation(platform="bench", space="s", channel=way.name, thread=str(number))
-    turn: Turn = Question(id="q", conversation=conversation, author="ada", text=way.question, asked_at=0.0)
+    conversation = Conversation(platform="bench", space="s", channel=variant.name, thread=str(number))
+    turn: Turn = Question(
+        id="q", conversation=conversation, author="ada", text=variant.question, asked_at=0.0
+    )
     outcome = await assistant.run(turn)
     for click in count(1):
         if outcome.kind != "approval_needed" or outcome.proposal is None:
@@ -95,14 +97,14 @@ async def run_ours(assistant: Assistant, way: Way, number: int) -> str:
                 conversation=conversation,
                 author="ada",
                 proposal_id=outcome.proposal.id,
-                verdict="approve" if click <= way.allowed else "deny",
+                verdict="approve" if click <= variant.allowed else "deny",
                 decided_at=0.0,
             )
         )
     return "answered" if outcome.kind == "answered" else "no answer"
 
 
-async def run_published(graph: CompiledGraph, script: AskedScript) -> str:
+async def run_published(graph: CompiledGraph, script: ClientScript) -> str:
     from langgraph.errors import GraphRecursionError
 
     try:
@@ -114,8 +116,8 @@ async def run_published(graph: CompiledGraph, script: AskedScript) -> str:
 
 # Many questions
 
-Ask = Callable[[Way, int], Awaitable[str]]  # one question; the number is new each time
-Runs = Mapping[tuple[str, str], Sequence[Run]]  # by way and graph
+AskGraph = Callable[[Variant, int], Awaitable[str]]  # one question; the number is new each time
+Runs = Mapping[tuple[str, str], Sequence[TimedRun]]  # by variant and graph
 
 
 @contextmanager
@@ -127,7 +129,7 @@ def _library(folder: Path) -> Iterator[Library]:
         library.close()
 
 
-def _published(library: Library, base_url: str) -> dict[str, Ask]:
+def _published(library: Library, base_url: str) -> dict[str, AskGraph]:
     """The five graphs, each asked of the same library and the same model as ours."""
     from core.reasoning.providers import connect
 
@@ -136,83 +138,81 @@ def _published(library: Library, base_url: str) -> dict[str, Ask]:
     def retrieve(wording: str) -> Retrieval:
         return library.retrieve(Query(text=wording, scope=EVERYTHING, limit=PASSAGES))
 
-    def asking(graph: CompiledGraph) -> Ask:
-        async def ask(way: Way, _number: int) -> str:
-            known = Wordings(text=way.question, wordings=(way.question, way.reworded))
-            world = Sources(retrieve=retrieve, web=way.web)
-            return await run_published(graph, AskedScript(known=known, world=world, model=model))
+    def asking(graph: CompiledGraph) -> AskGraph:
+        async def ask(variant: Variant, _number: int) -> str:
+            question = Wordings(text=variant.question, wordings=(variant.question, variant.reworded))
+            world = ClientWorld(retrieve=retrieve, web=variant.web)
+            return await run_published(graph, ClientScript(question=question, world=world, model=model))
 
         return ask
 
     return {name: asking(build(name)) for name in MODULES}
 
 
-async def run_all(*, latency: float, spread: float, runs: int, say: Callable[[str], None]) -> Runs:
-    """Every graph on every way, one after the other in turn, so that all meet the same machine."""
-    found: dict[tuple[str, str], list[Run]] = {}
+async def run_all(*, latency: float, spread: float, runs: int, say: Say) -> Runs:
+    """Every graph on every variant, one after the other in turn, so that all meet the same machine."""
+    found: dict[tuple[str, str], list[TimedRun]] = {}
     with tempfile.TemporaryDirectory() as scratch, _library(Path(scratch, "library")) as library:
-        by_name = {way.name: way for way in WAYS}
+        by_name = {variant.name: variant for variant in VARIANTS}
 
         def web(turn: Turn) -> FixedWeb:
             return FixedWeb(texts=by_name[turn.conversation.channel].web)
 
         async with local_model() as model, serving(library, Path(scratch), model.base_url, web=web) as ours:
 
-            async def ask_ours(way: Way, number: int) -> str:
-                return await run_ours(ours, way, number)
+            async def ask_ours(variant: Variant, number: int) -> str:
+                return await run_ours(ours, variant, number)
 
-            graphs: dict[str, Ask] = {OURS: ask_ours, **_published(library, model.base_url)}
+            graphs: dict[str, AskGraph] = {OURS: ask_ours, **_published(library, model.base_url)}
             await _warm(graphs, model)
             for number in range(runs):
-                say(f"{TITLE}: run {number + 1} of {runs}")
-                for way in WAYS:
-                    scenario = way.scenario(latency=latency, spread=spread, seed=number)
+                say(f"run {number + 1} of {runs}")
+                for variant in VARIANTS:
+                    scenario = variant.scenario(latency=latency, spread=spread, seed=number)
                     for name, ask in graphs.items():
-                        of = found.setdefault((way.name, name), [])
+                        of = found.setdefault((variant.name, name), [])
                         if not of or of[-1].ending != FULL_STOP:
-                            of.append(await _timed(ask, way, number, model, scenario))
+                            of.append(await _timed(ask, variant, number, model, scenario))
     return found
 
 
-async def _warm(graphs: Mapping[str, Ask], model: LocalModel) -> None:
+async def _warm(graphs: Mapping[str, AskGraph], model: LocalModel) -> None:
     """What is loaded and opened once is not part of any question."""
     for ask in graphs.values():
-        await _timed(ask, WAYS[0], -1, model, WAYS[0].scenario(latency=0, spread=0, seed=0))
+        await _timed(ask, VARIANTS[0], -1, model, VARIANTS[0].scenario(latency=0, spread=0, seed=0))
 
 
-async def _timed(ask: Ask, way: Way, number: int, model: LocalModel, scenario: Scenario) -> Run:
+async def _timed(
+    ask: AskGraph, variant: Variant, number: int, model: LocalModel, scenario: Scenario
+) -> TimedRun:
     await model.begin(scenario)
     began = perf_counter()
-    ending = await ask(way, number)
+    ending = await ask(variant, number)
     seconds = perf_counter() - began
     calls = await model.calls()
-    return Run(seconds=seconds, calls=len(calls), trips=round_trips(calls), ending=ending)
+    return TimedRun(seconds=seconds, calls=len(calls), trips=round_trips(calls), ending=ending)
 
 
-# What came of it
-
-
-def measure(options: Options) -> Section:
-    latency = QUICK_LATENCY if options.quick else LATENCY
-    runs, uneven_runs = (QUICK_RUNS, QUICK_RUNS) if options.quick else (RUNS, UNEVEN_RUNS)
-    even = asyncio.run(run_all(latency=latency, spread=0.0, runs=runs, say=options.say))
-    uneven = asyncio.run(run_all(latency=latency, spread=SPREAD, runs=uneven_runs, say=options.say))
+def run(say: Say, *, quick: bool = False) -> Section:
+    latency = QUICK_LATENCY if quick else LATENCY
+    runs, uneven_runs = (QUICK_RUNS, QUICK_RUNS) if quick else (RUNS, UNEVEN_RUNS)
+    even = asyncio.run(run_all(latency=latency, spread=0.0, runs=runs, say=say))
+    uneven = asyncio.run(run_all(latency=latency, spread=SPREAD, runs=uneven_runs, say=say))
     figures = {**_figures(even, "even"), **_figures(uneven, "uneven")}
     return Section(
-        name=NAME,
-        title=TITLE,
+        name="trips",
+        title="Round trips to the model",
         what=(
             "The default policy and the five published graphs on the same questions, through the same Google client, "
             f"at one local server that takes {latency * 1000:.0f} ms for each reply; runs of all graphs alternate, "
             "calls and round trips are counted at the server."
         ),
         tables=(
-            *(_table(way, even, "every reply takes the same time") for way in WAYS),
-            *(_table(way, uneven, "replies take uneven time") for way in WAYS),
+            *(_table(variant, even, "every reply takes the same time") for variant in VARIANTS),
+            *(_table(variant, uneven, "replies take uneven time") for variant in VARIANTS),
         ),
-        plots=(_plot(even),),
         figures=figures,
-        limits=(
+        note=(
             "Every decision comes at once, and web search takes no time. The published graphs run without a "
             "checkpoint, ours stores one after each node. Where replies take uneven time, calls side by side take as "
             "long as the slowest of them."
@@ -220,24 +220,24 @@ def measure(options: Options) -> Section:
     )
 
 
-def ratio(runs: Runs, way: str, name: str) -> float:
+def ratio(runs: Runs, variant: str, name: str) -> float:
     """How many times as long as ours it takes, by the medians."""
-    theirs, ours = (median(run.seconds for run in runs[way, graph]) for graph in (name, OURS))
+    theirs, ours = (median(run.seconds for run in runs[variant, graph]) for graph in (name, OURS))
     return theirs / ours
 
 
-def _table(way: Way, runs: Runs, how: str) -> Table:
+def _table(variant: Variant, runs: Runs, how: str) -> Table:
     rows = tuple(
         (
             name, len(of), _range(run.calls for run in of), _range(run.trips for run in of),
             1000 * median(run.seconds for run in of), 1000 * percentile([run.seconds for run in of], 0.95),
-            ratio(runs, way.name, name), ", ".join(sorted({run.ending for run in of})),
+            ratio(runs, variant.name, name), ", ".join(sorted({run.ending for run in of})),
         )
         for name in (OURS, *MODULES)
-        for of in [runs[way.name, name]]
+        for of in [runs[variant.name, name]]
     )  # fmt: skip
     columns = ("graph", "runs", "calls", "round trips", "median, ms", "p95, ms", "times ours", "ending")
-    return Table(title=f"{way.title.capitalize()}: {how}", columns=columns, rows=rows)
+    return Table(title=f"{variant.title.capitalize()}: {how}", columns=columns, rows=rows)
 
 
 def _range(counts: Iterable[int]) -> str:
@@ -246,23 +246,13 @@ def _range(counts: Iterable[int]) -> str:
     return f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
 
 
-def _plot(runs: Runs) -> Plot:
-    return Plot(
-        title="Median time of a question",
-        kind="bars",
-        x=tuple(way.title for way in WAYS),
-        series={
-            name: tuple(1000 * median(run.seconds for run in runs[way.name, name]) for way in WAYS)
-            for name in (OURS, *MODULES)
-        },
-        unit="ms",
-    )
-
-
 def _figures(runs: Runs, how: str) -> dict[str, float]:
-    ratios = {(way.name, name): ratio(runs, way.name, name) for way in WAYS for name in MODULES}
-    named = {f"{way} {name} times ours, {how}": times for (way, name), times in ratios.items()}
+    ratios = {
+        (variant.name, name): ratio(runs, variant.name, name) for variant in VARIANTS for name in MODULES
+    }
+    named = {f"{variant} {name} times ours, {how}": times for (variant, name), times in ratios.items()}
     ours = {
-        f"{way.name} {OURS} trips, {how}": median(run.trips for run in runs[way.name, OURS]) for way in WAYS
+        f"{variant.name} {OURS} trips, {how}": median(run.trips for run in runs[variant.name, OURS])
+        for variant in VARIANTS
     }
     return {**named, **ours, f"least times ours on any path, {how}": min(ratios.values())}

@@ -333,21 +333,29 @@ async def change(machine, statement):
 
 
 async def test_an_index_of_another_version_is_told_with_what_to_run(indexed):
-    await change(indexed, "UPDATE meta SET value = '99.0.0' WHERE key = 'index_version'")
-    newer_pieces = await examined(indexed)
     await change(indexed, "PRAGMA user_version = 99")
-    newer_tables = await examined(indexed)
-    await change(indexed, "UPDATE meta SET value = '1.1.1' WHERE key = 'index_version'")
-    await change(indexed, "PRAGMA user_version = 1")
+    newer = await examined(indexed)
+    await change(indexed, "PRAGMA application_id = 0")
+    unreleased = await examined(indexed)
 
-    older_tables = await examined(indexed)
+    assert only(newer, "index")["state"] == "failed"
+    assert "a newer version of Footnote" in only(newer, "index")["finding"]
+    assert only(newer, "index")["fix"].startswith("Install that version again")
+    assert only(unreleased, "index")["state"] == "failed"
+    assert "from before the first release" in only(unreleased, "index")["finding"]
+    assert only(unreleased, "index")["fix"].startswith("Run `footnote ingest --rebuild`")
 
-    assert "`footnote ingest --rebuild`" in with_state(newer_pieces, "index", "failed")["fix"]
-    assert only(newer_tables, "index")["state"] == "failed"
-    assert "a newer version of Footnote" in only(newer_tables, "index")["finding"]
-    assert only(older_tables, "index")["fix"].startswith("Run `footnote sources`: it is brought up")
-    assert (await indexed.run("sources")).code == 0
-    assert with_state(await examined(indexed), "index", "ok")
+
+async def test_another_file_of_another_version_is_told_too(indexed):
+    file = indexed.folder / ".footnote" / "conversations.sqlite"
+    with closing(sqlite3.connect(file)) as database:
+        database.executescript("CREATE TABLE checkpoints (thread_id TEXT); PRAGMA user_version = 1;")
+
+    found = await examined(indexed)
+
+    told = with_state(found, "data folder", "failed")
+    assert told["finding"] == ".footnote/conversations.sqlite is from before the first release of Footnote."
+    assert told["fix"].startswith("Run `footnote ingest --rebuild`")
 
 
 async def test_vectors_of_another_model_missing_ones_and_an_index_without_its_vectors_are_told(machine):

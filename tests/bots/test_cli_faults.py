@@ -59,6 +59,8 @@ async def test_wrong_use_is_told_in_one_sentence(machine, arguments, sentence):
         (["dance"], "invalid choice: 'dance'"),
         (["ask", "?", "--passages", "0"], "0 is not a number from 1 to 100"),
         (["ask", "--batch", "-", "--concurrency", "many"], "many is not a number from 1 to 64"),
+        (["run", "carrier-pigeon"], "invalid choice: 'carrier-pigeon'"),
+        (["completion", "dos"], "invalid choice: 'dos'"),
         (["decide", "p1"], "one of the arguments --approve --deny is required"),
         (["decide", "p1", "--approve", "--deny"], "not allowed with argument --approve"),
     ],
@@ -149,7 +151,8 @@ async def test_help_and_version_are_for_everybody(machine):
 
     assert (help_.code, version.code) == (0, 0)
     assert all(
-        name in help_.out for name in ("chat", "ask", "decide", "ingest", "sources", "forget", "graph")
+        name in help_.out
+        for name in ("chat", "ask", "decide", "ingest", "sources", "forget", "graph", "completion")
     )
     assert version.out.startswith("footnote ")
 
@@ -164,4 +167,6 @@ async def test_help_loads_no_library():
 
     loaded = {line.rpartition(b"|")[2].strip().decode() for line in imported.splitlines()}
     assert "bots.cli" in loaded
-    assert not {name for name in loaded if name.split(".")[0] in ("rich", "langgraph", "chromadb", "asyncio")}
+    assert not {
+        name for name in loaded if name.split(".")[0] in ("rich", "langgraph", "chromadb", "asyncio", "shtab")
+    }

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bots.terminal.receive import Command, Situation, decide, read
+from bots.terminal.receive import Situation, TerminalCommand, decide, read
 from core.conversation import Conversation, Decision, Proposal, Question
 from core.errors import QuestionRejected
 
@@ -78,7 +78,7 @@ def test_more_than_a_bare_word_never_decides(line):
 
 @pytest.mark.parametrize("line", ["e", "Edit"])
 def test_edit_asks_for_another_query(line):
-    assert read(line, WAITING) == Command(name="edit")
+    assert read(line, WAITING) == TerminalCommand(name="edit")
 
 
 def test_an_edited_query_is_one_line_and_bounded():
@@ -94,12 +94,12 @@ def test_an_edited_query_is_one_line_and_bounded():
 @pytest.mark.parametrize(
     ("line", "command"),
     [
-        ("/help", Command(name="help")),
-        ("/MORE", Command(name="more")),
-        ("/exit", Command(name="quit")),
-        ("/proposals 2", Command(name="proposals", argument="2")),
-        ("/forget  docs/tide table.md ", Command(name="forget", argument="docs/tide table.md")),
-        ("/nonsense here", Command(name="unknown", argument="/nonsense")),
+        ("/help", TerminalCommand(name="help")),
+        ("/MORE", TerminalCommand(name="more")),
+        ("/exit", TerminalCommand(name="quit")),
+        ("/proposals 2", TerminalCommand(name="proposals", argument="2")),
+        ("/forget  docs/tide table.md ", TerminalCommand(name="forget", argument="docs/tide table.md")),
+        ("/nonsense here", TerminalCommand(name="unknown", argument="/nonsense")),
     ],
 )
 def test_slash_commands(line, command):

@@ -9,7 +9,7 @@ import unicodedata
 import pytest
 
 from bots.terminal.markdown import SafeConsole
-from bots.terminal.render import Setting, card, footnotes, link_of, proposal_list, source_list, write
+from bots.terminal.render import ScreenContext, card, footnotes, link_of, proposal_list, source_list, write
 from bots.terminal.screen import THEME
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.library.catalogue import Entry
@@ -50,7 +50,7 @@ def shown(content, *, width=80, colours=None):
 
 
 def test_an_answer_stands_above_its_footnotes_and_their_quotes():
-    assert shown(write(answered(), Setting())) == (
+    assert shown(write(answered(), ScreenContext())) == (
         "A night costs 18 euros. [1]\n"
         "───\n"
         "1 Harbour handbook › Mooring fees · docs/harbour.md\n"
@@ -60,14 +60,14 @@ def test_an_answer_stands_above_its_footnotes_and_their_quotes():
 
 
 def test_a_quoted_answer_says_so_and_does_not_repeat_its_quotes():
-    page = shown(write(answered(composed=False), Setting()))
+    page = shown(write(answered(composed=False), ScreenContext()))
 
     assert page.startswith("Quoted from your documents, not composed.\n\n")
     assert "“" not in page
 
 
 def test_an_answer_without_footnotes_says_so():
-    page = shown(write(answered("Hello.", ()), Setting()))
+    page = shown(write(answered("Hello.", ()), ScreenContext()))
 
     assert page == "No footnotes: nothing here is taken from your documents.\n\nHello."
 
@@ -75,7 +75,7 @@ def test_an_answer_without_footnotes_says_so():
 def test_at_most_five_footnotes_are_shown_and_the_rest_is_named():
     many = tuple(citation(number, source=f"docs/{number}.md") for number in range(1, 9))
 
-    page = shown(write(answered(citations=many), Setting()))
+    page = shown(write(answered(citations=many), ScreenContext()))
 
     assert "docs/5.md" in page
     assert "docs/6.md" not in page
@@ -85,8 +85,8 @@ def test_at_most_five_footnotes_are_shown_and_the_rest_is_named():
 def test_a_long_quote_is_cut_beneath_an_answer_and_whole_in_more():
     long = citation(quote="word " * 200)
 
-    cut = shown(footnotes([long], "en", Setting()))
-    whole = shown(footnotes([long], "en", Setting(), limit=None))
+    cut = shown(footnotes([long], "en", ScreenContext()))
+    whole = shown(footnotes([long], "en", ScreenContext(), limit=None))
 
     assert cut.count("word") < 50
     assert "…”" in cut
@@ -104,14 +104,14 @@ def test_a_web_answer_names_host_and_date():
     )
     answer = Answer(text="High. [1]", citations=(web,), grounding="web", composed=True)
 
-    page = shown(write(Outcome(kind="answered", turn_id="t", answer=answer), Setting()))
+    page = shown(write(Outcome(kind="answered", turn_id="t", answer=answer), ScreenContext()))
 
     assert page.startswith("From the web, not from your documents.\n")
     assert "1 Tides · example.org · 12 Mar 2026" in page
 
 
 def test_an_answer_given_in_spite_of_trouble_tells_the_trouble():
-    page = shown(write(answered(reason="The model could not be reached."), Setting()))
+    page = shown(write(answered(reason="The model could not be reached."), ScreenContext()))
 
     assert "The model could not be reached.\nAnswered in" in page
 
@@ -129,7 +129,7 @@ def test_a_proposal_shows_the_exact_query_where_it_would_go_and_what_came_close(
     )
     outcome = Outcome(kind="approval_needed", turn_id="t", proposal=proposal, closest=proposal.closest)
 
-    page = shown(write(outcome, Setting(engine="DuckDuckGo")))
+    page = shown(write(outcome, ScreenContext(engine="DuckDuckGo")))
 
     assert page == (
         "Your documents don't answer this.\n"
@@ -148,7 +148,7 @@ def test_no_answer_shows_the_closest_passages_and_what_else_to_try():
         kind="no_answer", turn_id="t", closest=(citation(),), reason="I did not find this in your documents."
     )
 
-    page = shown(write(outcome, Setting()))
+    page = shown(write(outcome, ScreenContext()))
 
     assert page.startswith("I did not find this in your documents.\nThe closest passages:\n1 Harbour")
     assert page.endswith("You can rephrase, name the document, or add one.")
@@ -157,7 +157,7 @@ def test_no_answer_shows_the_closest_passages_and_what_else_to_try():
 def test_readings_to_choose_from_are_numbered():
     outcome = Outcome(kind="clarify", turn_id="t", reason="Which cookies?", options=("Request", "Response"))
 
-    page = shown(write(outcome, Setting()))
+    page = shown(write(outcome, ScreenContext()))
 
     assert re.findall(r"(\d)\W+(\w+)", page) == [("1", "Request"), ("2", "Response")]
 
@@ -165,12 +165,12 @@ def test_readings_to_choose_from_are_numbered():
 def test_a_failure_is_its_reason():
     outcome = Outcome(kind="failed", turn_id="t", reason="The model did not answer within 60 s.")
 
-    assert shown(write(outcome, Setting())) == "The model did not answer within 60 s."
+    assert shown(write(outcome, ScreenContext())) == "The model did not answer within 60 s."
 
 
 def test_code_blocks_and_lists_are_laid_out():
     page = shown(
-        write(answered("Do this: [1]\n\n```python\nmoor(boat)\n```\n\n- first\n- second"), Setting())
+        write(answered("Do this: [1]\n\n```python\nmoor(boat)\n```\n\n- first\n- second"), ScreenContext())
     )
 
     assert " moor(boat)" in page
@@ -181,7 +181,7 @@ def test_code_blocks_and_lists_are_laid_out():
 def test_html_that_a_browser_would_hide_is_hidden_and_what_is_no_html_stays():
     text = 'A <abbr title="x">map</abbr> is a `dict` or `map<K>` or vector<int>. [1]\n\n<div>note</div>'
 
-    page = shown(write(answered(text), Setting()))
+    page = shown(write(answered(text), ScreenContext()))
 
     assert "A map is a dict or map<K> or vector<int>. [1]" in page
     assert "note" in page
@@ -191,7 +191,7 @@ def test_html_that_a_browser_would_hide_is_hidden_and_what_is_no_html_stays():
 @pytest.mark.parametrize("inner", ["<id:customize>", "<https://a.example>", "[b](c.md)"])
 @pytest.mark.parametrize("outer", ["https://example.org/x", "guide.md"])
 def test_an_address_within_the_words_of_a_link_does_not_upset_what_follows(inner, outer):
-    text = shown(write(answered(f"See [{inner}]({outer}) and **this**. [1]"), Setting()))
+    text = shown(write(answered(f"See [{inner}]({outer}) and **this**. [1]"), ScreenContext()))
 
     assert "and this. [1]" in " ".join(text.split())
 
@@ -199,7 +199,7 @@ def test_an_address_within_the_words_of_a_link_does_not_upset_what_follows(inner
 def test_links_inside_an_answer_lead_nowhere_by_themselves():
     text = "See [the guide](https://evil.example/x) or [here](other.md). [1]\n\n[1]: https://evil.example/y"
 
-    page = shown(write(answered(text), Setting()), colours="truecolor", width=200)
+    page = shown(write(answered(text), ScreenContext()), colours="truecolor", width=200)
 
     assert "\x1b]8;" not in page
     bare = re.sub(r"\x1b\[[\d;]*m", "", page)
@@ -207,7 +207,7 @@ def test_links_inside_an_answer_lead_nowhere_by_themselves():
 
 
 def test_an_unmatched_closing_tag_does_not_break_the_layout():
-    assert "done" in shown(write(answered("</kbd></kbd> done [1]"), Setting()))
+    assert "done" in shown(write(answered("</kbd></kbd> done [1]"), ScreenContext()))
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,12 @@ def test_hostile_words_reach_the_screen_harmlessly_wherever_they_stand(hostile):
         Outcome(kind="no_answer", turn_id="t", reason=hostile, closest=(bad,)),
         Outcome(kind="clarify", turn_id="t", reason=hostile, options=(hostile,)),
     )
-    contents = [write(outcome, Setting(files={hostile: f"/{hostile}"})) for outcome in outcomes]
-    contents += [card(proposal, Setting(engine=hostile)), proposal_list([proposal]), source_list([entry])]
+    contents = [write(outcome, ScreenContext(files={hostile: f"/{hostile}"})) for outcome in outcomes]
+    contents += [
+        card(proposal, ScreenContext(engine=hostile)),
+        proposal_list([proposal]),
+        source_list([entry]),
+    ]
 
     pages = [shown(content) for content in contents]
 
@@ -266,5 +270,5 @@ def test_a_footnote_links_to_its_own_page_or_file_and_to_nothing_else():
     assert link_of(citation(source="elsewhere.md"), files) is None
     assert link_of(citation(source="\ud800.md"), {"\ud800.md": "/home/ada/docs/\ud800.md"}) is None
 
-    page = shown(write(answered(), Setting(files=files)), colours="truecolor")
+    page = shown(write(answered(), ScreenContext(files=files)), colours="truecolor")
     assert re.findall(r"\x1b\]8;[^;]*;([^\x1b]+)\x1b", page) == ["file:///home/ada/docs/har%20bour.md"]

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from test_beside import ANSWER, IN_PART, PROPOSAL, QUERY, SETTING, decided
 
-from bots.chat.incoming import Heard, meaning
+from bots.chat.incoming import IncomingMessage, interpret
 from bots.chat.texts import page_of
 from bots.discord import render as discord
 from bots.record import record_of
@@ -20,7 +20,9 @@ HERE = Conversation(platform="x", space="1", channel="2", thread="3")
 
 
 def heard(text, *, is_called=True):
-    return meaning(Heard(id="m", conversation=HERE, author="U1", text=text, said_at=1.0, is_called=is_called))
+    return interpret(
+        IncomingMessage(id="m", conversation=HERE, author="U1", text=text, said_at=1.0, is_called=is_called)
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_in_discord_too_a_decision_stays_in_the_message_that_asked_for_it(words,
 def test_the_terminal_shows_what_was_left_out_beneath_and_the_query_last():
     console = Console(file=io.StringIO(), width=100)
 
-    console.print(terminal.write(IN_PART, terminal.Setting(engine="DuckDuckGo")))
+    console.print(terminal.write(IN_PART, terminal.ScreenContext(engine="DuckDuckGo")))
     shown = [line.rstrip() for line in console.file.getvalue().splitlines()]
 
     assert shown[-8:] == [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bots.chat.channels import open_rooms, own_collection
+from bots.chat.channels import open_channel_store, own_collection
 from bots.chat.incoming import Feedback
 from core.conversation import Conversation
 from core.library.catalogue import Catalogue
@@ -31,59 +31,59 @@ def library(tmp_path):
 
 
 @pytest.fixture
-def rooms(tmp_path):
-    with open_rooms(tmp_path) as rooms:
-        yield rooms
+def channel_store(tmp_path):
+    with open_channel_store(tmp_path) as channel_store:
+        yield channel_store
 
 
-def test_a_channel_reads_the_default_collection_and_its_own(rooms, library):
-    assert rooms.reads(HERE, library) == {"default", own_collection(HERE)}
-    assert rooms.reads(ELSEWHERE, library) == {"default"}
+def test_a_channel_reads_the_default_collection_and_its_own(channel_store, library):
+    assert channel_store.reads(HERE, library) == {"default", own_collection(HERE)}
+    assert channel_store.reads(ELSEWHERE, library) == {"default"}
 
 
-def test_a_channel_that_uses_a_collection_reads_it_in_place_of_the_default(rooms, library):
-    is_used = rooms.use(ELSEWHERE, "handbook", library)
+def test_a_channel_that_uses_a_collection_reads_it_in_place_of_the_default(channel_store, library):
+    is_used = channel_store.use(ELSEWHERE, "handbook", library)
 
     assert is_used
-    assert rooms.reads(ELSEWHERE, library) == {"handbook"}
-    assert rooms.reads(HERE, library) == {"default", own_collection(HERE)}
+    assert channel_store.reads(ELSEWHERE, library) == {"handbook"}
+    assert channel_store.reads(HERE, library) == {"default", own_collection(HERE)}
 
 
-def test_a_collection_that_does_not_exist_is_not_used(rooms, library):
-    assert not rooms.use(HERE, "nothing", library)
+def test_a_collection_that_does_not_exist_is_not_used(channel_store, library):
+    assert not channel_store.use(HERE, "nothing", library)
 
 
-def test_what_a_channel_learned_is_used_nowhere_else_whoever_names_it(rooms, library):
-    assert not rooms.use(ELSEWHERE, own_collection(HERE), library)
-    assert rooms.reads(ELSEWHERE, library) == {"default"}
+def test_what_a_channel_learned_is_used_nowhere_else_whoever_names_it(channel_store, library):
+    assert not channel_store.use(ELSEWHERE, own_collection(HERE), library)
+    assert channel_store.reads(ELSEWHERE, library) == {"default"}
 
 
-def test_a_thread_keeps_its_first_asker_until_it_is_forgotten(rooms):
-    rooms.remember_thread(HERE, "ann", 1.0)
-    rooms.remember_thread(HERE, "bob", 2.0)
-    known = rooms.room_of(HERE)
-    rooms.forget_thread(HERE)
+def test_a_thread_keeps_its_first_asker_until_it_is_forgotten(channel_store):
+    channel_store.remember_thread(HERE, "ann", 1.0)
+    channel_store.remember_thread(HERE, "bob", 2.0)
+    known = channel_store.room_of(HERE)
+    channel_store.forget_thread(HERE)
 
     assert (known.knows_thread, known.asker) == (True, "ann")
-    assert not rooms.room_of(HERE).knows_thread
+    assert not channel_store.room_of(HERE).knows_thread
 
 
 def test_a_channel_keeps_how_it_is_followed_and_what_people_thought(tmp_path):
-    with open_rooms(tmp_path) as rooms:
-        rooms.set_follow(HERE, "asker")
+    with open_channel_store(tmp_path) as channel_store:
+        channel_store.set_follow(HERE, "asker")
         for is_positive in (True, False):
-            rooms.rate(
+            channel_store.rate(
                 Feedback(
                     id="f1", turn_id="q1", is_positive=is_positive, conversation=HERE, author="ann",
                     given_at=1.0,
                 )
             )  # fmt: skip
 
-    with open_rooms(tmp_path) as rooms:
-        assert rooms.room_of(place("C1", "2.2")).follow == "asker"
-        assert rooms.ratings("q1") == {"ann": False}
+    with open_channel_store(tmp_path) as channel_store:
+        assert channel_store.room_of(place("C1", "2.2")).follow == "asker"
+        assert channel_store.ratings("q1") == {"ann": False}
 
 
-def test_a_word_is_taken_once(rooms):
-    assert rooms.take_word("slack/T1/C1/1.2")
-    assert not rooms.take_word("slack/T1/C1/1.2")
+def test_a_word_is_taken_once(channel_store):
+    assert channel_store.take_word("slack/T1/C1/1.2")
+    assert not channel_store.take_word("slack/T1/C1/1.2")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bots.chat.incoming import Attachment, Feedback
-from bots.discord.interactions import Act, commanded, pressed, submitted
+from bots.discord.interactions import Interaction, commanded, pressed, submitted
 from bots.discord.render import editor
 from bots.discord.route import conversation_of, said_at, stands_in_channel
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT, Conversation, Decision, Proposal, Question
@@ -23,7 +23,7 @@ ADDRESS = {
 
 
 def act(data, **more):
-    return Act(id=ID, data=data, address=ADDRESS, **more)
+    return Interaction(id=ID, data=data, route=ADDRESS, **more)
 
 
 def press(custom_id):

@@ -16,7 +16,7 @@ MUTE = discord.AllowedMentions.none()
 
 
 @pytest.fixture
-def room(bot, general):
+def context(bot, general):
     """The channel as discord.py has it."""
     return bot.get_channel(general.id)
 
@@ -105,23 +105,23 @@ async def test_a_reply_pings_the_one_it_answers_unless_it_says_not_to(fake, bot,
     assert answered.referenced is loud
 
 
-async def test_the_same_nonce_is_one_message_until_the_window_is_over(fake, bot, room, general):
-    first = await room.send("one", nonce="turn-1")
-    second = await room.send("one", nonce="turn-1")
+async def test_the_same_nonce_is_one_message_until_the_window_is_over(fake, bot, context, general):
+    first = await context.send("one", nonce="turn-1")
+    second = await context.send("one", nonce="turn-1")
     await fake.advance(fake.nonce_window + 1)
-    third = await room.send("one", nonce="turn-1")
+    third = await context.send("one", nonce="turn-1")
 
     assert first.id == second.id != third.id
     assert len(fake.messages(general)) == 2
     assert [one.id for one in fake.deduplicated] == [first.id]
 
 
-async def test_history_is_read_in_pages_either_way(fake, bot, ann, room, general):
+async def test_history_is_read_in_pages_either_way(fake, bot, ann, context, general):
     said = [await fake.post(ann, general, str(number)) for number in range(120)]
 
-    newest = [one.content async for one in room.history(limit=3)]
-    later = [one.content async for one in room.history(after=discord.Object(said[9].id), limit=None)]
-    around = [one.content async for one in room.history(around=discord.Object(said[50].id), limit=5)]
+    newest = [one.content async for one in context.history(limit=3)]
+    later = [one.content async for one in context.history(after=discord.Object(said[9].id), limit=None)]
+    around = [one.content async for one in context.history(around=discord.Object(said[50].id), limit=5)]
 
     assert newest == ["119", "118", "117"]
     assert later == [str(number) for number in range(10, 120)]
@@ -129,14 +129,14 @@ async def test_history_is_read_in_pages_either_way(fake, bot, ann, room, general
     assert fake.violations == []
 
 
-async def test_files_go_up_and_come_down(fake, bot, ann, room, general):
+async def test_files_go_up_and_come_down(fake, bot, ann, context, general):
     heard = heard_by(bot)
     await fake.mention(ann, general, "read this", files=[("notes.txt", b"a note"), ("map.png", b"png")])
     await fake.until(lambda: heard)
 
     content = await heard[0].attachments[0].read()
     picture = discord.File(__file__, filename="answer.png", description="a picture")
-    posted = await room.send("see", file=picture)
+    posted = await context.send("see", file=picture)
     (answer,) = fake.said(general)
 
     assert content == b"a note"
@@ -148,10 +148,10 @@ async def test_files_go_up_and_come_down(fake, bot, ann, room, general):
 
 
 async def test_a_thread_begins_once_at_a_message_and_opens_again_when_somebody_writes(
-    fake, bot, ann, room, general
+    fake, bot, ann, context, general
 ):
     asked = await fake.mention(ann, general, "a thread?")
-    message = await room.fetch_message(asked.id)
+    message = await context.fetch_message(asked.id)
     thread = await message.create_thread(name="first")
 
     with pytest.raises(discord.HTTPException) as twice:
@@ -166,7 +166,7 @@ async def test_a_thread_begins_once_at_a_message_and_opens_again_when_somebody_w
     assert archived.value.code == 50083
     assert not asked.thread.is_archived
     assert [one.name for one in fake.threads(general)] == ["first"]
-    assert (await room.fetch_message(asked.id)).thread.id == asked.id
+    assert (await context.fetch_message(asked.id)).thread.id == asked.id
     assert [one.id for one in await bot.get_guild(fake.guild.id).active_threads()] == [asked.id]
 
 
@@ -186,7 +186,7 @@ async def test_posts_of_a_forum_begin_with_a_message_that_has_the_threads_id(fak
     assert fake.violations == []
 
 
-async def test_what_a_reader_sees_is_plain_text_links_pictures_and_pings(fake, bot, ann, room, general):
+async def test_what_a_reader_sees_is_plain_text_links_pictures_and_pings(fake, bot, ann, context, general):
     embed = discord.Embed(title="Title", description="`code` and ||hidden||", url="https://e.test")
     embed.add_field(name="Field", value="> quoted")
     embed.set_image(url="https://e.test/i.png")
@@ -195,7 +195,7 @@ async def test_what_a_reader_sees_is_plain_text_links_pictures_and_pings(fake, b
         " see https://b.test/x_y. @everyone"
     )
 
-    await room.send(text, embed=embed, suppress_embeds=True)
+    await context.send(text, embed=embed, suppress_embeds=True)
     (seen,) = fake.said(general)
 
     assert seen.visible == (
@@ -213,9 +213,9 @@ async def test_what_a_reader_sees_is_plain_text_links_pictures_and_pings(fake, b
     assert fake.pinging() == [seen]
 
 
-async def test_an_edit_without_allowed_mentions_pings_by_default(fake, bot, ann, room, general):
+async def test_an_edit_without_allowed_mentions_pings_by_default(fake, bot, ann, context, general):
     role = fake.add_role("editors")
-    posted = await room.send(f"{ann.mention} {role.mention}", allowed_mentions=MUTE)
+    posted = await context.send(f"{ann.mention} {role.mention}", allowed_mentions=MUTE)
     (seen,) = fake.said(general)
     before = seen.pings
 
@@ -229,7 +229,7 @@ async def test_an_edit_without_allowed_mentions_pings_by_default(fake, bot, ann,
     assert seen.mentions == []
 
 
-async def test_components_v2_are_read_and_pressed_like_anything_else(fake, bot, ann, room, general):
+async def test_components_v2_are_read_and_pressed_like_anything_else(fake, bot, ann, context, general):
     view = discord.ui.LayoutView(timeout=None)
     box = discord.ui.Container(discord.ui.TextDisplay("# Answer\nIt is **so** [1](https://a.test)"))
     link = discord.ui.Button(label="Open", url="https://b.test")
@@ -237,7 +237,7 @@ async def test_components_v2_are_read_and_pressed_like_anything_else(fake, bot, 
     box.add_item(discord.ui.MediaGallery(discord.MediaGalleryItem("https://c.test/p.png")))
     view.add_item(box)
 
-    await room.send(view=view)
+    await context.send(view=view)
     (seen,) = fake.said(general)
 
     assert seen.visible == "Answer\nIt is so 1\nA source"

@@ -66,9 +66,9 @@ async def test_what_happened_after_a_session_was_lost_is_found_in_history_only(
     fake.gateway.drop()
     await fake.post(ann, general, "missed")
     await fake.until(lambda: len(fake.gateway.identifies) == 2, within=15)
-    room = bot.get_channel(general.id)
+    context = bot.get_channel(general.id)
 
-    missed = [one.content async for one in room.history(after=discord.Object(before.id))]
+    missed = [one.content async for one in context.history(after=discord.Object(before.id))]
 
     assert heard == ["before"]
     assert missed == ["missed"]

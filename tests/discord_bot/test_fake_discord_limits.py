@@ -191,10 +191,10 @@ async def test_only_the_author_edits_and_only_who_may_deletes(fake, call, ann, g
 
 
 RIGHTS = {
-    "send_messages": lambda room: room.send("x"),
-    "embed_links": lambda room: room.send(embed=discord.Embed(title="x")),
-    "attach_files": lambda room: room.send(file=discord.File(__file__)),
-    "create_public_threads": lambda room: room.create_thread(
+    "send_messages": lambda context: context.send("x"),
+    "embed_links": lambda context: context.send(embed=discord.Embed(title="x")),
+    "attach_files": lambda context: context.send(file=discord.File(__file__)),
+    "create_public_threads": lambda context: context.create_thread(
         name="x", type=discord.ChannelType.public_thread
     ),
 }
@@ -202,14 +202,14 @@ RIGHTS = {
 
 @pytest.mark.parametrize("right", RIGHTS)
 async def test_a_missing_right_is_refused(fake, bot, general, right):
-    room = bot.get_channel(general.id)
-    await RIGHTS[right](room)
+    context = bot.get_channel(general.id)
+    await RIGHTS[right](context)
 
     fake.deny(general, right)
     with pytest.raises(discord.Forbidden) as in_channel:
-        await RIGHTS[right](room)
+        await RIGHTS[right](context)
     fake.allow(general, right)
-    await RIGHTS[right](room)
+    await RIGHTS[right](context)
     fake.deny_everywhere(right)
     fake.allow(general, "view_channel")
 
@@ -255,13 +255,13 @@ async def test_a_channel_out_of_sight_is_out_of_reach(fake, bot, ann):
 async def test_without_the_right_to_history_there_is_none(fake, bot, ann, general):
     said = await fake.post(ann, general, "x")
     fake.deny(general, "read_message_history")
-    room = bot.get_channel(general.id)
+    context = bot.get_channel(general.id)
 
-    found = [one async for one in room.history()]
+    found = [one async for one in context.history()]
     with pytest.raises(discord.Forbidden):
-        await room.fetch_message(said.id)
+        await context.fetch_message(said.id)
     with pytest.raises(discord.HTTPException) as reply:
-        await room.send("x", reference=discord.MessageReference(message_id=said.id, channel_id=general.id))
+        await context.send("x", reference=discord.MessageReference(message_id=said.id, channel_id=general.id))
 
     assert found == []
     assert reply.value.code == 160002

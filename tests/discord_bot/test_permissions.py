@@ -43,19 +43,19 @@ async def ask_by_command(fake, user, channel):
 async def test_whatever_right_is_lacking_somebody_gets_a_clear_word(server, fake, tmp_path):
     await register_commands(tmp_path, fake)
     await server.open()
-    rooms = {lacking: fake.add_channel("-".join(sorted(lacking))) for lacking in LACKING}
+    channel_store = {lacking: fake.add_channel("-".join(sorted(lacking))) for lacking in LACKING}
     people = {lacking: fake.add_user("-".join(sorted(lacking))) for lacking in LACKING}
-    for lacking, room in rooms.items():
-        fake.deny(room, *lacking)
+    for lacking, context in channel_store.items():
+        fake.deny(context, *lacking)
 
-    for lacking, room in rooms.items():
+    for lacking, context in channel_store.items():
         ask = ask_by_command if "view_channel" in lacking else lambda _, *where: fake.mention(*where, FERRY)
-        await ask(fake, people[lacking], room)
+        await ask(fake, people[lacking], context)
     words = {lacking: FERRY_ANSWER if can_answer(lacking) else "may not write" for lacking in LACKING}
-    for lacking, room in rooms.items():
+    for lacking, context in channel_store.items():
         await fake.until(
-            lambda lacking=lacking, room=room: (
-                [one for one in heard(fake, people[lacking], room) if words[lacking] in one.visible]
+            lambda lacking=lacking, context=context: (
+                [one for one in heard(fake, people[lacking], context) if words[lacking] in one.visible]
             ),
             within=PATIENCE,
         )

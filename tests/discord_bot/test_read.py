@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.chat.incoming import Attachment, Room, Word
-from bots.discord.receive import Seen, place_of, read, spoken, thread_name
+from bots.chat.incoming import Attachment, ChatCommand, ThreadContext
+from bots.discord.receive import MessageEvent, place_of, read, spoken, thread_name
 from bots.discord.route import DIRECT, Me, said_at
 from core.conversation import QUESTION_LIMIT, Conversation, Question
 from core.errors import QuestionRejected
 
 ME = Me(user_id="99", role_ids=frozenset({"98"}))
-NEW = Room()
-KNOWN = Room(knows_thread=True, asker="1")
+NEW = ThreadContext()
+KNOWN = ThreadContext(knows_thread=True, asker="1")
 MESSAGE = "200000000000000000"
 THREAD = Conversation(platform="discord", space="5", channel="6", thread="7")
 FILE = Attachment(id="f", name="a.md", url="https://cdn.discordapp.com/a.md", media_type="", size=3)
@@ -22,7 +22,7 @@ FILE = Attachment(id="f", name="a.md", url="https://cdn.discordapp.com/a.md", me
 
 def message(text, **more):
     about = {"id": MESSAGE, "server": "5", "channel": "6", "place": "6", "takes_threads": True, "author": "1"}
-    return Seen(**(about | {"text": text} | more))
+    return MessageEvent(**(about | {"text": text} | more))
 
 
 def follow_up(text, **more):
@@ -37,16 +37,16 @@ def direct(text, **more):
 
 
 def test_a_mention_in_a_channel_is_a_question_in_a_new_thread():
-    seen = message("<@99> how do cookies work?")
+    event = message("<@99> how do cookies work?")
 
-    assert read(seen, ME, NEW) == Question(
+    assert read(event, ME, NEW) == Question(
         id=f"discord/5/6/{MESSAGE}",
         conversation=Conversation(platform="discord", space="5", channel="6", thread=MESSAGE),
         author="1",
         text="how do cookies work?",
         asked_at=said_at(MESSAGE),
     )
-    assert place_of(seen, ME) == {
+    assert place_of(event, ME) == {
         "server": "5", "channel": "6", "thread": MESSAGE, "place": "6", "message": MESSAGE, "user": "1",
         "opens": "how do cookies work?",
     }  # fmt: skip
@@ -57,17 +57,17 @@ def test_an_id_says_when():
 
 
 def test_a_mention_in_a_thread_or_a_forum_post_belongs_there():
-    seen = follow_up("<@99> and then?")
+    event = follow_up("<@99> and then?")
 
-    assert read(seen, ME, NEW).conversation == THREAD
-    assert "opens" not in place_of(seen, ME)
+    assert read(event, ME, NEW).conversation == THREAD
+    assert "opens" not in place_of(event, ME)
 
 
 def test_what_is_said_where_no_thread_can_stand_belongs_to_the_channel():
-    seen = message("<@99> how?", takes_threads=False)
+    event = message("<@99> how?", takes_threads=False)
 
-    assert read(seen, ME, NEW).conversation.thread == "6"
-    assert "opens" not in place_of(seen, ME)
+    assert read(event, ME, NEW).conversation.thread == "6"
+    assert "opens" not in place_of(event, ME)
 
 
 def test_a_direct_message_is_one_talk_and_needs_no_mention():
@@ -99,11 +99,11 @@ def test_what_is_said_in_a_channel_outside_a_thread_needs_a_mention(text):
 
 
 def test_a_reply_to_the_bot_belongs_to_what_began_the_conversation():
-    seen = message("and then?", answers_me=True, answers="150")
+    event = message("and then?", answers_me=True, answers="150")
 
-    assert read(seen, ME, NEW).conversation.thread == "150"
-    assert place_of(seen, ME)["place"] == "6"
-    assert "opens" not in place_of(seen, ME)
+    assert read(event, ME, NEW).conversation.thread == "150"
+    assert place_of(event, ME)["place"] == "6"
+    assert "opens" not in place_of(event, ME)
 
 
 def test_a_mention_in_a_reply_to_somebody_else_begins_a_conversation():
@@ -112,24 +112,24 @@ def test_a_mention_in_a_reply_to_somebody_else_begins_a_conversation():
 
 def test_a_conversation_that_has_moved_keeps_its_name():
     moved = Conversation(platform="discord", space="5", channel="6", thread="4")
-    seen = follow_up("and then?")
+    event = follow_up("and then?")
 
-    assert read(seen, ME, KNOWN, moved).conversation == moved
-    assert (place_of(seen, ME, moved)["thread"], place_of(seen, ME, moved)["place"]) == ("4", "7")
+    assert read(event, ME, KNOWN, moved).conversation == moved
+    assert (place_of(event, ME, moved)["thread"], place_of(event, ME, moved)["place"]) == ("4", "7")
 
 
 @pytest.mark.parametrize(
     ("room", "author", "is_read"),
     [
-        (Room(), "1", False),
-        (Room(knows_thread=True, follow="mention", asker="1"), "1", False),
-        (Room(knows_thread=True, follow="asker", asker="1"), "1", True),
-        (Room(knows_thread=True, follow="asker", asker="1"), "2", False),
-        (Room(knows_thread=True, follow="thread", asker="1"), "2", True),
+        (ThreadContext(), "1", False),
+        (ThreadContext(knows_thread=True, follow="mention", asker="1"), "1", False),
+        (ThreadContext(knows_thread=True, follow="asker", asker="1"), "1", True),
+        (ThreadContext(knows_thread=True, follow="asker", asker="1"), "2", False),
+        (ThreadContext(knows_thread=True, follow="thread", asker="1"), "2", True),
     ],
 )
-def test_follow_ups_are_read_as_the_channel_chose(room, author, is_read):
-    assert (read(follow_up("and then?", author=author), ME, room) is not None) == is_read
+def test_follow_ups_are_read_as_the_channel_chose(context, author, is_read):
+    assert (read(follow_up("and then?", author=author), ME, context) is not None) == is_read
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_mention_words(where, said, name, argument):
     ("said", "is_word"), [("approve", True), ("Deny.", True), ("stop", True), ("help", True)]
 )
 def test_a_follow_up_may_decide_and_stop_without_a_mention(said, is_word):
-    assert isinstance(read(follow_up(said), ME, KNOWN), Word) == is_word
+    assert isinstance(read(follow_up(said), ME, KNOWN), ChatCommand) == is_word
 
 
 @pytest.mark.parametrize("said", ["learn", "learn this please", ""])
@@ -254,7 +254,7 @@ TEXT = st.text(max_size=80) | st.lists(
 def test_every_text_is_a_question_a_word_or_nothing(text, is_direct):
     said = read(direct(text) if is_direct else follow_up(text), ME, KNOWN)
 
-    assert said is None or isinstance(said, Question | Word)
+    assert said is None or isinstance(said, Question | ChatCommand)
     assert said is None or said.id.endswith(f"/{MESSAGE}")
 
 
@@ -270,5 +270,5 @@ def test_every_text_is_a_question_a_word_or_nothing(text, is_direct):
         (message("<@99> what is this?", pointed_at="cookies"), "what is this?"),
     ],
 )
-def test_a_posts_title_asks_and_so_does_what_a_bare_mention_replies_to(seen, asked):
-    assert read(seen, ME, NEW).text == asked
+def test_a_posts_title_asks_and_so_does_what_a_bare_mention_replies_to(event, asked):
+    assert read(event, ME, NEW).text == asked

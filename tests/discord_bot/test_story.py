@@ -46,7 +46,7 @@ async def test_a_mention_opens_a_thread_that_is_followed_up_without_one(server, 
     (answer,) = await server.until_answered(asked)
     follow_up = await fake.post(ann, asked.thread, PONTOON)
     (second,) = await server.until_answered(follow_up)
-    overheard = await fake.post(ann, general, "Lunch, anyone?")
+    thread_context = await fake.post(ann, general, "Lunch, anyone?")
     code = await server.stop()
 
     assert FERRY_ANSWER in answer.visible
@@ -57,7 +57,7 @@ async def test_a_mention_opens_a_thread_that_is_followed_up_without_one(server, 
     assert answer.revisions[0].visible.endswith("…")
     assert asked.thread.typings
     assert second.referenced is follow_up
-    assert fake.replies(overheard) == []
+    assert fake.replies(thread_context) == []
     assert fake.pinging() == []
     assert (fake.violations, fake.rejected, server.faults, code) == ([], [], [], 0)
     assert FERRY not in server.log
@@ -405,9 +405,9 @@ async def test_feedback_is_kept_and_all_footnotes_are_shown_to_who_asks(server, 
     assert shown.is_ephemeral
     assert long in shown.text
     assert all(one.is_ephemeral and "Noted" in one.text for one in pressed)
-    with sqlite3.connect(server.folder / ".footnote" / "rooms.sqlite") as rooms:
-        ratings = rooms.execute("SELECT author, is_positive FROM feedback").fetchall()
-    rooms.close()
+    with sqlite3.connect(server.folder / ".footnote" / "rooms.sqlite") as channel_store:
+        ratings = channel_store.execute("SELECT author, is_positive FROM feedback").fetchall()
+    channel_store.close()
     assert sorted(ratings) == sorted([(str(ann.id), 1), (str(bob.id), 1)])
     assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from bots.chat import proposals
 from bots.chat.markdown.safe import names_another_host, web_link
-from bots.chat.platform import Footnotes, Note, Setting, Sources
+from bots.chat.platform import CardContext, Footnotes, Note, Sources
 from bots.chat.texts import help_lines, say_in
 from bots.discord import components
 from bots.discord.components import packed
@@ -32,7 +32,7 @@ GOOD = "https://good.example/page"
 BIGGEST = 2**64 - 1  # of an id
 TURN = f"discord/{BIGGEST}/{BIGGEST}/{BIGGEST}~99"
 ENGLISH = say_in("en")
-SETTING = Setting(engine="DuckDuckGo", names={"1": "Ann", "2": "Bob"})
+SETTING = CardContext(engine="DuckDuckGo", names={"1": "Ann", "2": "Bob"})
 V2 = 1 << 15  # the flag of a message that consists of components
 APART = "\u200b"  # takes no room on the screen
 
@@ -370,7 +370,7 @@ def test_a_failure_is_its_reason():
 def test_a_question_that_failed_can_be_tried_again():
     outcome = Outcome(kind="failed", turn_id=TURN, reason="The model is busy.")
 
-    (message,) = messages(outcome, Setting(can_retry=True))
+    (message,) = messages(outcome, CardContext(can_retry=True))
 
     assert buttons(message) == [("Try again", f"again:{TURN}")]
     assert_sendable(message)
@@ -519,7 +519,7 @@ def test_a_late_press_is_told_who_decided():
 
 
 def test_somebody_without_a_name_is_never_mentioned():
-    card = proposal_card(decided("approve"), Setting(names={"2": "<@2> @everyone"}))
+    card = proposal_card(decided("approve"), CardContext(names={"2": "<@2> @everyone"}))
 
     assert "<@2> @everyone allowed this search" in seen(card)
     assert_harmless(card)
@@ -595,18 +595,22 @@ def everywhere(text):
     sly = proposal(
         question=text, asker="9", query=text, reason=text, tried=(text, text), closest=tuple(cited)
     )
-    setting = Setting(engine=text, names={"9": text}, can_retry=True)
+    card_context = CardContext(engine=text, names={"9": text}, can_retry=True)
     closed = replace(sly, verdict="approve", allowed=f"{text}!", decided_by="9", decided_at=1.0)
-    yield from messages(answered(text, *cited, reason=text), setting)
-    yield from (proposal_card(sly, setting), proposal_card(closed, setting), note(text))
+    yield from messages(answered(text, *cited, reason=text), card_context)
+    yield from (proposal_card(sly, card_context), proposal_card(closed, card_context), note(text))
     if len(text) > 1_000:  # what the other kinds would only cut or show alike
         return
-    yield from messages(answered(text, *cited, composed=False, grounding="both"), setting)
-    yield from messages(Outcome(kind="no_answer", turn_id=TURN, reason=text, closest=tuple(cited)), setting)
-    yield from messages(Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), setting)
-    yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), setting)
+    yield from messages(answered(text, *cited, composed=False, grounding="both"), card_context)
+    yield from messages(
+        Outcome(kind="no_answer", turn_id=TURN, reason=text, closest=tuple(cited)), card_context
+    )
+    yield from messages(
+        Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), card_context
+    )
+    yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), card_context)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (note(proposals.refused(sly, setting)), note(proposals.settled(closed, setting)))
+    yield from (note(proposals.refused(sly, card_context)), note(proposals.settled(closed, card_context)))
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 

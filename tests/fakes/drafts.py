@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.draft_labels import Excerpt, Item, Which
+from fakes.gemini import Call
 
 from core.conversation import value
-from tests.fakes.gemini import Call
 
 QUOTED = ("strip", "passage", "source")  # kinds of blocks that hold pieces of documents
 JUDGED = ("sentence", "claim", "statement")  # kinds of blocks that hold pieces of the draft
@@ -42,7 +42,7 @@ def _below_headings(excerpt: Excerpt) -> str:
 
 
 @value
-class Block:
+class PromptBlock:
     """A quoted part of a prompt."""
 
     kind: str
@@ -54,9 +54,10 @@ class Block:
         return int(re.findall(r"\d+", self.name)[-1])
 
 
-def blocks_of(prompt: str, kinds: Sequence[str]) -> list[Block]:
+def blocks_of(prompt: str, kinds: Sequence[str]) -> list[PromptBlock]:
     found = (
-        Block(kind=k, name=name, text=_FROM.sub("", text)) for _, k, name, text in _BLOCK.findall(prompt)
+        PromptBlock(kind=k, name=name, text=_FROM.sub("", text))
+        for _, k, name, text in _BLOCK.findall(prompt)
     )
     return [block for block in found if block.kind in kinds]
 
@@ -84,9 +85,9 @@ class DraftModel:
         if step == "grounding":
             judged = blocks_of(call.prompt, JUDGED)
             said = {"unsupported": [block.number for block in judged if self.rejects(block.text)]}
-        return _filled(call.config) | said
+        return _filled(call.schema) | said
 
-    def _grades(self, passages: Iterable[Block]) -> dict[str, Any]:
+    def _grades(self, passages: Iterable[PromptBlock]) -> dict[str, Any]:
         used, verdicts = self.item.cited(), []
         for block in passages:
             is_used = self.item.passage_of(block.text) in used
@@ -105,9 +106,8 @@ class DraftModel:
         return bool(is_false) != (random.Random(lot).random() < self.error)
 
 
-def _filled(config: dict[str, Any]) -> dict[str, Any]:
-    """A value for every field of the schema asked for, whatever it is called."""
-    schema = config.get("responseJsonSchema", config.get("responseSchema")) or {}
+def _filled(schema: dict[str, Any]) -> dict[str, Any]:
+    """A value for every field of the reply's schema, whatever it is called."""
     fields: dict[str, dict[str, Any]] = schema.get("properties", {})
     return {
         name: (given.get("enum") or [_EMPTY.get(str(given.get("type")).lower())])[0]

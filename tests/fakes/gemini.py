@@ -7,8 +7,6 @@ asking by the reply schema, and answers sensibly unless told otherwise::
         gemini.queue("grade", Status(500), {"passages": [], "sufficient": False, "missing": ""})
         ...ask through gemini.base_url with gemini.api_key...
         assert gemini.steps == ["grade", "grade"] and not gemini.rejected
-
-``in_thread`` runs one beside a test that itself starts processes.
 """
 
 from __future__ import annotations
@@ -135,11 +133,25 @@ class Call:
     def config(self) -> dict[str, Any]:
         return self.body.get("generationConfig", {})
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Of the reply; empty where plain text is asked for."""
+        return schema_of(self.body)
+
     def blocks(self, label: str) -> list[str]:
         """The quoted texts whose label begins so, in order."""
         return [
             found["text"] for found in _BLOCK.finditer(self.prompt) if found["label"].split(" ")[0] == label
         ]
+
+
+def round_trips(calls) -> int:
+    """The longest chain of calls of which each was ``started`` after the one before had ``ended``."""
+    chains: list[tuple[float, int]] = []
+    for call in sorted(calls, key=lambda call: call.started):
+        before = max((length for ended, length in chains if ended <= call.started), default=0)
+        chains.append((call.ended, before + 1))
+    return max((length for _, length in chains), default=0)
 
 
 @dataclass
@@ -170,12 +182,7 @@ class FakeGemini:
 
     @property
     def round_trips(self) -> int:
-        """The longest chain of calls of which each began after the one before had ended."""
-        longest: list[tuple[float, int]] = []
-        for call in sorted(self.calls, key=lambda call: call.started):
-            before = max((length for ended, length in longest if ended <= call.started), default=0)
-            longest.append((call.ended, before + 1))
-        return max((length for _, length in longest), default=0)
+        return round_trips(self.calls)
 
     async def until_calls(self, count: int) -> None:
         """Returns when so many calls have arrived."""
@@ -312,11 +319,15 @@ def faults_of(model: str, body: dict[str, Any]) -> list[str]:
     return [fault for is_met, fault in checks if not is_met]
 
 
-def step_of(body: dict[str, Any]) -> Step:
+def schema_of(body: dict[str, Any]) -> dict[str, Any]:
     config = body.get("generationConfig", {})
-    schema = config.get("responseJsonSchema", config.get("responseSchema")) or {}
-    known = (STEP_OF_PROPERTY[name] for name in schema.get("properties", {}) if name in STEP_OF_PROPERTY)
-    return next(known, "write")
+    schema: dict[str, Any] = config.get("responseJsonSchema", config.get("responseSchema")) or {}
+    return schema
+
+
+def step_of(body: dict[str, Any]) -> Step:
+    properties = schema_of(body).get("properties", {})
+    return next((STEP_OF_PROPERTY[name] for name in properties if name in STEP_OF_PROPERTY), "write")
 
 
 def default_reply(call: Call) -> Answer:

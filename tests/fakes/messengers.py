@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from core.conversation import Errand, Outcome, Progress, Remark, Turn
-from core.turns.messenger import Address
+from core.conversation import Command, Outcome, Progress, ThreadMessage, Turn
+from core.turns.messenger import ReplyRoute
 
 
 @dataclass
@@ -17,23 +17,23 @@ class RecordingMessenger:
     shown: list[tuple[str, str]] = field(default_factory=list)  #: ("begin" or an outcome's kind, turn)
     outcomes: dict[str, Outcome] = field(default_factory=dict)  #: by turn
     notes: list[Progress] = field(default_factory=list)
-    remarks: tuple[Remark, ...] = ()  #: said in each thread before the bot was called
+    remarks: tuple[ThreadMessage, ...] = ()  #: said in each thread before the bot was called
     faults: list[Exception] = field(default_factory=list)  #: raised first, one for each call
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
+    async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         self._meet_fault()
         self._show("begin", turn)
         return f"handle of {turn.id}"
 
-    async def overheard(self, turn: Turn, address: Address) -> tuple[Remark, ...]:
+    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return self.remarks
 
-    async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
+    async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         self._meet_fault()
-        self._show("errand", errand)
+        self._show("command", command)
 
-    def reporter(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], None]:
+    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
         def note(progress: Progress) -> None:
             self.notes.append(progress)
             self.changed.set()
@@ -41,7 +41,7 @@ class RecordingMessenger:
         return note
 
     async def deliver(
-        self, turn: Turn | Errand, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+        self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         self._meet_fault()
         self.outcomes[turn.id] = outcome
@@ -71,7 +71,7 @@ class RecordingMessenger:
         """The turns that ended, in that order, as often as they did."""
         return [turn for kind, turn in self.shown if kind != "begin"]
 
-    def _show(self, kind: str, turn: Turn | Errand) -> None:
+    def _show(self, kind: str, turn: Turn | Command) -> None:
         self.shown.append((kind, turn.id))
         self.changed.set()
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 
-from core.conversation import Errand, Outcome, Progress, Remark, Turn
-from core.turns.messenger import Address
+from core.conversation import Command, Outcome, Progress, ThreadMessage, Turn
+from core.turns.messenger import ReplyRoute
 from core.turns.turns import open_turns
 
 CONVERSATIONS = 4
@@ -48,7 +48,7 @@ class Sink:
     folder: Path
     fate: Fate
 
-    async def begin(self, turn: Turn, address: Address, *, is_again: bool) -> str:
+    async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         self.fate.reach("before begin")
         file = self.folder / f"{turn.id}.txt"
         if not file.exists():
@@ -56,17 +56,17 @@ class Sink:
         self.fate.reach("after begin")
         return str(file)
 
-    async def overheard(self, turn: Turn, address: Address) -> tuple[Remark, ...]:
+    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return ()
 
-    async def carry_out(self, errand: Errand, address: Address, *, is_again: bool) -> None:
+    async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         raise NotImplementedError
 
-    def reporter(self, turn: Turn, address: Address, handle: str) -> Callable[[Progress], None]:
+    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
         return lambda _progress: None
 
     async def deliver(
-        self, turn: Turn, address: Address, handle: str, outcome: Outcome, *, is_again: bool
+        self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         self.fate.reach("before deliver")
         content = {

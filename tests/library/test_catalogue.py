@@ -1,6 +1,5 @@
 import os
 import re
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from core.errors import IndexMismatch, SettingsError
+from core.errors import SettingsError
 from core.library.catalogue import Catalogue, NewDocument
 from core.library.documents import Piece, Scope
 from core.library.roots import ancestors, is_within
@@ -362,17 +361,6 @@ def test_damage_that_shows_later_is_a_sentence_too(tmp_path):
     with pytest.raises(SettingsError, match="is damaged"):
         search(damaged, "cats")
     damaged.close()
-
-
-@pytest.mark.parametrize(("version", "which"), [(99, "a newer"), (0, "an older")])
-def test_a_file_of_another_version_is_a_sentence(tmp_path, version, which):
-    with sqlite3.connect(tmp_path / "library.sqlite") as other:
-        other.execute("CREATE TABLE documents (everything TEXT)")
-        other.execute(f"PRAGMA user_version = {version}")
-    other.close()
-
-    with pytest.raises(IndexMismatch, match=f"was written by {which} version of Footnote"):
-        Catalogue(tmp_path / "library.sqlite")
 
 
 def test_a_file_that_cannot_be_made_is_a_sentence(tmp_path):

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import DocumentError
-from core.library.formats.read import FILE_LIMIT, SUFFIXES, decode, read_document
+from core.library.formats.encoding import decode
+from core.library.formats.read import FILE_LIMIT, SUFFIXES, read_document
 
 FRENCH = "L'équipe a décidé d'accélérer le déploiement à l'été prochain, où les coûts sont réduits."
 

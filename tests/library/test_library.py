@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
-from core.library.catalogue import INDEX_VERSION
 from core.library.documents import Document
 from core.library.embedding.embedder import OnnxEmbedder
 from core.library.formats import markdown
@@ -374,7 +373,7 @@ def test_a_crash_between_storing_vectors_and_noting_them_costs_only_their_batch(
     first.close()
 
     second = open_library(tmp_path / "data", embedder)
-    second.check_versions()
+    second.check_model()
 
     assert second.embed_pending() == 2
     assert second.vectors.count("default") == 2
@@ -432,7 +431,6 @@ def test_without_an_embedding_model_documents_are_found_by_words_though_vectors_
     with_vectors.close()
 
     by_words = open_library(tmp_path / "data")
-    by_words.check_versions()
     by_words.ingest([write(docs / "b.md", "dogs bark")])
 
     assert (found(by_words, "cats"), found(by_words, "dogs"), found(by_words, "moon")) == (
@@ -443,7 +441,7 @@ def test_without_an_embedding_model_documents_are_found_by_words_though_vectors_
     assert by_words.embed_pending() == 0
     by_words.close()
     again = open_library(tmp_path / "data", embedder)
-    again.check_versions()
+    again.check_model()
     assert again.embed_pending() == 1
     again.close()
 
@@ -469,13 +467,13 @@ def test_another_embedding_model_is_refused_with_what_to_run(tmp_path, docs, emb
 
     expected = rf"{embedder.name}, but EMBEDDING_MODEL now means {other_embedder.name}\..*ingest --rebuild"
     with pytest.raises(IndexMismatch, match=expected):
-        second.check_versions()
+        second.check_model()
     second.ingest([write(docs / "b.md", "dogs bark")])
     with pytest.raises(IndexMismatch, match=expected):
         second.embed_pending()
 
     second.rebuild()
-    second.check_versions()
+    second.check_model()
     assert second.embed_pending() == 2
     assert found(second, "cats purr")[0] == "a.md"
     second.close()
@@ -491,7 +489,7 @@ def test_another_model_may_be_taken_up_when_nothing_is_left_of_the_first(
     first.close()
 
     second = open_library(tmp_path / "data", other_embedder)
-    second.check_versions()
+    second.check_model()
     second.ingest([write(docs / "b.md", "dogs bark")])
 
     assert second.embed_pending() == 1
@@ -499,21 +497,15 @@ def test_another_model_may_be_taken_up_when_nothing_is_left_of_the_first(
     second.close()
 
 
-def test_an_index_of_a_newer_version_is_refused_until_it_is_built_anew(library, docs):
+def test_a_rebuild_reads_every_file_and_enters_the_words_of_pages_anew(library, docs):
     write(docs / "a.md", "Cats purr.")
-    library.check_versions()
     library.ingest([docs])
     library.ingest_page("https://example.org/", page("Dogs bark."))
-    library.catalogue.remember("index_version", "99.0.0")
     with library.catalogue.transaction() as writing:  # as other terms would have cut them
         writing.execute("UPDATE words SET body = 'nonsense'")
 
-    with pytest.raises(IndexMismatch, match=r"newer version of Footnote\..*`footnote ingest --rebuild`"):
-        library.check_versions()
     report = library.rebuild()
 
-    library.check_versions()
-    assert library.catalogue.recall("index_version") == INDEX_VERSION
     assert report == SyncReport(added=1)
     assert (found(library, "cats"), found(library, "dogs")) == (["docs/a.md"], ["https://example.org/"])
 
@@ -579,7 +571,7 @@ def damaged(tmp_path, docs, embedder):
 
 
 def test_a_damaged_vector_index_does_not_lose_the_question_and_is_told_once(damaged, caplog):
-    damaged.check_versions()
+    damaged.check_model()
 
     with caplog.at_level(logging.WARNING, logger="core.library.library"):
         answers = [damaged.retrieve(Query(text="cats purr 7", scope=scope())) for _ in range(3)]

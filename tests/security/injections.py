@@ -135,5 +135,5 @@ class ObedientReasoner(ScriptedReasoner):
 
     def _read(self, ask, *texts):
         said = [ask.question, *(text for one in ask.history for text in (one.question, one.answer))]
-        self.told.append("\n".join([*said, *(remark.text for remark in ask.overheard), *texts]))
+        self.told.append("\n".join([*said, *(remark.text for remark in ask.thread_context), *texts]))
         return self.told[-1]

@@ -71,11 +71,11 @@ def where(channel, thread):
     return Conversation(platform="x", space="s", channel=channel, thread=thread)
 
 
-def asked(number, *, thread, channel="general", text=None, overheard=()):
+def asked(number, *, thread, channel="general", text=None, thread_context=()):
     text = text or f"When does the ferry to {named(number)} leave?"
     return Question(
         id=f"{channel}/{thread}/{len(text)}", conversation=where(channel, thread), author="ann", text=text[:4_000],
-        asked_at=0.0, overheard=overheard,
+        asked_at=0.0, thread_context=thread_context,
     )  # fmt: skip
 
 

@@ -14,14 +14,14 @@ import pytest
 from fakes.web_servers import Canary, FakeSite, Served
 from private_addresses import NAMES, PUBLIC, URLS
 
-from bots.chat.channels import open_rooms
-from bots.chat.commands import Words
-from bots.chat.incoming import Attachment, Word, is_page
+from bots.chat.channels import open_channel_store
+from bots.chat.commands import ChatCommands
+from bots.chat.incoming import Attachment, ChatCommand, is_page
 from bots.chat.texts import say_in
 from bots.commands.ingest import run as ingest
-from bots.discord.people import DiscordPremises
+from bots.discord.people import DiscordUploads
 from bots.discord.settings import read_discord_settings
-from bots.slack.people import SlackPremises
+from bots.slack.people import SlackUploads
 from bots.slack.settings import read_slack_settings
 from core.bootstrap import Footnote, make_fetcher, make_web, open_library
 from core.conversation import Conversation
@@ -131,11 +131,11 @@ def test_nothing_is_ingested_from_there(settings, connections, capsys):
 
 
 async def test_nothing_is_learned_from_there(settings, connections, tmp_path):
-    with closing(open_library(settings)) as library, open_rooms(tmp_path) as rooms:
+    with closing(open_library(settings)) as library, open_channel_store(tmp_path) as channel_store:
         footnote = Footnote(settings=settings, library=library, assistant=None)
-        words = Words(footnote=footnote, rooms=rooms, people=None, premises=None)
+        words = ChatCommands(footnote=footnote, channel_store=channel_store, people=None, uploads=None)
         for number, url in enumerate(URLS):
-            word = Word(
+            word = ChatCommand(
                 name="learn", argument=url, id=str(number), conversation=HERE, author="U1", said_at=0.0
             )
 
@@ -198,17 +198,15 @@ class NoSession:
 @pytest.mark.parametrize("platform", ["slack", "discord"])
 async def test_no_attached_file_is_fetched_from_anywhere_else(platform, connections):
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1", "DISCORD_TOKEN": "a.b.c"}
-    premises = {
-        "slack": lambda: SlackPremises(
+    uploads = {
+        "slack": lambda: SlackUploads(
             settings=read_slack_settings(tokens, None), calls=Namespace(client=NoSession())
         ),
-        "discord": lambda: DiscordPremises(settings=read_discord_settings(tokens, None)),
+        "discord": lambda: DiscordUploads(settings=read_discord_settings(tokens, None)),
     }[platform]()
 
     for url in FILES:
         with pytest.raises(DocumentError, match="is not kept in"):
-            await premises.fetch(
-                Attachment(id="F1", name="x.md", media_type="text/markdown", size=1, url=url)
-            )
+            await uploads.fetch(Attachment(id="F1", name="x.md", media_type="text/markdown", size=1, url=url))
 
     assert connections == []

@@ -78,7 +78,7 @@ async def test_in_slack_a_question_on_a_full_disk_is_told_of_once_and_answered_w
     await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
     assert await office.stop() == 0
 
-    assert [whisper.visible for whisper in slack.whispers(ann)] == [TOLD]
+    assert [send_ephemeral.visible for send_ephemeral in slack.whispers(ann)] == [TOLD]
     assert PONTOON_ANSWER in answer.visible
     assert len(slack.replies(general, asked.ts)) == 1
 

@@ -7,9 +7,9 @@ from hashlib import blake2b
 from random import Random
 
 import pytest
-from benchmarks.corpora import add_paragraphs
+from benchmarks.evaluation_sets import add_paragraphs
 
-from bots.chat.channels import open_rooms, own_collection
+from bots.chat.channels import open_channel_store, own_collection
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Question
 from core.settings import Settings
@@ -67,8 +67,8 @@ async def test_no_channel_hears_what_another_learned(size, count, tmp_path, capl
     random, heard, leaked, shown = Random(3), 0, [], []
     settings = Settings(data_dir=tmp_path / "data", embedding_model="none", web_search="duckduckgo")
     settings.data_dir.mkdir()
-    with open_rooms(settings.data_dir) as rooms:
-        async with open_footnote(settings, purpose="test", reads=rooms.reads) as footnote:
+    with open_channel_store(settings.data_dir) as channel_store:
+        async with open_footnote(settings, purpose="test", reads=channel_store.reads) as footnote:
             places = fill(footnote.library, workspaces, channels, documents)
             all_secrets = {secret(place): place for place in places}
             for number in range(count):
@@ -93,7 +93,7 @@ async def test_no_channel_hears_what_another_learned(size, count, tmp_path, capl
                 told = {all_secrets[word] for word in all_secrets if word in said}
                 heard += any(found[:2] == own for found in told)
                 leaked += [(here.id, found) for found in told if found[:2] != own]
-            refused = [rooms.use(channel(1, 1), forged, footnote.library) for forged in FORGED]
+            refused = [channel_store.use(channel(1, 1), forged, footnote.library) for forged in FORGED]
 
     print(f"{count} questions, {heard} answered from what the channel itself learned")
     assert leaked == []
@@ -108,8 +108,8 @@ async def test_what_a_channel_may_no_longer_read_is_gone_with_the_next_question(
     settings = Settings(data_dir=tmp_path / "data", embedding_model="none", web_search="off")
     settings.data_dir.mkdir()
     here = channel(0, 0)
-    with open_rooms(settings.data_dir) as rooms:
-        async with open_footnote(settings, purpose="test", reads=rooms.reads) as footnote:
+    with open_channel_store(settings.data_dir) as channel_store:
+        async with open_footnote(settings, purpose="test", reads=channel_store.reads) as footnote:
             library = footnote.library
             add_paragraphs(
                 library, "/a.md", "Fees", ["A night at the pontoon costs 18 euros."], collection="fees"
@@ -117,7 +117,7 @@ async def test_what_a_channel_may_no_longer_read_is_gone_with_the_next_question(
             add_paragraphs(library, "/b.md", "Birds", ["Puffins nest on the pier."])
             told = []
             for number, collection in enumerate(("fees", DEFAULT)):
-                assert rooms.use(here, collection, library)
+                assert channel_store.use(here, collection, library)
                 asked = Question(
                     id=f"q{number}", conversation=here, author="ann", text="What does a night at the pontoon cost?",
                     asked_at=0.0,

@@ -9,7 +9,7 @@ from judges import discord_faults, slack_faults, slack_view_faults, strings, unc
 import bots.discord.render as discord
 import bots.slack.render as slack
 from bots.chat import proposals
-from bots.chat.platform import Footnotes, Note, Setting, Sources
+from bots.chat.platform import CardContext, Footnotes, Note, Sources
 from bots.chat.texts import help_lines
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
 from core.library.catalogue import Entry
@@ -106,9 +106,9 @@ SHOWN = CREATED | EDITED
 
 
 def messages(platform, text, kinds):
-    setting = Setting(engine=text, names={"U9": text}, has_approvers=True)
+    card_context = CardContext(engine=text, names={"U9": text}, has_approvers=True)
     for kind in kinds:
-        yield from SHOWN[kind](platform, text, setting)
+        yield from SHOWN[kind](platform, text, card_context)
 
 
 def faults_in_slack(text, kinds):

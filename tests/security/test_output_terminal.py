@@ -11,7 +11,7 @@ from judges import is_forged, quoted, unclean
 
 from bots.chat.texts import page_of
 from bots.terminal.markdown import SafeConsole
-from bots.terminal.render import Setting, card, footnotes, proposal_list, ranking, source_list, write
+from bots.terminal.render import ScreenContext, card, footnotes, proposal_list, ranking, source_list, write
 from bots.terminal.screen import THEME, Screen
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
 from core.library.catalogue import Entry
@@ -34,7 +34,7 @@ def citations(text):
 
 def pages(text):
     cited = citations(text)
-    setting = Setting(engine=text, files={f"/{text}": f"/home/{text}"})
+    card_context = ScreenContext(engine=text, files={f"/{text}": f"/home/{text}"})
     answer = Answer(text=f"{text} [1]", citations=cited, grounding="both", composed=True)
     proposal = Proposal(
         id="p", turn_id="t", question=text, asker=text, query=text, reason=text, tried=(text,), closest=cited
@@ -43,14 +43,14 @@ def pages(text):
         id=1, collection=text, address=text, root="", source=text, title=text, url=text, hash="", size=1, modified=1,
         passages=1,
     )  # fmt: skip
-    yield write(Outcome(kind="answered", turn_id="t", answer=answer, reason=text), setting)
-    yield write(Outcome(kind="no_answer", turn_id="t", reason=text, closest=cited), setting)
-    yield write(Outcome(kind="clarify", turn_id="t", reason=text, options=(text,)), setting)
-    yield write(Outcome(kind="failed", turn_id="t", reason=text), setting)
+    yield write(Outcome(kind="answered", turn_id="t", answer=answer, reason=text), card_context)
+    yield write(Outcome(kind="no_answer", turn_id="t", reason=text, closest=cited), card_context)
+    yield write(Outcome(kind="clarify", turn_id="t", reason=text, options=(text,)), card_context)
+    yield write(Outcome(kind="failed", turn_id="t", reason=text), card_context)
     yield from (
-        card(proposal, setting),
+        card(proposal, card_context),
         proposal_list([proposal]),
-        footnotes(cited, "en", setting, limit=None),
+        footnotes(cited, "en", card_context, limit=None),
     )
     yield from (
         source_list([document]),

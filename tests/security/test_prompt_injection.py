@@ -18,8 +18,8 @@ from rigged import EACH, Web, ask_all, asked, assistant, named
 import bots.discord.render as discord
 import bots.slack.render as slack
 from bots.chat.markdown.safe import web_link
-from bots.chat.platform import Setting
-from core.conversation import Decision, Remark
+from bots.chat.platform import CardContext
+from core.conversation import Decision, ThreadMessage
 
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
 
@@ -48,10 +48,10 @@ def faults(outcome):
     """What its messages would do, and footnotes that no source bears out."""
     given = outcome.answer.citations if outcome.answer else outcome.closest
     links = [url for one in given if (url := web_link(one.url))]
-    setting = Setting(names={"ann": "Ann"})
-    for message in slack.messages(outcome, setting):
+    card_context = CardContext(names={"ann": "Ann"})
+    for message in slack.messages(outcome, card_context):
         yield from slack_faults(message.text, message.blocks, links)
-    for message in discord.messages(outcome, setting):
+    for message in discord.messages(outcome, card_context):
         yield from discord_faults(message.components, links)
     numbers = {one.number for one in given}
     if outcome.answer:
@@ -166,8 +166,8 @@ def in_the_question(number):
 
 
 def overheard_before(number):
-    said = (Remark(author="bob", text=f"{payload(number)[1]} {named(number)}"),)
-    return (asked(number, thread=str(number), overheard=said),)
+    said = (ThreadMessage(author="bob", text=f"{payload(number)[1]} {named(number)}"),)
+    return (asked(number, thread=str(number), thread_context=said),)
 
 
 def told_earlier(number):

@@ -222,6 +222,6 @@ async def test_nothing_that_it_is_told_does_anything(stage, template, tmp_path):
     assert [canary for canary in CANARIES if canary in told] == []
     assert len(said) == 3 * EACH
     assert "evil.example" in told
-    with sqlite3.connect(served.folder / ".footnote" / "rooms.sqlite") as rooms:
-        assert rooms.execute("SELECT * FROM channels").fetchall() == []
-    rooms.close()
+    with sqlite3.connect(served.folder / ".footnote" / "rooms.sqlite") as channel_store:
+        assert channel_store.execute("SELECT * FROM channels").fetchall() == []
+    channel_store.close()

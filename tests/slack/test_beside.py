@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from fakes.slack.rendering import visible_text
 
-from bots.chat.messenger import Voice
-from bots.chat.platform import Setting
+from bots.chat.messenger import ChatMessenger
+from bots.chat.platform import CardContext
 from bots.slack import render
 from bots.slack.calls import open_calls
 from bots.slack.post import SlackPosts
@@ -41,7 +41,7 @@ IN_PART = Outcome(
     language="de",
     timing_ms={"total": 2_100.0},
 )
-SETTING = Setting(engine="DuckDuckGo", names={"U1": "Ann"})
+SETTING = CardContext(engine="DuckDuckGo", names={"U1": "Ann"})
 
 
 def seen(message):
@@ -110,7 +110,7 @@ def test_a_decision_stays_in_the_message_that_asked_for_it(words, query):
 
 
 class Ann:
-    async def names(self, address, users):
+    async def names(self, route, users):
         return dict.fromkeys(filter(None, users), "Ann")
 
 
@@ -121,7 +121,7 @@ def voice_of(calls, proposal):
     async def outcomes(turn_id):
         return {"q1": IN_PART}.get(turn_id)
 
-    return Voice(
+    return ChatMessenger(
         posts=SlackPosts(calls=calls, my_user_id="UBOT"), writer=render, people=Ann(), words=None,
         proposals=proposals, engine="DuckDuckGo", approval="asker", has_approvers=False, refresh=90.0,
         outcomes=outcomes,
@@ -131,7 +131,7 @@ def voice_of(calls, proposal):
 @pytest.mark.parametrize("verdict", ["approve", "deny"])
 async def test_the_buttons_give_way_to_who_decided_and_the_answer_stays(slack, ann, general, verdict):
     asked = await slack.mention(ann, general, ASKED)
-    address = {"team": "T1", "channel": general, "thread": asked.ts, "message": asked.ts, "user": ann}
+    route = {"team": "T1", "channel": general, "thread": asked.ts, "message": asked.ts, "user": ann}
     conversation = Conversation(platform="slack", space="T1", channel=general, thread=asked.ts)
     question = Question(id="q1", conversation=conversation, author="U1", text=ASKED, asked_at=1.0)
     decision = replace(decided(verdict), conversation=conversation)
@@ -141,10 +141,10 @@ async def test_the_buttons_give_way_to_who_decided_and_the_answer_stays(slack, a
     async with open_calls(read_slack_settings(slack.environment)) as calls:
         before, after = voice_of(calls, PROPOSAL), voice_of(calls, PROPOSAL.settled(decision))
 
-        handle = await before.begin(question, address, is_again=False)
-        await before.deliver(question, address, handle, IN_PART, is_again=False)
+        handle = await before.begin(question, route, is_again=False)
+        await before.deliver(question, route, handle, IN_PART, is_again=False)
         first_sign = slack.replies(general, asked.ts)[0].revisions[0].visible
-        await after.deliver(decision, address, "", ended, is_again=False)
+        await after.deliver(decision, route, "", ended, is_again=False)
 
     answer, told = slack.replies(general, asked.ts)
     assert first_sign == "Ich lese deine Dokumente…"

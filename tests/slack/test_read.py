@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.chat.incoming import Feedback, Room, Word
+from bots.chat.incoming import ChatCommand, Feedback, ThreadContext
 from bots.slack.receive import read
-from bots.slack.route import Me, address_of, metadata_of
+from bots.slack.route import Me, metadata_of, route_of
 from core.conversation import QUESTION_LIMIT, Conversation, Decision, Question
 from core.errors import QuestionRejected
 
 ME = Me(user_id="UBOT", bot_id="BBOT", team_id="T1")
-NEW = Room()
-KNOWN = Room(knows_thread=True, asker="U1")
+NEW = ThreadContext()
+KNOWN = ThreadContext(knows_thread=True, asker="U1")
 THREAD = Conversation(platform="slack", space="T1", channel="C1", thread="100.000100")
 
 
@@ -50,7 +50,7 @@ def press(action_id, value="p1", user="U2", **more):
 
 
 def submission(query, callback="edit_query"):
-    address = address_of(press("edit"))
+    route = route_of(press("edit"))
     return {
         "type": "view_submission",
         "team": {"id": "T1"},
@@ -58,7 +58,7 @@ def submission(query, callback="edit_query"):
         "view": {
             "id": "V1",
             "callback_id": callback,
-            "private_metadata": metadata_of("p1", address),
+            "private_metadata": metadata_of("p1", route),
             "state": {"values": {"query": {"query": {"type": "plain_text_input", "value": query}}}},
         },
     }
@@ -100,15 +100,15 @@ def test_a_direct_message_needs_no_mention():
 @pytest.mark.parametrize(
     ("room", "user", "is_read"),
     [
-        (Room(), "U1", False),
-        (Room(knows_thread=True, follow="mention", asker="U1"), "U1", False),
-        (Room(knows_thread=True, follow="asker", asker="U1"), "U1", True),
-        (Room(knows_thread=True, follow="asker", asker="U1"), "U2", False),
-        (Room(knows_thread=True, follow="thread", asker="U1"), "U2", True),
+        (ThreadContext(), "U1", False),
+        (ThreadContext(knows_thread=True, follow="mention", asker="U1"), "U1", False),
+        (ThreadContext(knows_thread=True, follow="asker", asker="U1"), "U1", True),
+        (ThreadContext(knows_thread=True, follow="asker", asker="U1"), "U2", False),
+        (ThreadContext(knows_thread=True, follow="thread", asker="U1"), "U2", True),
     ],
 )
-def test_follow_ups_are_read_as_the_channel_chose(room, user, is_read):
-    assert (read(reply("and then?", user=user), ME, room) is not None) == is_read
+def test_follow_ups_are_read_as_the_channel_chose(context, user, is_read):
+    assert (read(reply("and then?", user=user), ME, context) is not None) == is_read
 
 
 def test_what_is_said_in_a_channel_outside_a_thread_needs_a_mention():
@@ -252,7 +252,7 @@ def test_a_question_that_begins_like_a_word_is_a_question(said):
     ("said", "is_word"), [("approve", True), ("Deny.", True), ("stop", True), ("help", True)]
 )
 def test_a_follow_up_may_decide_and_stop_without_a_mention(said, is_word):
-    assert isinstance(read(reply(said), ME, KNOWN), Word) == is_word
+    assert isinstance(read(reply(said), ME, KNOWN), ChatCommand) == is_word
 
 
 def test_learn_takes_the_attached_files():
@@ -377,14 +377,14 @@ def test_an_empty_query_is_rejected_and_other_modals_are_left_alone():
     ],
 )
 def test_an_address_says_whether_it_is_a_direct_message(payload, is_direct):
-    address = address_of(payload)
+    route = route_of(payload)
 
-    assert address["is_direct"] == is_direct
-    assert json.loads(json.dumps(address)) == address
+    assert route["is_direct"] == is_direct
+    assert json.loads(json.dumps(route)) == route
 
 
 def test_the_address_of_a_submission_is_that_of_its_card_and_of_who_submitted():
-    assert address_of(submission("x")) == address_of(press("edit")) | {"user": "U3"}
+    assert route_of(submission("x")) == route_of(press("edit")) | {"user": "U3"}
 
 
 TEXT = st.text(max_size=80) | st.lists(
@@ -411,5 +411,5 @@ TEXT = st.text(max_size=80) | st.lists(
 def test_every_text_is_a_question_a_word_or_nothing(text, is_direct):
     said = read(direct(text) if is_direct else reply(text), ME, KNOWN)
 
-    assert said is None or isinstance(said, Question | Word)
+    assert said is None or isinstance(said, Question | ChatCommand)
     assert said is None or said.id.endswith("/200.000200")

@@ -41,7 +41,7 @@ async def test_a_mention_is_answered_in_its_thread_and_followed_up_without_one(o
     (answer,) = await office.until_answered(asked)
     follow_up = await slack.say(ann, general, "And does it take cars?", asked.ts)
     _, second = await office.until_answered(follow_up, 2)
-    overheard = await slack.say(ann, general, "Lunch, anyone?")
+    thread_context = await slack.say(ann, general, "Lunch, anyone?")
     code = await office.stop()
 
     assert first_sign[0].ts == answer.ts
@@ -50,7 +50,7 @@ async def test_a_mention_is_answered_in_its_thread_and_followed_up_without_one(o
     assert "handbook.md" in answer.visible
     assert not answer.unfurl_links
     assert "no cars" in second.visible
-    assert slack.replies(general, overheard.ts) == []
+    assert slack.replies(general, thread_context.ts) == []
     assert (slack.rejected, office.faults, code) == ([], [], 0)
     assert FERRY not in office.log
     assert "xoxb" not in office.log

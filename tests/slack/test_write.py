@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bots.chat import proposals
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host, web_link
-from bots.chat.platform import Footnotes, Note, Setting, Sources
+from bots.chat.platform import CardContext, Footnotes, Note, Sources
 from bots.chat.texts import help_lines, say_in
 from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
@@ -24,7 +24,7 @@ from core.library.catalogue import Entry
 
 GOOD = "https://good.example/page"
 ENGLISH = say_in("en")
-SETTING = Setting(engine="DuckDuckGo", names={"U1": "Ann", "U2": "Bob"})
+SETTING = CardContext(engine="DuckDuckGo", names={"U1": "Ann", "U2": "Bob"})
 
 
 def citation(number=1, **more):
@@ -233,7 +233,7 @@ def test_a_failure_is_its_reason():
 def test_a_question_that_failed_can_be_tried_again():
     outcome = Outcome(kind="failed", turn_id="t1", reason="The model is busy.")
 
-    (message,) = messages(outcome, Setting(can_retry=True))
+    (message,) = messages(outcome, CardContext(can_retry=True))
 
     assert [(one["action_id"], one["value"]) for one in elements(message, "button")] == [("again", "t1")]
     assert_sendable(message)
@@ -284,12 +284,12 @@ def test_a_late_press_is_told_who_decided():
 
 
 def test_the_modal_opens_with_the_query():
-    address = {
+    route = {
         "team": "T1", "channel": "C1", "thread": "1.0", "message": "2.0", "user": "U1",
         "is_direct": False,
     }  # fmt: skip
 
-    view = editor(proposal(), address)
+    view = editor(proposal(), route)
 
     assert view_faults(view) == []
     assert view["blocks"][0]["element"]["initial_value"] == proposal().query
@@ -336,18 +336,20 @@ def everywhere(text):
     sly = proposal(
         question=text, asker="U9", query=text, reason=text, tried=(text, text), closest=tuple(cited)
     )
-    setting = Setting(engine=text, names={"U9": text})
+    card_context = CardContext(engine=text, names={"U9": text})
     decided = proposal(asker="U9", query=text, verdict="deny", decided_by="U9", decided_at=1.0)
-    yield from messages(answered(text, *cited, reason=text), setting)
-    yield from (proposal_card(sly, setting), proposal_card(decided, setting), note(text))
+    yield from messages(answered(text, *cited, reason=text), card_context)
+    yield from (proposal_card(sly, card_context), proposal_card(decided, card_context), note(text))
     if len(text) > 1_000:  # what the other kinds would only cut or show alike
         return
-    yield from messages(answered(text, *cited, composed=False, grounding="both"), setting)
-    yield from messages(Outcome(kind="no_answer", turn_id="t", reason=text, closest=tuple(cited)), setting)
-    yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), setting)
-    yield from messages(Outcome(kind="failed", turn_id="t", reason=text), setting)
+    yield from messages(answered(text, *cited, composed=False, grounding="both"), card_context)
+    yield from messages(
+        Outcome(kind="no_answer", turn_id="t", reason=text, closest=tuple(cited)), card_context
+    )
+    yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), card_context)
+    yield from messages(Outcome(kind="failed", turn_id="t", reason=text), card_context)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (note(proposals.refused(sly, setting)), note(proposals.settled(decided, setting)))
+    yield from (note(proposals.refused(sly, card_context)), note(proposals.settled(decided, card_context)))
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 

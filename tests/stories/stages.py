@@ -57,7 +57,7 @@ class ChatStage(Stage, Protocol):
     async def kill_and_open(self) -> None: ...
 
 
-Setting = Callable[[Path, dict[str, str]], AbstractAsyncContextManager[Stage]]
+CardContext = Callable[[Path, dict[str, str]], AbstractAsyncContextManager[Stage]]
 ChatSetting = Callable[[Path, dict[str, str]], AbstractAsyncContextManager[ChatStage]]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.followups import measure
+from benchmarks.followups import precision_and_recall
 
 from core.conversation import Exchange
 from core.text.followup import (
@@ -81,8 +81,8 @@ def test_without_a_history_a_question_is_merged_with_nothing():
 
 
 def test_follow_ups_that_people_rewrote_are_found(shared_data):
-    precision, recall = measure(shared_data / "canard/dev.jsonl")
-    precision_known, recall_known = measure(shared_data / "canard/dev.jsonl", is_known=True)
+    precision, recall = precision_and_recall(shared_data / "canard/dev.jsonl")
+    precision_known, recall_known = precision_and_recall(shared_data / "canard/dev.jsonl", is_known=True)
 
     assert min(precision, precision_known) >= 0.95
     assert min(recall, recall_known) >= 0.75

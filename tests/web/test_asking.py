@@ -8,7 +8,7 @@ from core.web.request import (
     FAULT_PAUSE,
     RATE_PAUSE,
     WAIT_LIMIT,
-    Reply,
+    EngineReply,
     ask,
     pause_before_retry,
     rate_limited,
@@ -62,15 +62,15 @@ def test_any_header_is_a_wait_within_a_day_or_none(header):
     ],
 )
 def test_only_what_may_pass_soon_is_worth_a_second_attempt(status, retry_after, pause):
-    assert pause_before_retry(Reply(status=status, retry_after=retry_after)) == pause
+    assert pause_before_retry(EngineReply(status=status, retry_after=retry_after)) == pause
 
 
 async def test_a_wait_beyond_the_deadline_is_not_begun():
     attempts = []
 
-    async def send() -> Reply:
+    async def send() -> EngineReply:
         attempts.append(1)
-        return Reply(status=429, retry_after=2.0)
+        return EngineReply(status=429, retry_after=2.0)
 
     reply = await ask("Any engine", send, within=1.0)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.conversation import QUERY_LIMIT
 from core.errors import SearchTrouble
 from core.web.duckduckgo import DuckDuckGo, post_query, read_results
-from core.web.request import REPLY_LIMIT, Reply
+from core.web.request import REPLY_LIMIT, EngineReply
 from core.web.results import Hit
 from tests.fakes.web_servers import Canary, FakeDuckDuckGo, Result
 
@@ -218,7 +218,7 @@ async def test_an_endless_page_is_not_read_to_its_end(duckduckgo):
     )
 )
 def test_no_page_breaks_the_reader(page):
-    assert isinstance(read_results(Reply(status=200, body=page)), list)
+    assert isinstance(read_results(EngineReply(status=200, body=page)), list)
 
 
 def _warnings(caplog) -> str:

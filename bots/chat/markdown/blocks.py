@@ -12,16 +12,11 @@ A wider table, or one with links, is a list for each row, in which every value h
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 from bots.chat.markdown.inline import Terms, inline, prose, text_of
-
-if TYPE_CHECKING:
-    from markdown_it.tree import SyntaxTreeNode as Node
-from collections.abc import Callable, Mapping
-from functools import cache
-
 from bots.chat.markdown.safe import clean
 
 if TYPE_CHECKING:

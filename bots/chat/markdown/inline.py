@@ -11,16 +11,11 @@ The instances stand beside their adapters, each rule beside its source.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from core.conversation import value
-
-if TYPE_CHECKING:
-    from markdown_it.tree import SyntaxTreeNode as Node
-from collections.abc import Iterator, Mapping
-
 from bots.chat.markdown.safe import addresses, clean, names_another_host, same_place
+from core.conversation import value
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode as Node

@@ -8,15 +8,8 @@ Where a text may be cut: between lines and words, never within a mark that it wo
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
-
-from bots.chat.markdown.inline import WORDS, Terms, leads_to, mark, runs, separator, words
-from bots.chat.markdown.safe import clean
-
-if TYPE_CHECKING:
-    from markdown_it.tree import SyntaxTreeNode as Node
-from collections.abc import Callable, Mapping
 
 from bots.chat.markdown.blocks import (
     aligned,
@@ -31,7 +24,8 @@ from bots.chat.markdown.blocks import (
     rows,
     value_line,
 )
-from bots.chat.markdown.inline import Dialect
+from bots.chat.markdown.inline import WORDS, Dialect, Terms, leads_to, mark, runs, separator, words
+from bots.chat.markdown.safe import clean
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode as Node

@@ -1,6 +1,6 @@
 """How hosts end: every top-level domain in Latin letters, so that an address is told from other words with dots.
 
-Source: the ICANN section of the Public Suffix List, publicsuffix.org/list, version of 6 March 2026. Names of
+Source: the ICANN section of the Public Suffix List, publicsuffix.org/list, version of 22 October 2026. Names of
 two letters are all countries and stand in no list. Beside them stand those that are reserved (RFC 2606, 6761,
 6762, 7686): no site has one, and a reader takes them for hosts all the same.
 """
@@ -43,7 +43,7 @@ homegoods homes homesense honda horse hospital host hosting hot hotel hotels hot
 hughes hyatt hyundai ibm icbc ice icu ieee ifm ikano imamat imdb immo immobilien inc industries infiniti
 info ing ink institute insurance insure int international intuit investments ipiranga irish ismaili ist
 istanbul itau itv jaguar java jcb jeep jetzt jewelry jio jll jmp jnj jobs joburg jot joy jpmorgan jprs
-juegos juniper kaufen kddi kerryhotels kerryproperties kfh kia kids kim kindle kitchen kiwi koeln
+juegos kaufen kddi kerryhotels kerryproperties kfh kia kids kim kindle kitchen kiwi koeln
 komatsu kosher kpmg kpn krd kred kuokgroup kyoto lacaixa lamborghini lamer land landrover lanxess
 lasalle lat latino latrobe law lawyer lds lease leclerc lefrak legal lego lexus lgbt lidl life
 lifeinsurance lifestyle lighting like lilly limited limo lincoln link live living llc llp loan loans
@@ -74,7 +74,7 @@ total tours town toyota toys trade trading training travel travelers travelersin
 tui tunes tushu tvs ubank ubs unicom university uno uol ups vacations vana vanguard vegas ventures
 verisign versicherung vet viajes video vig viking villas vin vip virgin visa vision viva vivo vlaanderen
 vodka volvo vote voting voto voyage wales walmart walter wang wanggou watch watches weather
-weatherchannel webcam weber website wed wedding weibo weir whoswho wien wiki williamhill win windows
+weatherchannel web webcam weber website wed wedding weibo weir whoswho wien wiki williamhill win windows
 wine winners wme woodside work works world wow wtc wtf xbox xerox xihuan xin xxx xyz yachts yahoo
 yamaxun yandex yodobashi yoga yokohama you youtube yun zappos zara zero zip zone zuerich
 """.split()  # noqa: SIM905 - words read better than a list of quoted ones

@@ -10,12 +10,18 @@ import hashlib
 import logging
 import shutil
 import tarfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.library.embedding.network import OnnxEmbedder
-from core.library.embedding.patience import patiently
+from core.library.embedding.patience import within
+
+if TYPE_CHECKING:
+    import httpx
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +48,6 @@ class Archive:
     @property
     def is_unpacked(self) -> bool:
         return all((self.folder / file).is_file() for file in NEEDED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Piece:
-    """Some bytes of a download."""
-
-    start: int  #: where they belong in the file
-    data: bytes  #: empty in the first piece, which only tells the size
-    total: int  #: bytes of the whole file, 0 when the server does not say
 
 
 def minilm(
@@ -128,43 +125,44 @@ def _receive(
     """Append what is missing of the file; what came stays when the connection breaks."""
     import httpx
 
-    with part.open("ab") as file:
-        try:
-            for piece in patiently(_pieces(url, file.tell(), patience), patience):
-                if not piece.data:
-                    size = f"{piece.total / 1e6:.0f} MB, once" if piece.total else "once"
-                    announce(f"Downloading the embedding network all-MiniLM-L6-v2 ({size})…")
-                file.truncate(piece.start)
-                file.write(piece.data)
-                progress(piece.start + len(piece.data), piece.total)
-        except (TimeoutError, httpx.TimeoutException) as silence:
-            raise DownloadError(f"nothing came from the network for {patience:g} s") from silence
-        except httpx.HTTPStatusError as refusal:
-            raise DownloadError(f"the server answered {refusal.response.status_code}") from refusal
-        except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as trouble:
-            # The latter three: a proxy in the environment that cannot be used.
-            logger.warning("the download of %s broke off: %s", url, trouble)
-            raise DownloadError("there is no connection to the server") from trouble
+    have = part.stat().st_size if part.is_file() else 0
+    try:
+        with _opened(url, have, patience) as response, part.open("ab") as file:
+            if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+                return  # there is no more of it
+            response.raise_for_status()
+            if response.status_code != httpx.codes.PARTIAL_CONTENT:  # the server sends it all again
+                have = file.truncate(0)
+            missing = int(response.headers.get("Content-Length", 0))
+            total = have + missing if missing else 0
+            size = f"{total / 1e6:.0f} MB, once" if total else "once"
+            announce(f"Downloading the embedding network all-MiniLM-L6-v2 ({size})…")
+            progress(have, total)
+            for data in response.iter_raw():
+                have += file.write(data)
+                progress(have, total)
+    except (TimeoutError, httpx.TimeoutException) as silence:
+        raise DownloadError(f"nothing came from the network for {patience:g} s") from silence
+    except httpx.HTTPStatusError as refusal:
+        raise DownloadError(f"the server answered {refusal.response.status_code}") from refusal
+    except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as trouble:
+        # The latter three: a proxy in the environment that cannot be used.
+        logger.warning("the download of %s broke off: %s", url, trouble)
+        raise DownloadError("there is no connection to the server") from trouble
 
 
-def _pieces(url: str, have: int, patience: float) -> Generator[_Piece, None, None]:
-    """The rest of a file of which ``have`` bytes are here, or all of it if the server cannot resume."""
+@contextmanager
+def _opened(url: str, have: int, patience: float) -> Iterator[httpx.Response]:
+    """The server's answer to being asked for a file of which ``have`` bytes are here."""
     import httpx
 
-    headers = {"Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
-    with httpx.stream("GET", url, headers=headers, timeout=patience, follow_redirects=True) as response:
-        if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # there is no more of it
-        response.raise_for_status()
-        start = have if response.status_code == httpx.codes.PARTIAL_CONTENT else 0
-        length = int(response.headers.get("Content-Length", 0))
-        total = start + length if length else 0
-        yield _Piece(start=start, data=b"", total=total)
-        for data in response.iter_raw():
-            yield _Piece(start=start, data=data, total=total)
-            start += len(data)
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    with httpx.Client(timeout=patience, follow_redirects=True) as client:
+        asked = client.build_request("GET", url, headers=headers)
+        # The client's timeout holds for each step of connecting, and not for looking up the name.
+        response = within(patience, partial(client.send, asked, stream=True))
+        with closing(response):
+            yield response
 
 
 def unpack(archive: Archive) -> None:

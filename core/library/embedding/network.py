@@ -8,11 +8,6 @@ Length one, so that a dot product is a cosine.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 import hashlib
 import json
 import logging

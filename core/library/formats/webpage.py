@@ -12,7 +12,7 @@ from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import markdown
 from core.library.formats.assembly import Part, assemble
-from core.library.formats.read import decode
+from core.library.formats.encoding import decode
 
 if TYPE_CHECKING:
     from configparser import ConfigParser

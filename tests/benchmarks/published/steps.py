@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from langgraph.runtime import Runtime
 
-from benchmarks.fallible import Script, Written
+from benchmarks.fallible import Script, ScriptedDraft
 
 PASSAGES = 4  # retrieved for each question
 
@@ -18,13 +18,13 @@ class State(TypedDict, total=False):
     documents: tuple[str, ...]
     has_irrelevant: bool
     share: float  #: of relevant passages among those graded
-    draft: Written | None
+    draft: ScriptedDraft | None
     attempts: int
 
 
 def wording(state: State, script: Script) -> str:
     """The question as it is looked for now; a rewriter that is given its own last words repeats them."""
-    wordings = script.known.wordings
+    wordings = script.question.wordings
     return wordings[min(state.get("rewrites", 0), len(wordings) - 1)]
 
 
@@ -47,7 +47,9 @@ async def rewrite(state: State, runtime: Runtime[Script]) -> State:
 
 async def generate(state: State, runtime: Runtime[Script]) -> State:
     script, documents = runtime.context, state.get("documents", ())
-    return {"draft": await script.call(script.writes(documents, has_answer=script.known.gold in documents))}
+    return {
+        "draft": await script.call(script.writes(documents, has_answer=script.question.gold in documents))
+    }
 
 
 async def is_grounded(state: State, script: Script) -> bool:
@@ -62,7 +64,7 @@ async def routes_to_documents(script: Script) -> bool:
     return await script.call(script.routes_to_documents())
 
 
-def draft_of(state: State) -> Written:
+def draft_of(state: State) -> ScriptedDraft:
     draft = state.get("draft")
     assert draft is not None, "checked before it was written"
     return draft

@@ -78,7 +78,7 @@ async def post_ephemeral(slack: FakeSlack, call: Call, installation: Installatio
     check_content(call, TEXT)
     message.text, message.ephemeral_for = call.get("text", ""), call["user"]
     message.blocks = content_blocks(call, message.ts)
-    return {"message_ts": slack.state.whisper(message).ts}
+    return {"message_ts": slack.state.send_ephemeral(message).ts}
 
 
 async def permalink(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:

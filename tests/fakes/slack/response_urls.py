@@ -58,4 +58,4 @@ def _add(slack: FakeSlack, answered: ResponseUrl, body: dict[str, Any]) -> None:
         slack.announce(slack.state.add(new))
     else:
         new.ephemeral_for = answered.user
-        slack.state.whisper(new)
+        slack.state.send_ephemeral(new)

@@ -276,7 +276,7 @@ class State:
         self.show(message, "post")
         return message
 
-    def whisper(self, message: Message) -> Message:
+    def send_ephemeral(self, message: Message) -> Message:
         """Adds what one person sees and nobody keeps: it is no message of the conversation."""
         self.ephemerals.append(message)
         self.show(message, "ephemeral")

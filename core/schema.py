@@ -1,0 +1,97 @@
+"""The version of each SQLite file in the data folder, and the steps from one version to the next.
+
+The file itself says whose it is (``PRAGMA application_id``) and of which version (``PRAGMA user_version``).
+Version 1 is that of the first release. A file of an older version is brought up to the newest in one
+transaction: a process that is killed in the middle leaves it as it was. A file of a newer version is refused,
+and so is one from before the first release.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from core.conversation import value
+from core.errors import VersionMismatch
+
+APPLICATION_ID = 0x466F6F74  # "Foot"
+UNRELEASED = 0  # the version of a file from before the first release
+
+Migration = Callable[[sqlite3.Connection], object]
+
+logger = logging.getLogger(__name__)
+
+
+@value
+class Schema:
+    """What one kind of file holds."""
+
+    tables: str = ""  #: SQL that makes the tables of the newest version; empty where a library makes its own
+    migrations: tuple[Migration, ...] = ()  #: append only; the first brings version 1 to version 2
+
+    @property
+    def version(self) -> int:
+        return 1 + len(self.migrations)
+
+
+def prepare(database: sqlite3.Connection, file: Path, schema: Schema) -> None:
+    """Make the tables of a new file, or migrate an older one. VersionMismatch where it is neither.
+
+    Whoever migrates a file owns the data folder, so that no older process writes to it afterwards.
+    """
+    version = _version_of(database)
+    check(file, version, schema)
+    if version is None:
+        database.execute("PRAGMA journal_mode = WAL")
+        stamp = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {schema.version};"
+        database.executescript(f"BEGIN IMMEDIATE; {schema.tables}; {stamp} COMMIT;")
+    elif version < schema.version:
+        _migrate(database, schema)
+        logger.info("%s was migrated from version %d to %d", file, version, schema.version)
+
+
+def check(file: Path, version: int | None, schema: Schema) -> None:
+    """VersionMismatch for a version that cannot be opened."""
+    if version == UNRELEASED:
+        raise VersionMismatch(
+            f"{file} is from before the first release of Footnote. Run `footnote ingest --rebuild`: it indexes "
+            "your documents, uploads and web pages again. Conversations, channel settings and waiting turns "
+            "begin anew; the old files are kept."
+        )
+    if version is not None and version > schema.version:
+        raise VersionMismatch(
+            f"{file} was written by a newer version of Footnote. "
+            "Install that version again, or set DATA_DIR to another folder."
+        )
+
+
+def version_in(file: Path) -> int | None:
+    """The version of a file; None where it holds nothing, or cannot be read: opening it says why."""
+    if not file.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return _version_of(database)
+    except sqlite3.Error:
+        return None
+
+
+def _migrate(database: sqlite3.Connection, schema: Schema) -> None:
+    database.execute("BEGIN IMMEDIATE")
+    version = _version_of(database) or 1  # read again: another process may have been faster
+    for migration in schema.migrations[version - 1 :]:
+        migration(database)
+    database.execute(f"PRAGMA user_version = {schema.version}")
+    database.execute("COMMIT")
+
+
+def _version_of(database: sqlite3.Connection) -> int | None:
+    ((application,),) = database.execute("PRAGMA application_id")
+    if application == APPLICATION_ID:
+        ((version,),) = database.execute("PRAGMA user_version")
+        return int(version)
+    ((tables,),) = database.execute("SELECT count(*) FROM sqlite_master")
+    return UNRELEASED if tables else None

@@ -1,0 +1,4 @@
+PRAGMA application_id = 1181708148;
+PRAGMA user_version = 1;
+CREATE TABLE spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL);
+INSERT INTO spent ("day", "tokens") VALUES ('2026-01-05', 42);
