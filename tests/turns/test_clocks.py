@@ -30,7 +30,7 @@ from core.turns.turns import open_turns
 from core.web.request import WAIT_LIMIT, seconds_asked
 from tests.library.shelf import open_library
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp()
 
