@@ -78,13 +78,13 @@ def open_model(folder: str, say: Callable[[str], None] = print) -> Embedder | No
 
 
 def open_library(folder: Path, embedder: Embedder | None) -> Library:
-    from core.library.catalogue import Catalogue
     from core.library.library import Library
+    from core.library.store import DocumentStore
     from core.library.vectors import VectorIndex
 
     folder.mkdir(parents=True, exist_ok=True)
     return Library(
-        catalogue=Catalogue(folder / "library.sqlite"),
+        store=DocumentStore(folder / "library.sqlite"),
         open_vectors=lambda: VectorIndex(folder / "vectors"),
         embedder=embedder,
     )
@@ -99,14 +99,14 @@ def add_paragraphs(
     collection: str = DEFAULT_COLLECTION,
 ) -> None:
     """A document whose passages are these paragraphs, one each."""
-    from core.library.catalogue import NewDocument
     from core.library.documents import Piece
+    from core.library.store import NewDocument
 
     pieces = [
         Piece(path=(), location=f"paragraph {number}", text=text, start=start, end=start + len(text))
         for number, (text, start) in enumerate(_placed(paragraphs))
     ]
-    library.catalogue.put(
+    library.store.put(
         NewDocument(
             collection=collection, address=address, root=address, source=address, title=title, url=None,
             hash="", size=pieces[-1].end if pieces else 0, modified=0, pieces=pieces,
@@ -263,7 +263,7 @@ def headings(library: Library) -> tuple[LabelledQuestion, ...]:
     from core.library.formats.read import read_document
 
     asked, held = [], passages_of(library)
-    for entry in library.entries():
+    for entry in library.store.entries():
         passages = [passage for passage in held if passage.source == entry.source]
         document = read_document(Path(entry.address))
         starts = [block for block in document.blocks if block.kind == "heading"]
@@ -278,8 +278,8 @@ def headings(library: Library) -> tuple[LabelledQuestion, ...]:
 
 def passages_of(library: Library, scope: Scope = EVERYTHING) -> list[Passage]:
     """All passages of a scope."""
-    ids = library.catalogue.ids(scope, limit=PASSAGE_LIMIT)
-    return list(library.catalogue.passages(chain(*ids.values()), scope).values())
+    ids = library.store.ids(scope, limit=PASSAGE_LIMIT)
+    return list(library.store.passages(chain(*ids.values()), scope).values())
 
 
 def _address(corpus: str, name: str) -> str:
