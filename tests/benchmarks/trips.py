@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from fakes.gemini import round_trips
+from fakes.scripted import ScriptedWeb, web_hit
 
 from benchmarks import Say
 from benchmarks.evaluation_sets import EVERYTHING, fill, open_library
@@ -23,8 +24,8 @@ from benchmarks.serving import CHAT_MODEL, access_to, serving
 from benchmarks.variants import DOCUMENTS, VARIANTS, Variant
 from bots.eval.intervals import percentile
 from bots.eval.report import Section, Table
-from core.conversation import Conversation, Decision, Progress, Question, Turn, value
-from core.library.documents import Passage, Retrieval, Retrieved
+from core.conversation import Conversation, Decision, Question, Turn, value
+from core.library.documents import Retrieval
 from core.library.retriever import Query
 
 if TYPE_CHECKING:
@@ -57,28 +58,13 @@ class TimedRun:
 # One question
 
 
-@value
-class FixedWeb:
+def web_of(variant: Variant) -> ScriptedWeb:
     """A web that needs no time and finds the same for every query."""
-
-    texts: tuple[str, ...]
-
-    async def find(
-        self,
-        query: str,
-        question: str,
-        report: Callable[[Progress], None],
-    ) -> tuple[Retrieved, ...]:
-        return tuple(_hit(number, text) for number, text in enumerate(self.texts, start=1))
-
-
-def _hit(number: int, text: str) -> Retrieved:
-    address = f"https://example.org/{number}"
-    passage = Passage(
-        id=f"web{number}", collection="", source=address, title="example.org", location="example.org",
-        text=text, start=0, end=len(text), url=address, origin="web",
-    )  # fmt: skip
-    return Retrieved(passage=passage, score=1 / number)
+    hits = (
+        web_hit(text, id=f"{number}", score=1 / number, title="example.org", location="example.org")
+        for number, text in enumerate(variant.web, start=1)
+    )
+    return ScriptedWeb(hits=tuple(hits))
 
 
 async def run_ours(assistant: Assistant, variant: Variant, number: int) -> str:
@@ -155,8 +141,8 @@ async def run_all(*, latency: float, spread: float, runs: int, say: Say) -> Runs
     with tempfile.TemporaryDirectory() as scratch, _library(Path(scratch, "library")) as library:
         by_name = {variant.name: variant for variant in VARIANTS}
 
-        def web(turn: Turn) -> FixedWeb:
-            return FixedWeb(texts=by_name[turn.conversation.channel].web)
+        def web(turn: Turn) -> ScriptedWeb:
+            return web_of(by_name[turn.conversation.channel])
 
         async with local_model() as model, serving(library, Path(scratch), model.base_url, web=web) as ours:
 
