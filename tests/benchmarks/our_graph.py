@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from fakes.scripted import web_hit
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
 
 from benchmarks.fallible import Script, ScriptedDraft, called, counted
 from benchmarks.world import WEB_HITS, WorldQuestion, draw
@@ -15,17 +15,13 @@ from core.conversation import Conversation, Decision, Exchange, Outcome, Progres
 from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT, build_graph
 from core.graph.policy import Policy
+from core.graph.state import State
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.calls import Calls, Limits
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.fallback import FallbackReasoner
 from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
-
-    from core.graph.state import State
 
 CONVERSATION = Conversation(platform="bench", space="world", channel="judges", thread="1")
 REWRITES = 2  # wordings that a plan gives for the documents

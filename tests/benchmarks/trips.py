@@ -10,10 +10,12 @@ from itertools import count
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fakes.gemini import round_trips
 from fakes.scripted import ScriptedWeb, web_hit
+from langgraph.errors import GraphRecursionError
+from langgraph.graph.state import CompiledStateGraph
 
 from benchmarks import Say
 from benchmarks.evaluation_sets import EVERYTHING, fill, open_library
@@ -26,15 +28,12 @@ from bots.eval.intervals import percentile
 from bots.eval.report import Section, Table
 from core.conversation import Conversation, Decision, Question, Turn, value
 from core.library.documents import Retrieval
+from core.library.library import Library
 from core.library.retriever import Query
+from core.reasoning.providers import connect
+from core.turns.assistant import Assistant
 
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
-
-    from core.library.library import Library
-    from core.turns.assistant import Assistant
-
-    CompiledGraph = CompiledStateGraph[Any, Any, Any, Any]
+CompiledGraph = CompiledStateGraph[Any, Any, Any, Any]
 
 OURS = "footnote"
 FULL_STOP = "it stopped at its recursion limit"
@@ -91,8 +90,6 @@ async def run_ours(assistant: Assistant, variant: Variant, number: int) -> str:
 
 
 async def run_published(graph: CompiledGraph, script: ClientScript) -> str:
-    from langgraph.errors import GraphRecursionError
-
     try:
         state = await graph.ainvoke({}, {"recursion_limit": RECURSION_LIMIT}, context=script)
     except GraphRecursionError:
@@ -117,8 +114,6 @@ def _library(folder: Path) -> Iterator[Library]:
 
 def _published(library: Library, base_url: str) -> dict[str, AskGraph]:
     """The five graphs, each asked of the same library and the same model as ours."""
-    from core.reasoning.providers import connect
-
     model = connect("CHAT_MODEL", CHAT_MODEL, access_to(base_url))
 
     def retrieve(wording: str) -> Retrieval:
