@@ -70,7 +70,7 @@ async def write_version_1() -> None:
         data = folder / ".footnote"
         write_documents(folder)
         fill_library(folder)
-        _fill_rooms(data)
+        _fill_channels(data)
         with open_budget(1_000, data, now=lambda: SPENT_ON) as budget:
             budget.charge(42)
         await _fill_conversations_and_turns(data)  # and write them, while both are busy
@@ -88,14 +88,14 @@ def fill_library(folder: Path) -> None:
         library.ingest([uploads / "winter.md"], collection=uploads.name)
 
 
-def _fill_rooms(data: Path) -> None:
-    with open_channel_store(data) as rooms:
-        rooms.set_follow(QUAY, "mentions")
-        rooms.remember_thread(QUAY, "U1", 5.0)
-        rooms.move(QUAY, "1700000000.000900")
-        rooms.note_heard("discord", 7)
-        rooms.take_word("w1")
-        rooms.rate(
+def _fill_channels(data: Path) -> None:
+    with open_channel_store(data) as channels:
+        channels.set_follow(QUAY, "mentions")
+        channels.remember_thread(QUAY, "U1", 5.0)
+        channels.move(QUAY, "1700000000.000900")
+        channels.note_heard("discord", 7)
+        channels.take_word("w1")
+        channels.rate(
             Feedback(id="f1", conversation=QUAY, turn_id="q1", author="U1", is_positive=True, given_at=6.0)
         )
 
@@ -129,7 +129,7 @@ async def _fill_turns(footnote: Footnote, file: Path) -> None:
     from fakes.messengers import RecordingMessenger
 
     class SilentMessenger(RecordingMessenger):
-        async def begin(self, turn, address, *, is_again):
+        async def begin(self, turn, route, *, is_again):
             self._show("begin", turn)
             await asyncio.Event().wait()
 

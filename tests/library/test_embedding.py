@@ -481,7 +481,7 @@ def test_a_provider_that_cannot_be_set_up_is_a_sentence(setting, sentence):
 WITHOUT_NETWORK = """
 import sys
 from core.errors import SettingsError
-from core.library.embedding import embedder_for
+from core.library.embedding.embedder import embedder_for
 
 try:
     embedder = embedder_for(
@@ -531,7 +531,7 @@ def test_minilm_is_used_where_chroma_put_it(tmp_path, setting):
 
 def test_choosing_loads_nothing_heavy():
     heavy = "{'numpy', 'onnxruntime', 'tokenizers', 'chromadb', 'httpx', 'langchain', 'tenacity'}"
-    modules = "import sys, core.library.embedding, core.library.vectors"
+    modules = "import sys, core.library.embedding.embedder, core.library.vectors"
 
     done = subprocess.run(
         [sys.executable, "-c", f"{modules}; print({heavy} & set(sys.modules))"],
