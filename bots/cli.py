@@ -124,7 +124,9 @@ class _Parser(argparse.ArgumentParser):
         return action
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if value != []:  # no platform named; Python 3.11.7 and 3.12.1 look for the empty list among the choices
+        if (
+            value != []
+        ):  # no platform named; Python 3.11.7 and 3.12.1 look for the empty list among the choices
             super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
