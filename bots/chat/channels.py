@@ -104,7 +104,7 @@ class ChannelStore:
 
     def use(self, conversation: Conversation, collection: str, library: Library) -> bool:
         """Read this collection from now on; False if there is none of that name, or not for this channel."""
-        known = library.catalogue.collections() | {DEFAULT_COLLECTION}
+        known = library.store.collections() | {DEFAULT_COLLECTION}
         if collection not in known or not may_read(conversation, collection):
             return False
         self._note_channel(conversation)
@@ -116,7 +116,7 @@ class ChannelStore:
         chosen = self._one("SELECT reads FROM channels WHERE channel = ?", conversation.channel_id)
         named = {chosen or DEFAULT_COLLECTION, own_collection(conversation)}
         allowed = frozenset(name for name in named if may_read(conversation, name))
-        return allowed & library.catalogue.collections()
+        return allowed & library.store.collections()
 
     def is_first(self, request_id: str) -> bool:
         """True the first time; a command that is delivered again is not carried out again."""

@@ -22,7 +22,7 @@ from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
 from core.graph.state import State, Work
 from core.reasoning.reasoner import Reasoner
-from core.turns.checkpoints import PrunedSqliteSaver, store_errors
+from core.turns.checkpoints import PrunedSqliteSaver, translate_errors
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Assistant:
         ``read_thread`` is called for the first question of a conversation.
         """
         async with self._one_at_a_time(turn.conversation.id):
-            with store_errors():
+            with translate_errors():
                 return await self._run(turn, report, read_thread)
 
     async def _run(self, turn: Turn, report: Report, read_thread: ReadThread | None) -> Outcome:
@@ -135,7 +135,7 @@ class Assistant:
     async def forget(self, conversation: Conversation) -> None:
         """Delete what is stored of a conversation. StoreTrouble if that cannot be written now."""
         async with self._one_at_a_time(conversation.id):
-            with store_errors():
+            with translate_errors():
                 await self.checkpoints.forget(conversation.id)
 
     def _one_at_a_time(self, conversation: str) -> asyncio.Lock:

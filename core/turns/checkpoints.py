@@ -109,7 +109,7 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
 
 
 @contextmanager
-def store_errors() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise StoreTrouble in place of SQLite's errors."""
     try:
         yield
