@@ -17,12 +17,12 @@ from urllib.parse import quote
 
 from core.conversation import Exchange, value
 from core.graph.state import ANSWER_REMEMBERED, HISTORY_LIMIT
-from core.library.catalogue import Catalogue, NewDocument
 from core.library.documents import Passage, Piece, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.formats.markdown import heading_text
 from core.library.formats.read import read_document
 from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.store import DocumentStore, NewDocument
 from core.library.vectors import VectorIndex
 
 EVERYTHING = Scope(collections=frozenset({DEFAULT_COLLECTION}))
@@ -79,7 +79,7 @@ def open_model(folder: str, say: Callable[[str], None] = print) -> Embedder | No
 def open_library(folder: Path, embedder: Embedder | None) -> Library:
     folder.mkdir(parents=True, exist_ok=True)
     return Library(
-        catalogue=Catalogue(folder / "library.sqlite"),
+        store=DocumentStore(folder / "library.sqlite"),
         open_vectors=lambda: VectorIndex(folder / "vectors"),
         embedder=embedder,
     )
@@ -98,7 +98,7 @@ def add_paragraphs(
         Piece(path=(), location=f"paragraph {number}", text=text, start=start, end=start + len(text))
         for number, (text, start) in enumerate(_placed(paragraphs))
     ]
-    library.catalogue.put(
+    library.store.put(
         NewDocument(
             collection=collection, address=address, root=address, source=address, title=title, url=None,
             hash="", size=pieces[-1].end if pieces else 0, modified=0, pieces=pieces,
@@ -252,7 +252,7 @@ def headings(library: Library) -> tuple[LabelledQuestion, ...]:
     next heading, whatever the level of that one.
     """
     asked, held = [], passages_of(library)
-    for entry in library.entries():
+    for entry in library.store.entries():
         passages = [passage for passage in held if passage.source == entry.source]
         document = read_document(Path(entry.address))
         starts = [block for block in document.blocks if block.kind == "heading"]
@@ -267,8 +267,8 @@ def headings(library: Library) -> tuple[LabelledQuestion, ...]:
 
 def passages_of(library: Library, scope: Scope = EVERYTHING) -> list[Passage]:
     """All passages of a scope."""
-    ids = library.catalogue.ids(scope, limit=PASSAGE_LIMIT)
-    return list(library.catalogue.passages(chain(*ids.values()), scope).values())
+    ids = library.store.ids(scope, limit=PASSAGE_LIMIT)
+    return list(library.store.passages(chain(*ids.values()), scope).values())
 
 
 def _address(corpus: str, name: str) -> str:

@@ -122,7 +122,7 @@ def _ours(files: Sequence[Path], folder: Path, network: Embedder | None) -> int:
     try:
         library.ingest(files)
         library.embed_pending()
-        return sum(entry.passages for entry in library.entries())
+        return sum(entry.passages for entry in library.store.entries())
     finally:
         library.close()
 

@@ -149,7 +149,9 @@ class WorldDocuments:
         found = self.script.find(query)
         return replace(found, passages=found.passages[:limit])
 
-    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:
+    async def neighbours(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Sequence[Passage]:
         """Its documents are passages."""
         return ()
 

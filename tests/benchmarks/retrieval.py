@@ -120,7 +120,7 @@ READERS: Mapping[str, Callable[[Path], EvaluationSet]] = {
 
 def sides(library: Library) -> dict[str, Library]:
     """The library asked by words alone and, where it has an embedder, by words and vectors."""
-    words = Library(catalogue=library.catalogue, open_vectors=library.open_vectors)
+    words = Library(store=library.store, open_vectors=library.open_vectors)
     return {"words": words, **({"vectors": library} if library.embedder else {})}
 
 

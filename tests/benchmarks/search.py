@@ -149,8 +149,8 @@ def _nearest(library: Library, scope: Scope, queries: NDArray[np.float32]) -> li
 def _vectors(library: Library, scope: Scope) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
     """Ids and vectors of all passages of a scope, made once more: they are the same for the same text."""
     assert library.embedder is not None
-    for ids in library.catalogue.ids(scope, limit=library.catalogue.count_passages(scope)).values():
+    for ids in library.store.ids(scope, limit=library.store.count_passages(scope)).values():
         for start in range(0, len(ids), BLOCK):
-            passages = library.catalogue.passages(ids[start : start + BLOCK], scope)
+            passages = library.store.passages(ids[start : start + BLOCK], scope)
             texts = [embedded_text(passage) for passage in passages.values()]
             yield list(passages), library.embedder.embed_documents(texts)

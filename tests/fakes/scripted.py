@@ -131,7 +131,9 @@ class ScriptedDocuments:
         found = self.by_query.get(query, self.default)
         return Retrieval(passages=found[:limit], confidence=self.confidence, searched=len(found))
 
-    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:
+    async def neighbours(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Sequence[Passage]:
         return [near for passage in passages for near in self.near.get(passage.id, ())]
 
 
