@@ -137,7 +137,7 @@ def _fit(library: Library, settings: Settings) -> Iterator[Finding]:
         yield told(NAME, mismatch)
         return
     if library.embedder is None and library.store.has_vectors():
-        model = library.store.recall("embedding_model")
+        model = library.store.get_meta("embedding_model")
         yield warning(
             NAME,
             f"It holds vectors of {model}, which are not used now: passages are found by their words alone.",
@@ -168,10 +168,10 @@ def _out_of_step(library: Library) -> Iterator[Finding]:
             "Bring it back (is a disk not mounted?), or let it go: `footnote forget PATH`",
         )
     for collection, roots in places.items():
-        kept = library.store.roots.kept(collection)
+        rules = library.store.roots.rules(collection)
         known = {entry.address: entry for entry in library.store.entries(collection=collection)}
         unreadable = library.store.roots.unreadable(collection)
-        plan = plan_sync(scan(roots, kept), known, unreadable, roots, retry=False)
+        plan = plan_sync(scan(roots, rules), known, unreadable, roots, retry=False)
         if gone := [entry.source for entry in plan.gone]:
             yield warning(
                 NAME,

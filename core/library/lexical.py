@@ -83,19 +83,19 @@ ALONE = 5_000  # passages that hold any of some terms, up to which all of them a
 IN_COMPANY = 2_000  # passages that are ranked of those that hold frequent terms
 
 
-def words_of(title: str, path: Sequence[str], text: str) -> tuple[str, str, str]:
+def index_terms(title: str, path: Sequence[str], text: str) -> tuple[str, str, str]:
     """The language of a passage, and the terms of its title path and of its text, spaces between them."""
     language = language_of(text)
     headings = " ".join(dict.fromkeys((title, *path)))
     return language, " ".join(terms(headings, language)), " ".join(terms(text, language))
 
 
-def places_of(collection: int, address: str) -> str:
+def place_terms(collection: int, address: str) -> str:
     """The terms of the places that a document lies in, spaces between them."""
-    return " ".join(_place(collection, place) for place in ancestors(address))
+    return " ".join(_place_term(collection, place) for place in ancestors(address))
 
 
-def enter(
+def insert_terms(
     writing: Connection, collection: int, places: str, passages: Iterable[tuple[int, tuple[str, str, str]]]
 ) -> None:
     """Take passages of one document in: id and :func:`words_of`."""
@@ -104,40 +104,40 @@ def enter(
         (
             (
                 passage,
-                f"{places} {_spoken(collection, language)}",
-                _marked(collection, title),
-                _marked(collection, body),
+                f"{places} {_language_term(collection, language)}",
+                _prefixed(collection, title),
+                _prefixed(collection, body),
             )
             for passage, (language, title, body) in passages
         ),
     )
 
 
-def strike(writing: Connection, passages: Iterable[int]) -> None:
+def delete_terms(writing: Connection, passages: Iterable[int]) -> None:
     writing.executemany("DELETE FROM words WHERE rowid = ?", ((passage,) for passage in passages))
 
 
-def merge(writing: Connection) -> None:
+def optimize(writing: Connection) -> None:
     """Leave no word of what was struck: FTS5 keeps it beside a note that it is gone until its parts are merged."""
     writing.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
-def empty(writing: Connection) -> None:
+def recreate(writing: Connection) -> None:
     """Take everything out, be the index damaged or not."""
     writing.execute("DROP TABLE IF EXISTS words")
     writing.execute(WORDS_TABLE)
 
 
-def enter_all(writing: Connection) -> None:
+def reindex_all(writing: Connection) -> None:
     """Empty the lexical index, and take in all passages that there are."""
-    empty(writing)
+    recreate(writing)
     rows = writing.execute(
         "SELECT p.id, d.collection, d.address, d.title, p.path, p.text"
         " FROM passages p JOIN documents d ON d.id = p.document"
     )
     for passage, number, address, title, path, text in rows:
-        words = words_of(title, json.loads(path), text)
-        enter(writing, number, places_of(number, address), [(passage, words)])
+        words = index_terms(title, json.loads(path), text)
+        insert_terms(writing, number, place_terms(number, address), [(passage, words)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,9 @@ class LexicalIndex:
         rows = self.database.rows(
             f"SELECT rowid, title, body FROM words WHERE rowid IN ({', '.join('?' * len(wanted))})", wanted
         )
-        return {str(passage): (_unmarked(title), _unmarked(body)) for passage, title, body in rows}
+        return {
+            str(passage): (_without_prefix(title), _without_prefix(body)) for passage, title, body in rows
+        }
 
     def _within(self, scope: Scope) -> _Within:
         names = tuple(scope.collections)
@@ -219,7 +221,7 @@ class LexicalIndex:
         )
         numbers = [int(number) for (number,) in rows]
         addresses = [address.rstrip("/") or "/" for address in scope.addresses]
-        return _Within(numbers, [_place(number, address) for number in numbers for address in addresses])
+        return _Within(numbers, [_place_term(number, address) for number in numbers for address in addresses])
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +250,7 @@ class _Within:
 
     def _any(self, words: Sequence[str]) -> str:
         quoted = (word.replace('"', '""') for word in words)
-        return " OR ".join(f'"{_mark(number)}{word}"' for word in quoted for number in self.collections)
+        return " OR ".join(f'"{_prefix(number)}{word}"' for word in quoted for number in self.collections)
 
 
 def _by_rarity(words: Sequence[str], frequencies: Mapping[str, int]) -> tuple[list[str], list[str]]:
@@ -264,28 +266,28 @@ def _by_rarity(words: Sequence[str], frequencies: Mapping[str, int]) -> tuple[li
     return alone, ordered[len(alone) :]
 
 
-def _mark(collection: int) -> str:
+def _prefix(collection: int) -> str:
     return f"c{collection}x"
 
 
-def _marked(collection: int, words: str) -> str:
+def _prefixed(collection: int, words: str) -> str:
     """Each of the words behind the mark of its collection."""
-    mark = _mark(collection)
+    mark = _prefix(collection)
     return mark + words.replace(" ", f" {mark}") if words else ""
 
 
-def _unmarked(words: str) -> list[str]:
+def _without_prefix(words: str) -> list[str]:
     mark = words[: words.find("x") + 1]
     return f" {words}".split(f" {mark}")[1:] if mark else []
 
 
-def _spoken(collection: int, language: str) -> str:
+def _language_term(collection: int, language: str) -> str:
     """The term of a language in a collection; terms of addresses are longer."""
-    return f"{_mark(collection)}{language}"
+    return f"{_prefix(collection)}{language}"
 
 
-def _place(collection: int, address: str) -> str:
+def _place_term(collection: int, address: str) -> str:
     """The term of an address in a collection; SQL checks again what is found by it."""
     return (
-        f"{_mark(collection)}{blake2b(address.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+        f"{_prefix(collection)}{blake2b(address.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
     )

@@ -18,7 +18,7 @@ from core.library.formats import parser_process
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
 from core.library.store import DocumentStore, Entry, NewDocument
-from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolved, scan
+from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
 from core.text.characters import whole
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Notify = Callable[[Phase, int, int], None]  # phase, done, of how many
 logger = logging.getLogger(__name__)
 
 
-def _quiet(_phase: Phase, _done: int, _total: int) -> None:
+def _ignore_progress(_phase: Phase, _done: int, _total: int) -> None:
     return None
 
 
@@ -45,17 +45,19 @@ class Library:
     store: DocumentStore
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
-    looked_at: float | None = None  #: when all of it was last in step with the disk, by the steady clock
+    refreshed_at: float | None = None  #: when all of it was last in step with the disk, by the steady clock
     _vectors: VectorIndex | None = field(default=None, repr=False)
-    _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _placing: threading.Lock = field(
+    _open_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _vector_lock: threading.Lock = field(
         default_factory=threading.Lock, repr=False
     )  #: else a new passage's vector is dropped with the old
-    _given_up: Embedder | None = field(default=None, repr=False)  #: with which the vectors cannot be used
+    _failed_embedder: Embedder | None = field(
+        default=None, repr=False
+    )  #: with which the vectors cannot be used
 
     @property
     def vectors(self) -> VectorIndex:
-        with self._opening:
+        with self._open_lock:
             if self._vectors is None:
                 self._vectors = self.open_vectors()
             return self._vectors
@@ -72,7 +74,7 @@ class Library:
         """IndexMismatch when the index holds vectors of another embedding model."""
         if self.embedder is None:
             return
-        model = self.store.recall("embedding_model")
+        model = self.store.get_meta("embedding_model")
         if model and model != self.embedder.name and self.store.has_vectors():
             raise IndexMismatch(
                 f"The index was built with the embedding model {model}, but EMBEDDING_MODEL now means "
@@ -82,15 +84,19 @@ class Library:
     # Documents in
 
     def ingest(
-        self, paths: Iterable[Path], *, collection: str = DEFAULT_COLLECTION, notify: Notify = _quiet
+        self,
+        paths: Iterable[Path],
+        *,
+        collection: str = DEFAULT_COLLECTION,
+        notify: Notify = _ignore_progress,
     ) -> SyncReport:
         """Bring files and folders in step with the disk, and keep them so from then on.
 
         A path named here is read even if it was forgotten; what was forgotten below it stays so.
         """
-        places = [resolved(path) for path in paths]
+        places = [resolve_path(path) for path in paths]
         roots = self.store.roots
-        new = frozenset(places) - roots.kept(collection).roots
+        new = frozenset(places) - roots.rules(collection).roots
         roots.add(collection, places)
         report = self._sync(collection, places, retry=True, notify=notify)
         for place in new:
@@ -98,16 +104,16 @@ class Library:
                 roots.drop(collection, place)
         return report
 
-    def refresh(self, *, notify: Notify = _quiet) -> SyncReport:
+    def refresh(self, *, notify: Notify = _ignore_progress) -> SyncReport:
         """Bring everything ingested from the disk in step with it; what is gone is forgotten until it is back."""
         report = SyncReport()
         for collection, places in self._places().items():
             report += self._sync(collection, places, retry=False, notify=notify)
-        self.looked_at = time.monotonic()
+        self.refreshed_at = time.monotonic()
         return report
 
     def _sync(self, collection: str, places: Sequence[str], *, retry: bool, notify: Notify) -> SyncReport:
-        listing = scan(places, self.store.roots.kept(collection))
+        listing = scan(places, self.store.roots.rules(collection))
         known = {entry.address: entry for entry in self.store.entries(collection=collection)}
         unreadable = self.store.roots.unreadable(collection)
         return apply_plan(
@@ -149,11 +155,11 @@ class Library:
         )
         return SyncReport(changed=1) if old else SyncReport(added=1)
 
-    def rebuild(self, *, notify: Notify = _quiet) -> SyncReport:
+    def rebuild(self, *, notify: Notify = _ignore_progress) -> SyncReport:
         """Read every file again and forget all vectors; pages from the web are kept as they were cut."""
         self.store.forget_vectors()
         self.vectors.erase()
-        self._given_up = None
+        self._failed_embedder = None
         places = self._places()
         for entry in self.store.entries():
             if any(is_within(entry.address, root) for root in places.get(entry.collection, ())):
@@ -162,7 +168,7 @@ class Library:
         report = SyncReport()
         for collection, roots in places.items():
             report += self._sync(collection, roots, retry=True, notify=notify)
-        self.store.remember("embedding_model", "")
+        self.store.set_meta("embedding_model", "")
         return report
 
     def forget(self, source: str, *, collection: str | None = None) -> list[Entry]:
@@ -173,7 +179,7 @@ class Library:
         """
         meant = resolve_name(source, self._known(collection))
         if not meant:
-            self._clear_what_is_left()  # of a forgetting that was cut off
+            self._clear_leftovers()  # of a forgetting that was cut off
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")
         entries = self.store.entries()
         gone = [e for e in entries if any(e.collection == c and is_within(e.address, p) for c, p in meant)]
@@ -183,11 +189,11 @@ class Library:
             for named, place in sorted(meant):
                 self.store.roots.forget(named, place)
         if gone:
-            self.store.overwrite()
-        self._clear_what_is_left()
+            self.store.erase_deleted()
+        self._clear_leftovers()
         return gone
 
-    def _clear_what_is_left(self) -> None:
+    def _clear_leftovers(self) -> None:
         try:
             self.clear_stale_vectors()
         except SettingsError as trouble:
@@ -208,7 +214,7 @@ class Library:
 
     # Vectors
 
-    def embed_pending(self, *, notify: Notify = _quiet) -> int:
+    def embed_pending(self, *, notify: Notify = _ignore_progress) -> int:
         """Give every passage that has none its vector; resumable at any point. The number made.
 
         IndexMismatch when the others were made by another model.
@@ -217,13 +223,13 @@ class Library:
         total, done = self.store.count_pending_vectors(), 0
         if self.embedder is None or not total:
             return 0
-        self._begin_with(self.embedder)
+        self._use_model(self.embedder)
         while batch := self.store.pending_vectors(limit=EMBED_BATCH):
             vectors = self.embedder.embed_documents([embedded_text(passage) for passage in batch])
             for collection in sorted({passage.collection for passage in batch}):
                 rows = [i for i, passage in enumerate(batch) if passage.collection == collection]
                 ids = [batch[i].id for i in rows]
-                with self._placing:
+                with self._vector_lock:
                     self.vectors.add(collection, ids, vectors[rows])
                     if gone := self.store.mark_embedded(ids):  # removed while their vectors were made
                         self.vectors.remove(collection, gone)
@@ -231,18 +237,18 @@ class Library:
             notify("embedding", done, total)
         return done
 
-    def _begin_with(self, embedder: Embedder) -> None:
+    def _use_model(self, embedder: Embedder) -> None:
         """What an earlier model left behind is erased where nothing is found by it any more."""
         self.check_model()
-        if self.store.recall("embedding_model") not in (None, "", embedder.name):
+        if self.store.get_meta("embedding_model") not in (None, "", embedder.name):
             self.vectors.erase()
-        self.store.remember("embedding_model", embedder.name)
+        self.store.set_meta("embedding_model", embedder.name)
 
     def clear_stale_vectors(self) -> None:
         """Drop the vectors of passages that are gone."""
         for collection, ids in self.store.stale_vectors().items():
-            if self.store.recall("embedding_model"):
-                with self._placing:
+            if self.store.get_meta("embedding_model"):
+                with self._vector_lock:
                     if self.store.entries(collection=collection):
                         self.vectors.remove(collection, ids)
                     else:  # which takes a moment, however many there are
@@ -254,11 +260,11 @@ class Library:
     def retrieve(self, query: Query) -> Retrieval:
         """By words and by meaning; by words alone where the vectors or their model fail."""
         embedder = self.embedder
-        if embedder is not None and embedder is not self._given_up and self.store.is_mostly_embedded():
+        if embedder is not None and embedder is not self._failed_embedder and self.store.is_mostly_embedded():
             try:
                 return Retriever(self.store, embedder, self.vectors).retrieve(query)
             except SettingsError as damage:
-                self._given_up = embedder
+                self._failed_embedder = embedder
                 logger.warning("searching by words alone from now on: %s", damage)
             except ModelTrouble as trouble:
                 logger.warning("searching by words alone this time: %s", trouble)

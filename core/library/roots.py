@@ -67,13 +67,13 @@ _WITHIN = "(address = ? OR (address >= ? AND address < ?))"  # bound to span_bel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class PathRules:
     """What one collection reads from the disk. The nearest place above a file decides on it."""
 
     roots: frozenset[str]
     forgotten: frozenset[str] = frozenset()
 
-    def wants(self, address: str) -> bool:
+    def includes(self, address: str) -> bool:
         places = (place for place in ancestors(address) if place in self.roots or place in self.forgotten)
         nearest = next(places, None)
         return nearest is not None and nearest not in self.forgotten
@@ -107,8 +107,8 @@ class Roots:
             for c, a in self.database.rows("SELECT collection, address FROM roots ORDER BY 1, 2")
         ]
 
-    def kept(self, collection: str) -> Kept:
-        return Kept(
+    def rules(self, collection: str) -> PathRules:
+        return PathRules(
             roots=self._addresses("roots", collection), forgotten=self._addresses("forgotten", collection)
         )
 
@@ -129,7 +129,7 @@ class Roots:
     def forget(self, collection: str, place: str) -> None:
         """Keep nothing at or below this address; a root above it will not bring it back."""
         above = {address for address in ancestors(place) if address != place}
-        has_root_above = bool(above & self.kept(collection).roots)
+        has_root_above = bool(above & self.rules(collection).roots)
         with self.database.transaction() as writing:
             for table in ("roots", "forgotten", "unreadable"):
                 writing.execute(

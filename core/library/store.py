@@ -18,12 +18,12 @@ from core.library.database import Database
 from core.library.documents import Passage, Piece, Scope
 from core.library.lexical import (
     LexicalIndex,
-    enter,
-    enter_all,
-    merge,
-    places_of,
-    strike,
-    words_of,
+    delete_terms,
+    index_terms,
+    insert_terms,
+    optimize,
+    place_terms,
+    reindex_all,
 )
 from core.library.roots import Roots, span_below
 from core.library.throttle import throttle
@@ -154,7 +154,7 @@ class DocumentStore:
 
     def put(self, document: NewDocument) -> None:
         """Write a document and its passages in place of an older version; what stays the same keeps its vector."""
-        words = [words_of(document.title, piece.path, piece.text) for piece in throttle(document.pieces)]
+        words = [index_terms(document.title, piece.path, piece.text) for piece in throttle(document.pieces)]
         with self.transaction() as writing:
             embedded = _embedded(writing, document)
             self.remove(document.collection, document.address)
@@ -172,7 +172,7 @@ class DocumentStore:
                 _put_piece(writing, int(row.lastrowid or 0), ordinal, piece, embedded)
                 for ordinal, piece in enumerate(document.pieces)
             ]
-            enter(writing, number, places_of(number, document.address), zip(ids, words, strict=True))
+            insert_terms(writing, number, place_terms(number, document.address), zip(ids, words, strict=True))
 
     def touch(self, entry_id: int, *, modified: int, size: int, root: str, source: str) -> None:
         """The bytes are the same, but not their date or the folder they were found under."""
@@ -190,7 +190,7 @@ class DocumentStore:
                 " JOIN collections c ON c.number = d.collection WHERE c.name = ? AND d.address = ?",
                 (collection, address),
             ).fetchall()
-            strike(writing, (passage for passage, _ in rows))
+            delete_terms(writing, (passage for passage, _ in rows))
             writing.executemany("INSERT OR IGNORE INTO stale_vectors VALUES (?, ?)", rows)
             writing.execute(
                 "DELETE FROM documents WHERE address = ?"
@@ -199,16 +199,16 @@ class DocumentStore:
             )
         return len(rows)
 
-    def overwrite(self) -> None:
+    def erase_deleted(self) -> None:
         """Leave nothing in the file of what was removed; as long as the index is large."""
         with self.transaction() as writing:
-            merge(writing)
+            optimize(writing)
         self.database.empty_log()
 
     def reindex(self) -> None:
         """Make the lexical index of the passages that are here once more."""
         with self.transaction() as writing:
-            enter_all(writing)
+            reindex_all(writing)
 
     # Vectors still to make or to drop
 
@@ -261,11 +261,11 @@ class DocumentStore:
 
     # What the index was built with
 
-    def recall(self, key: str) -> str | None:
+    def get_meta(self, key: str) -> str | None:
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else None
 
-    def remember(self, key: str, value: str) -> None:
+    def set_meta(self, key: str, value: str) -> None:
         with self.transaction() as writing:
             writing.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 

@@ -20,7 +20,7 @@ from core.errors import DocumentError, SettingsError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats.read import FILE_LIMIT, SUFFIXES, read_document
-from core.library.roots import Kept, Unreadable, is_within
+from core.library.roots import PathRules, Unreadable, is_within
 from core.library.store import DocumentStore, Entry, NewDocument
 from core.text.characters import whole
 
@@ -28,7 +28,7 @@ SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "ve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundFile:
     """A file on the disk."""
 
     address: str  #: absolute path
@@ -53,11 +53,11 @@ class Failure:
 class Listing:
     """What the disk holds."""
 
-    files: tuple[Found, ...] = ()
+    files: tuple[FoundFile, ...] = ()
     failed: tuple[Failure, ...] = ()  #: folders and names that cannot be read
 
 
-def resolved(path: Path) -> str:
+def resolve_path(path: Path) -> str:
     """The absolute path of what is there, links followed; SettingsError when nothing can be found there."""
     try:
         address = str(path.expanduser().resolve(strict=True))
@@ -73,26 +73,26 @@ def resolved(path: Path) -> str:
     return address
 
 
-def list_files(paths: Iterable[Path]) -> list[Found]:
+def list_files(paths: Iterable[Path]) -> list[FoundFile]:
     """The readable files at these paths, in order; SettingsError for a path that does not exist."""
-    places = frozenset(map(resolved, paths))
-    return list(scan(places, Kept(roots=places)).files)
+    places = frozenset(map(resolve_path, paths))
+    return list(scan(places, PathRules(roots=places)).files)
 
 
-def scan(places: Iterable[str], kept: Kept) -> Listing:
+def scan(places: Iterable[str], rules: PathRules) -> Listing:
     """What lies at these places and is wanted, each file once; a place that is gone holds nothing."""
-    seen = _Survey(kept)
+    seen = _Scan(rules)
     for place in sorted(places):
         seen.visit(Path(place))
     return Listing(files=tuple(seen.files.values()), failed=tuple(seen.failed.values()))
 
 
 @dataclass(slots=True)
-class _Survey:
+class _Scan:
     """A listing while it is made."""
 
-    kept: Kept
-    files: dict[str, Found] = field(default_factory=dict)
+    rules: PathRules
+    files: dict[str, FoundFile] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
 
     def visit(self, place: Path) -> None:
@@ -113,9 +113,9 @@ class _Survey:
 
     def _look_at(self, file: Path) -> None:
         address = str(file)
-        if address in self.files or not self.kept.wants(address):
+        if address in self.files or not self.rules.includes(address):
             return
-        if file.is_symlink() and not _leads_into(file, self.kept.root_of(address)):
+        if file.is_symlink() and not _leads_into(file, self.rules.root_of(address)):
             return  # a link out of the folder would quote what nobody meant to share
         try:
             status = file.stat()
@@ -128,9 +128,9 @@ class _Survey:
             if not stat.S_ISREG(status.st_mode):
                 self._fail(address, "it is not a file")  # a pipe would keep its reader waiting
                 return
-            self.files[address] = Found(
+            self.files[address] = FoundFile(
                 address=address,
-                root=self.kept.root_of(address),
+                root=self.rules.root_of(address),
                 size=status.st_size,
                 modified=max(status.st_mtime_ns, status.st_ctime_ns),
             )
@@ -140,7 +140,7 @@ class _Survey:
             self._fail(str(fault.filename), reason_of(fault))
 
     def _fail(self, address: str, reason: str) -> None:
-        source = source_of(address, self.kept.root_of(address))
+        source = source_of(address, self.rules.root_of(address))
         self.failed[address] = Failure(source=_printable(source), reason=f"could not be read: {reason}")
 
 
@@ -192,12 +192,12 @@ class SyncReport:
 class SyncPlan:
     """What a sync of one collection must do."""
 
-    read: tuple[Found, ...]  #: new, or changed in size or date
-    renamed: tuple[tuple[Entry, Found], ...]  #: unchanged, but below another root now
+    read: tuple[FoundFile, ...]  #: new, or changed in size or date
+    renamed: tuple[tuple[Entry, FoundFile], ...]  #: unchanged, but below another root now
     gone: tuple[Entry, ...]
     unchanged: int
     failed: tuple[Failure, ...]  #: cannot be listed; or could not be read before, and unchanged since
-    settled: tuple[str, ...]  #: addresses whose failure is no longer known: gone, or read again
+    cleared: tuple[str, ...]  #: addresses whose failure is no longer known: gone, or read again
 
 
 def plan_sync(
@@ -229,11 +229,11 @@ def plan_sync(
             *listing.failed,
             *(Failure(source=f.source, reason=unreadable[f.address].reason) for f in hopeless),
         ),
-        settled=tuple(a for a in unreadable if a not in done and concerned(a)),
+        cleared=tuple(a for a in unreadable if a not in done and concerned(a)),
     )
 
 
-def _is_same(file: Found, known: Entry | Unreadable | None) -> bool:
+def _is_same(file: FoundFile, known: Entry | Unreadable | None) -> bool:
     return known is not None and (known.size, known.modified) == (file.size, file.modified)
 
 
@@ -250,15 +250,15 @@ def apply_plan(
         store.remove(collection, entry.address)
     for entry, file in plan.renamed:
         _touch(entry, file, store)
-    if plan.settled:
-        store.roots.clear_unreadable(collection, plan.settled)
+    if plan.cleared:
+        store.roots.clear_unreadable(collection, plan.cleared)
     for done, file in enumerate(plan.read, start=1):
-        report += _take_in(file, known.get(file.address), store, collection)
+        report += _index_file(file, known.get(file.address), store, collection)
         progress(done, len(plan.read))
     return report
 
 
-def _take_in(file: Found, entry: Entry | None, store: DocumentStore, collection: str) -> SyncReport:
+def _index_file(file: FoundFile, entry: Entry | None, store: DocumentStore, collection: str) -> SyncReport:
     digest = None
     try:
         digest = _digest_of(Path(file.address))
@@ -296,11 +296,11 @@ def drop_surrogates(document: Document) -> Document:
     return replace(document, title=whole(document.title), text=text)
 
 
-def _touch(entry: Entry, file: Found, store: DocumentStore) -> None:
+def _touch(entry: Entry, file: FoundFile, store: DocumentStore) -> None:
     store.touch(entry.id, modified=file.modified, size=file.size, root=file.root, source=file.source)
 
 
-def _unreadable(file: Found, reason: str) -> Unreadable:
+def _unreadable(file: FoundFile, reason: str) -> Unreadable:
     return Unreadable(
         address=file.address, source=file.source, size=file.size, modified=file.modified, reason=reason
     )

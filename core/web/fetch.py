@@ -93,7 +93,7 @@ class Resource:
 def page_of(resource: Resource) -> Page:
     """The readable part of a fetched page; SearchTrouble when there is none."""
     host = host_of(resource.url)
-    read = html_page if resource.content_type in HTML_TYPES else text_page
+    read = read_html if resource.content_type in HTML_TYPES else read_text
     try:
         title, text = read(resource)
     except DocumentError as trouble:
@@ -104,18 +104,18 @@ def page_of(resource: Resource) -> Page:
     return Page(url=resource.url, title=title or host, text=text)
 
 
-def text_page(resource: Resource) -> tuple[str, str]:
+def read_text(resource: Resource) -> tuple[str, str]:
     """No title, and the text as sent."""
     from core.library.formats.encoding import decode
 
     return "", decode(resource.data, declared=resource.charset)
 
 
-def html_page(resource: Resource) -> tuple[str, str]:
+def read_html(resource: Resource) -> tuple[str, str]:
     """Title and readable text. What the server calls the charset outranks the page's word (HTML, 13.2.3.2)."""
     from core.library.formats.read import parse_html
 
-    data = text_page(resource)[1] if resource.charset else resource.data
+    data = read_text(resource)[1] if resource.charset else resource.data
     document = parse_html(data, url=resource.url)
     return document.title, document.text
 
@@ -191,7 +191,7 @@ class GuardedFetcher:
 
         tls = await asyncio.to_thread(default_tls) if self.tls is None else self.tls
         for _ in range(REDIRECT_LIMIT + 1):
-            target = visitable(url, ports=self.ports, trusted=self.trusted, blocked=self.blocked)
+            target = check_url(url, ports=self.ports, trusted=self.trusted, blocked=self.blocked)
             addresses = await self._addresses(target)
             async with httpx.AsyncHTTPTransport(verify=tls, trust_env=False) as transport:
                 response = await self._open(transport, target, addresses)
@@ -223,7 +223,7 @@ class GuardedFetcher:
 
         for address in addresses:
             try:
-                return await transport.handle_async_request(pinned(target, address))
+                return await transport.handle_async_request(pin_request(target, address))
             except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
                 logger.info("%s at %s: %r", ascii_host(target), address, trouble)
         raise SearchTrouble(f"{ascii_host(target)} could not be reached.")
@@ -244,7 +244,7 @@ class GuardedFetcher:
         )
 
 
-def visitable(
+def check_url(
     url: str, *, ports: frozenset[int] = PORTS, trusted: tuple[str, ...] = (), blocked: tuple[str, ...] = ()
 ) -> httpx.URL:
     """The URL in its canonical spelling, or FetchRefused. Where its host leads is judged later."""
@@ -284,7 +284,7 @@ def redirect_target(target: httpx.URL, location: str) -> str:
         ) from None
 
 
-def pinned(target: httpx.URL, address: IPAddress) -> httpx.Request:
+def pin_request(target: httpx.URL, address: IPAddress) -> httpx.Request:
     """The request for the target, sent to this very address.
 
     The host's name stays in the Host header, in TLS's SNI and in the check of the certificate.

@@ -64,7 +64,7 @@ def _passages(hits: Sequence[Hit], pages: Sequence[Page | None], question: str) 
 def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:
     text, start = hit.snippet, 0
     path: tuple[str, ...] = ()
-    if page is not None and (piece := best_stretch(page, f"{question} {hit.snippet}")):
+    if page is not None and (piece := best_piece(page, f"{question} {hit.snippet}")):
         text, start, path = piece.text, piece.start, piece.path
     return Passage(
         id=f"web{index + 1}",
@@ -82,7 +82,7 @@ def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:
     )
 
 
-def best_stretch(page: Page, wanted: str) -> Piece | None:
+def best_piece(page: Page, wanted: str) -> Piece | None:
     """The piece of a page that covers most of what is wanted; None for a page that says nothing."""
     pieces = cut(markdown.parse(page.text))
     weights, present = weights_among(wanted, [" ".join((*piece.path, piece.text)) for piece in pieces])

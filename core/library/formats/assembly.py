@@ -23,7 +23,7 @@ def line_starts(text: str) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LineSpan:
     """Whole lines that make one block."""
 
     first: int  #: line, counts from 0
@@ -65,18 +65,18 @@ class Source:
                     yield first, number
                 first = number + 1
 
-    def block(self, stretch: Stretch) -> Block | None:
+    def block(self, span: LineSpan) -> Block | None:
         """The stretch without the white space around it, None when nothing remains.
 
         Code keeps the indentation of its first line.
         """
-        raw = self.lines(stretch.first, stretch.last)
+        raw = self.lines(span.first, span.last)
         if not raw.strip():
             return None
-        indent = 0 if stretch.kind == "code" else len(raw) - len(raw.lstrip())
-        start = self.starts[stretch.first]
+        indent = 0 if span.kind == "code" else len(raw) - len(raw.lstrip())
+        start = self.starts[span.first]
         end = start + len(raw.rstrip())
-        return Block(kind=stretch.kind, start=start + indent, end=end, level=stretch.level)
+        return Block(kind=span.kind, start=start + indent, end=end, level=span.level)
 
 
 TEXT_LIMIT = 20_000_000  # characters of extracted text: about 10,000 pages

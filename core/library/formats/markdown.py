@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from core.library.documents import Block, BlockKind, Document
-from core.library.formats.assembly import LINE_END, Source, Stretch
+from core.library.formats.assembly import LINE_END, LineSpan, Source
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -74,8 +74,8 @@ _PERMALINK = re.compile(r"\[[¶#§🔗]?\]\(#[^)]*\)|[¶🔗]\Z")
 def parse(text: str) -> Document:
     front = _FRONT_MATTER.match(text)
     source = Source.of(text)
-    stretches = _stretches(source, front.end() if front else 0)
-    blocks = tuple(block for stretch in stretches if (block := source.block(stretch)))
+    spans = _line_spans(source, front.end() if front else 0)
+    blocks = tuple(block for span in spans if (block := source.block(span)))
     return Document(title=_title(text, front, blocks), text=text, blocks=blocks)
 
 
@@ -114,11 +114,11 @@ def _title(text: str, front: re.Match[str] | None, blocks: tuple[Block, ...]) ->
     return heading_text(text[first.start : first.end]) if first else ""
 
 
-def _stretches(source: Source, front_end: int) -> Iterator[Stretch]:
+def _line_spans(source: Source, front_end: int) -> Iterator[LineSpan]:
     """Every line of the file once, in order."""
     reached = sum(1 for start in source.starts[:-1] if start < front_end) if front_end else 0
     if reached:
-        yield Stretch(0, reached, "markup")
+        yield LineSpan(0, reached, "markup")
     body = source.text[source.starts[reached] :]
     offset = reached
     in_admonition = False
@@ -128,9 +128,9 @@ def _stretches(source: Source, front_end: int) -> Iterator[Stretch]:
         first, last = (max(reached, offset + line) for line in token.map)
         yield from _unclaimed(source, reached, first)
         indented = token.type == "code_block"
-        for stretch in _of_token(source, token, first, last):
-            yield Stretch(stretch.first, stretch.last, "prose") if indented and in_admonition else stretch
-            opens = stretch.kind == "markup" and _HAS_BODY.match(source.line(stretch.last - 1))
+        for span in _of_token(source, token, first, last):
+            yield LineSpan(span.first, span.last, "prose") if indented and in_admonition else span
+            opens = span.kind == "markup" and _HAS_BODY.match(source.line(span.last - 1))
             in_admonition = bool(opens) or (in_admonition and indented)
         reached = last
     yield from _unclaimed(source, reached, len(source))
@@ -141,19 +141,19 @@ def _is_top_level(token: Token) -> bool:
     return token.type in _KINDS and token.level == (1 if token.type == "list_item_open" else 0)
 
 
-def _of_token(source: Source, token: Token, first: int, last: int) -> Iterator[Stretch]:
+def _of_token(source: Source, token: Token, first: int, last: int) -> Iterator[LineSpan]:
     kind = _KINDS[token.type]
     if token.type == "paragraph_open":
         yield from _without_directives(source, first, last)
     elif token.type == "html_block":
-        yield Stretch(first, last, _html_kind(token.content))
+        yield LineSpan(first, last, _html_kind(token.content))
     elif kind == "heading" and len(source.lines(first, last)) <= HEADING_LIMIT:
-        yield Stretch(first, last, kind, level=int(token.tag[1:]))
+        yield LineSpan(first, last, kind, level=int(token.tag[1:]))
     else:
-        yield Stretch(first, last, "prose" if kind == "heading" else kind)
+        yield LineSpan(first, last, "prose" if kind == "heading" else kind)
 
 
-def _without_directives(source: Source, first: int, last: int) -> Iterator[Stretch]:
+def _without_directives(source: Source, first: int, last: int) -> Iterator[LineSpan]:
     """A paragraph, its directive lines apart from its text."""
     kinds: list[BlockKind] = []
     takes_options = False
@@ -165,7 +165,7 @@ def _without_directives(source: Source, first: int, last: int) -> Iterator[Stret
         kinds.append("markup" if is_directive else "prose")
     for kind, run in groupby(range(first, last), key=lambda number: kinds[number - first]):
         numbers = list(run)
-        yield Stretch(numbers[0], numbers[-1] + 1, kind)
+        yield LineSpan(numbers[0], numbers[-1] + 1, kind)
 
 
 def _html_kind(html: str) -> BlockKind:
@@ -174,8 +174,8 @@ def _html_kind(html: str) -> BlockKind:
     return next((kind for tag, kind in _HTML_KINDS if html.lstrip().lower().startswith(tag)), "prose")
 
 
-def _unclaimed(source: Source, first: int, last: int) -> Iterator[Stretch]:
+def _unclaimed(source: Source, first: int, last: int) -> Iterator[LineSpan]:
     """Lines the parser swallowed: link definitions, and footnotes of one word that look like them."""
     for number in range(first, last):
         is_footnote = source.line(number).lstrip().startswith("[^")
-        yield Stretch(number, number + 1, "prose" if is_footnote else "markup")
+        yield LineSpan(number, number + 1, "prose" if is_footnote else "markup")

@@ -30,7 +30,7 @@ from core.library.documents import Block, Document, Piece
 LENGTH = struct.Struct(">I")  # bytes of the header, which is JSON
 
 
-def framed(header: Mapping[str, Any], data: bytes = b"") -> bytes:
+def frame(header: Mapping[str, Any], data: bytes = b"") -> bytes:
     """The header says the ``size`` of the data."""
     written = json.dumps({**header, "size": len(data)}).encode()
     return LENGTH.pack(len(written)) + written + data
@@ -50,7 +50,7 @@ _ROOT = str(Path(__file__).resolve().parents[3])
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "TZ")  # of the environment; no secrets
 
 
-class Broken(Exception):
+class ParserError(Exception):
     """A parser gave up in a way of its own."""
 
 
@@ -66,18 +66,18 @@ def read_file(data: bytes, name: str) -> Document:
 
 def read_page(data: bytes | str, *, name: str, url: str | None) -> Document:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    asked = {"kind": "page", "name": name, "url": url, "is_text": isinstance(data, str)}
-    return _read(asked | {"seconds": PAGE_TIME, "memory": MEMORY}, raw)
+    request = {"kind": "page", "name": name, "url": url, "is_text": isinstance(data, str)}
+    return _read(request | {"seconds": PAGE_TIME, "memory": MEMORY}, raw)
 
 
-def _read(asked: dict[str, Any], data: bytes) -> Document:
-    reply = _WORKERS[asked["kind"]].ask(asked, data)
+def _read(request: dict[str, Any], data: bytes) -> Document:
+    reply = _WORKERS[request["kind"]].ask(request, data)
     for note in reply["notes"]:
-        _LOG.warning("%s: %s", asked["name"], note)
+        _LOG.warning("%s: %s", request["name"], note)
     if "fault" in reply:
         raise DocumentError(reply["fault"])
     if "broken" in reply:
-        raise Broken(reply["broken"])
+        raise ParserError(reply["broken"])
     return _document(reply)
 
 
@@ -96,11 +96,11 @@ def _document(reply: dict[str, Any]) -> Document:
     )
 
 
-class Left(BaseException):
+class WorkerStopped(BaseException):
     """Whoever asked is stopping: nothing is known of the file, so this is no fault to be remembered."""
 
 
-class Ended(Exception):
+class WorkerEnded(Exception):
     """The worker ended, or was ended, before its reply; ``exit_code`` is below 0 for a signal."""
 
     def __init__(self, exit_code: int | None) -> None:
@@ -132,16 +132,16 @@ class Worker:
     def is_alive(self) -> bool:
         return self.process.poll() is None
 
-    def ask(self, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
+    def ask(self, request: dict[str, Any], data: bytes) -> dict[str, Any]:
         """The reply; Ended when there is none, after which the worker is of no use."""
-        deadline = time.monotonic() + asked["seconds"] + 10.0  # its start, and the way there and back
+        deadline = time.monotonic() + request["seconds"] + 10.0  # its start, and the way there and back
         try:
-            self._write(framed(asked, data), deadline)
+            self._write(frame(request, data), deadline)
             (length,) = LENGTH.unpack(self._receive(LENGTH.size, deadline))
             reply: dict[str, Any] = json.loads(self._receive(length, deadline))
             reply["text"] = self._receive(reply["size"], deadline).decode()
         except (OSError, EOFError, TimeoutError, ValueError):
-            raise Ended(self.stop()) from None
+            raise WorkerEnded(self.stop()) from None
         except BaseException:  # Ctrl-C: a reply that nobody takes would be taken for the next one's
             self.stop()
             raise
@@ -188,57 +188,57 @@ class Workers:
     """As many as are needed at once, up to a limit; those that wait for a file are kept."""
 
     start: Callable[[], Worker] = Worker.start
-    _turn: threading.Semaphore = field(default_factory=lambda: threading.BoundedSemaphore(AT_ONCE))
-    _resting: list[Worker] = field(default_factory=list)
+    _slots: threading.Semaphore = field(default_factory=lambda: threading.BoundedSemaphore(AT_ONCE))
+    _idle: list[Worker] = field(default_factory=list)
     _busy: list[Worker] = field(default_factory=list)
-    _left: list[Worker] = field(default_factory=list)
+    _stopping: list[Worker] = field(default_factory=list)
 
-    def ask(self, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
-        with self._turn:
-            worker, is_fresh = self._taken()
+    def ask(self, request: dict[str, Any], data: bytes) -> dict[str, Any]:
+        with self._slots:
+            worker, is_fresh = self._acquire()
             try:
-                return self._asked(worker, asked, data)
-            except Ended as ended:
+                return self._ask(worker, request, data)
+            except WorkerEnded as ended:
                 if is_fresh or ended.exit_code != 0:
-                    return self._unfinished(asked, ended)
+                    return self._unfinished(request, ended)
             # It had just gone to rest for good.
             try:
-                return self._asked(self.start(), asked, data)
-            except Ended as ended:
-                return self._unfinished(asked, ended)
+                return self._ask(self.start(), request, data)
+            except WorkerEnded as ended:
+                return self._unfinished(request, ended)
 
-    def _asked(self, worker: Worker, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
+    def _ask(self, worker: Worker, request: dict[str, Any], data: bytes) -> dict[str, Any]:
         self._busy.append(worker)
         try:
-            reply = worker.ask(asked, data)
-        except Ended:
-            if worker in self._left:
-                raise Left from None
+            reply = worker.ask(request, data)
+        except WorkerEnded:
+            if worker in self._stopping:
+                raise WorkerStopped from None
             raise
         finally:
             self._busy.remove(worker)
-        self._resting.append(worker)
+        self._idle.append(worker)
         return reply
 
-    def _taken(self) -> tuple[Worker, bool]:
-        while self._resting:
-            worker = self._resting.pop()
+    def _acquire(self) -> tuple[Worker, bool]:
+        while self._idle:
+            worker = self._idle.pop()
             if worker.is_alive:
                 return worker, False
             worker.stop()
         return self.start(), True
 
-    def _unfinished(self, asked: dict[str, Any], ended: Ended) -> dict[str, Any]:
-        _LOG.warning("%s: its worker was ended (%s)", asked["name"], ended.exit_code)
+    def _unfinished(self, request: dict[str, Any], ended: WorkerEnded) -> dict[str, Any]:
+        _LOG.warning("%s: its worker was ended (%s)", request["name"], ended.exit_code)
         return {"fault": "takes too much time or memory to read, so it was left", "notes": []}
 
     def close(self) -> None:
         """End them all, those at work too."""
-        self._left = list(self._busy)
-        for worker in self._left:
+        self._stopping = list(self._busy)
+        for worker in self._stopping:
             worker.process.kill()
-        while self._resting:
-            self._resting.pop().stop()
+        while self._idle:
+            self._idle.pop().stop()
 
 
 #: Apart from each other too: a page of a question does not wait for a file that somebody teaches.

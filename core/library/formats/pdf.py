@@ -40,7 +40,7 @@ _BEGINNING = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PrintedLine:
     """A line of a page; an empty one stands between paragraphs."""
 
     text: str
@@ -83,7 +83,7 @@ def _stripped(lines: Sequence[str], page: int, running: set[str]) -> list[str]:
     return list(lines[first:last])
 
 
-def paragraphs(lines: Sequence[Line]) -> Iterator[Part]:
+def paragraphs(lines: Sequence[PrintedLine]) -> Iterator[Part]:
     """Headings, items and paragraphs, each with the page it begins on.
 
     A full line is joined to the next one, a word broken at its end mended; a short line
@@ -91,7 +91,7 @@ def paragraphs(lines: Sequence[Line]) -> Iterator[Part]:
     """
     words = _words(lines)
     full = FULL_LINE * _usual_width(lines)
-    open_lines: list[Line] = []
+    open_lines: list[PrintedLine] = []
     for line in lines:
         if open_lines and _begins_anew(open_lines[-1], line, full):
             yield _part(open_lines, full, words)
@@ -102,17 +102,17 @@ def paragraphs(lines: Sequence[Line]) -> Iterator[Part]:
         yield _part(open_lines, full, words)
 
 
-def _words(lines: Sequence[Line]) -> frozenset[str]:
+def _words(lines: Sequence[PrintedLine]) -> frozenset[str]:
     return frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
 
 
-def _usual_width(lines: Sequence[Line]) -> int:
+def _usual_width(lines: Sequence[PrintedLine]) -> int:
     """What four lines of five stay within."""
     widths = sorted(len(line.text) for line in lines if len(line.text) >= SHORT_LINE)
     return widths[len(widths) * 4 // 5] if widths else SHORT_LINE
 
 
-def _begins_anew(before: Line, line: Line, full: float) -> bool:
+def _begins_anew(before: PrintedLine, line: PrintedLine, full: float) -> bool:
     if not line.text or line.level or before.level or _kind(line) == "item":
         return True
     if line.page != before.page:
@@ -120,13 +120,13 @@ def _begins_anew(before: Line, line: Line, full: float) -> bool:
     return len(before.text) < full and bool(_ENDS_SENTENCE.search(before.text))
 
 
-def _kind(line: Line) -> BlockKind:
+def _kind(line: PrintedLine) -> BlockKind:
     if line.level:
         return "heading"
     return "item" if _BULLET.match(line.text) or _ENUMERATION.match(line.text) else "prose"
 
 
-def _part(lines: Sequence[Line], full: float, words: frozenset[str]) -> Part:
+def _part(lines: Sequence[PrintedLine], full: float, words: frozenset[str]) -> Part:
     first = lines[0]
     kind = _kind(first)
     texts = [_with_gap(line.text, following.text, full, words) for line, following in pairwise(lines)]
@@ -252,7 +252,7 @@ def _flattened(outline: Sequence[Any], level: int) -> Iterator[tuple[int, Any]]:
             yield min(level, 6), entry
 
 
-def _lines(page: Sequence[str], number: int, entries: Sequence[tuple[int, str]]) -> Iterator[Line]:
+def _lines(page: Sequence[str], number: int, entries: Sequence[tuple[int, str]]) -> Iterator[PrintedLine]:
     """The page's lines; those that print an entry of the outline are headings, over two lines at most."""
     levels: Mapping[str, int] = {_bare(title): level for level, title in reversed(entries)}
     position = 0
@@ -261,7 +261,7 @@ def _lines(page: Sequence[str], number: int, entries: Sequence[tuple[int, str]])
             text = " ".join(page[position : position + count])
             if level := levels.get(_bare(text), 0):
                 break
-        yield Line(text=text, page=number, level=level)
+        yield PrintedLine(text=text, page=number, level=level)
         position += count
 
 

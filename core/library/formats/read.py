@@ -52,7 +52,7 @@ def parse_html(data: bytes | str, *, url: str | None) -> Document:
     name = urlsplit(url).hostname if url else None
     try:
         document = _page(data, name=name or "", url=url)
-    except parser_process.Broken as error:
+    except parser_process.ParserError as error:
         _LOG.warning("a page of %s could not be parsed: %s", name, error)
         raise DocumentError("could not be read: it is damaged") from error
     if not document.text.strip():

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from core.errors import DocumentError
 from core.library.documents import Document
-from core.library.formats.parser_process import LENGTH, framed
+from core.library.formats.parser_process import LENGTH, frame
 from core.text.characters import whole
 
 IDLE = 60.0  # seconds without a request after which the process ends
@@ -31,20 +31,20 @@ NOTES = 20  # warnings about one file that are told to whoever asked
 
 def main() -> None:
     """Serve until nobody asks any more."""
-    requests, replies = _streams()
-    _confine()
-    notes = _Notes()
-    logging.getLogger().addHandler(notes)
-    while _is_asked(requests) and (asked := receive(requests)):
-        data = _exactly(requests, asked["size"])
-        _step_back(asked["kind"])
-        _allow(asked["seconds"], asked["memory"])
-        reply, text = _reply(asked, data)
-        replies.write(framed(reply | {"notes": notes.taken()}, text))
+    requests, replies = _open_streams()
+    _forbid_files()
+    warnings = _Warnings()
+    logging.getLogger().addHandler(warnings)
+    while _has_request(requests) and (request := receive(requests)):
+        data = _exactly(requests, request["size"])
+        _lower_priority(request["kind"])
+        _set_limits(request["seconds"], request["memory"])
+        reply, text = _reply_to(request, data)
+        replies.write(frame(reply | {"notes": warnings.drain()}, text))
         replies.flush()
 
 
-def _step_back(kind: str) -> None:
+def _lower_priority(kind: str) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[kind], os.getpriority(os.PRIO_PROCESS, 0)))
     if kind in IDLE_KINDS and hasattr(os, "SCHED_IDLE"):  # Linux alone has it
         with suppress(OSError):  # a sandbox may forbid it
@@ -65,7 +65,7 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
     return bytes(received)
 
 
-def _streams() -> tuple[BinaryIO, BinaryIO]:
+def _open_streams() -> tuple[BinaryIO, BinaryIO]:
     """What a parser prints goes nowhere: it would be taken for a reply."""
     replies = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -74,14 +74,14 @@ def _streams() -> tuple[BinaryIO, BinaryIO]:
     return os.fdopen(0, "rb", buffering=0), replies
 
 
-def _confine() -> None:
+def _forbid_files() -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def _allow(seconds: float, memory: int) -> None:
+def _set_limits(seconds: float, memory: int) -> None:
     """So much processor time from now on, after which the system ends the process, and so many bytes in all."""
     import resource
     import time
@@ -92,15 +92,15 @@ def _allow(seconds: float, memory: int) -> None:
         resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
-def _is_asked(requests: BinaryIO) -> bool:
+def _has_request(requests: BinaryIO) -> bool:
     import select
 
     return bool(select.select([requests], [], [], IDLE)[0])
 
 
-def _reply(asked: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+def _reply_to(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     try:
-        return _written(_parsed(asked, data))
+        return _encode(_parse(request, data))
     except DocumentError as fault:
         return {"fault": str(fault)}, b""
     except MemoryError:
@@ -109,19 +109,19 @@ def _reply(asked: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
         return {"broken": repr(error)[:1_000]}, b""
 
 
-def _parsed(asked: dict[str, Any], data: bytes) -> Document:
-    if asked["kind"] == "page":
+def _parse(request: dict[str, Any], data: bytes) -> Document:
+    if request["kind"] == "page":
         from core.library.formats import webpage
 
-        text = data.decode("utf-8", "surrogatepass") if asked["is_text"] else data
-        return webpage.parse(text, name=asked["name"], url=asked["url"])
+        text = data.decode("utf-8", "surrogatepass") if request["is_text"] else data
+        return webpage.parse(text, name=request["name"], url=request["url"])
     from core.library.formats.read import SUFFIXES
 
-    path = Path(asked["name"])
+    path = Path(request["name"])
     return SUFFIXES[path.suffix.lower()](data, path)
 
 
-def _written(document: Document) -> tuple[dict[str, Any], bytes]:
+def _encode(document: Document) -> tuple[dict[str, Any], bytes]:
     from core.library.chunking import cut
 
     document = replace(document, text=whole(document.text))
@@ -131,20 +131,20 @@ def _written(document: Document) -> tuple[dict[str, Any], bytes]:
     return header, document.text.encode()
 
 
-class _Notes(logging.Handler):
+class _Warnings(logging.Handler):
     """Warnings about the file at hand."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._said: list[str] = []
+        self._messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name.startswith("core.") and len(self._said) < NOTES:
-            self._said.append(record.getMessage()[:500])
+        if record.name.startswith("core.") and len(self._messages) < NOTES:
+            self._messages.append(record.getMessage()[:500])
 
-    def taken(self) -> list[str]:
-        said, self._said = self._said, []
-        return said
+    def drain(self) -> list[str]:
+        messages, self._messages = self._messages, []
+        return messages
 
 
 if __name__ == "__main__":
