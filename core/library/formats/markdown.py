@@ -1,7 +1,7 @@
 """Markdown: CommonMark with tables, and the directives of the usual site generators.
 
-The text stays the file itself. Every line that is not blank belongs to exactly one
-block; what no reader wants quoted (front matter, directives, comments, lone images,
+The text is the file itself. Every line that is not blank belongs to exactly one
+block. What should not be quoted (front matter, directives, comments, lone images,
 rules, link definitions) is "markup".
 """
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-HEADING_LIMIT = 200  # characters; a longer one is a paragraph with a rule drawn right below it
-BRACKET_LIMIT = 20  # in a heading; looking for links takes the square of their number
-DIRECTIVE_LIMIT = 1_000  # characters of a line that is tried as a directive
+HEADING_LIMIT = 200  # characters; a longer one is a paragraph with a rule directly below it
+BRACKET_LIMIT = 20  # in a heading; the time to find links grows with the square of their number
+DIRECTIVE_LIMIT = 1_000  # characters; a longer line is not a directive
 
 _FRONT_MATTER = re.compile(
     r"""\A(---|\+\+\+)[ \t]*(?:\r\n?|\n)
-    (?=[ \t]*(?:\#|["'\w-]+[ \t]*[:=]))  # a key or a comment: else it is a rule
+    (?=[ \t]*(?:\#|["'\w-]+[ \t]*[:=]))  # a key or a comment, or it is a rule
     (.*?)^\1[ \t]*(?=[\r\n]|\Z)""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
@@ -57,7 +57,7 @@ _DIRECTIVE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_HAS_OPTIONS = re.compile(r"\s*(?::{3}|/{3})")  # indented lines right below are its options
+_HAS_OPTIONS = re.compile(r"\s*(?::{3}|/{3})")  # indented lines directly below are its options
 _HAS_BODY = re.compile(r"\s*(?:!!!|\?\?\?\+?|===[!+]?) ")  # indented paragraphs below are its text
 
 _UNSEEN_HTML = re.compile(
@@ -65,7 +65,7 @@ _UNSEEN_HTML = re.compile(
 )
 _HTML_KINDS: tuple[tuple[str, BlockKind], ...] = (("<pre", "code"), ("<table", "table"))
 
-_ADORNMENT = re.compile(r"([^\w\s])\1*")  # the line under a heading, and over it in reStructuredText
+_ADORNMENT = re.compile(r"([^\w\s])\1*")  # the line below a heading, and above it in reStructuredText
 _HASHES = re.compile(r"\A#{1,6}(?: |\Z)| #+\Z")
 _ATTRIBUTES = re.compile(r" ?\{:? ?[#.][^{}]*\}\Z")  # { #anchor }, {#anchor .class}, {: .class }
 _PERMALINK = re.compile(r"\[[¶#§🔗]?\]\(#[^)]*\)|[¶🔗]\Z")
@@ -80,7 +80,7 @@ def parse(text: str) -> Document:
 
 
 def heading_text(source: str) -> str:
-    """A heading as a reader sees it: no hashes or underline, anchor, permalink or inline markup."""
+    """A heading as a reader sees it, without hashes, underline, anchor, permalink and inline markup."""
     lines = [" ".join(line.split()) for line in LINE_END.split(source)]
     line = " ".join(line for line in lines if len(lines) == 1 or not _ADORNMENT.fullmatch(line))
     line = _HASHES.sub("", line[: 2 * HEADING_LIMIT])
@@ -97,7 +97,7 @@ def _visible(token: Token) -> str:
 
 @cache
 def _parser(*, inline: bool) -> MarkdownIt:
-    """Blocks need no inline rules, which cost ten times more than finding the blocks."""
+    """Without inline rules unless they are needed: they take ten times longer than finding the blocks."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
@@ -115,7 +115,7 @@ def _title(text: str, front: re.Match[str] | None, blocks: tuple[Block, ...]) ->
 
 
 def _line_spans(source: Source, front_end: int) -> Iterator[LineSpan]:
-    """Every line of the file once, in order."""
+    """Spans in order, which contain every line of the file once."""
     reached = sum(1 for start in source.starts[:-1] if start < front_end) if front_end else 0
     if reached:
         yield LineSpan(0, reached, "markup")
@@ -137,7 +137,7 @@ def _line_spans(source: Source, front_end: int) -> Iterator[LineSpan]:
 
 
 def _is_top_level(token: Token) -> bool:
-    """Lists are seen as their items; what is inside an item or a quotation stays with it."""
+    """Lists count as their items; what is inside an item or a quotation belongs to it."""
     return token.type in _KINDS and token.level == (1 if token.type == "list_item_open" else 0)
 
 
@@ -154,7 +154,7 @@ def _of_token(source: Source, token: Token, first: int, last: int) -> Iterator[L
 
 
 def _without_directives(source: Source, first: int, last: int) -> Iterator[LineSpan]:
-    """A paragraph, its directive lines apart from its text."""
+    """The directive lines of a paragraph, and its text."""
     kinds: list[BlockKind] = []
     takes_options = False
     for number in range(first, last):
@@ -175,7 +175,7 @@ def _html_kind(html: str) -> BlockKind:
 
 
 def _unclaimed(source: Source, first: int, last: int) -> Iterator[LineSpan]:
-    """Lines the parser swallowed: link definitions, and footnotes of one word that look like them."""
+    """Lines of no token: link definitions, and footnotes of one word, which look like them."""
     for number in range(first, last):
         is_footnote = source.line(number).lstrip().startswith("[^")
         yield LineSpan(number, number + 1, "prose" if is_footnote else "markup")

@@ -17,13 +17,13 @@ _CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code|code-block|sourcecode|parsed-lite
 
 
 def parse(text: str) -> Document:
-    """Paragraphs are what stands between blank lines."""
+    """Paragraphs are separated by blank lines."""
     source = Source.of(text)
     return _document(source, (LineSpan(first, last, "prose") for first, last in source.paragraphs()))
 
 
 def parse_log(text: str) -> Document:
-    """As code: a log is cut between lines, not between sentences."""
+    """As code, so that it is cut between lines, not between sentences."""
     source = Source.of(text)
     return _document(source, (LineSpan(first, last, "code") for first, last in source.paragraphs()))
 
@@ -44,7 +44,7 @@ def _document(source: Source, spans: Iterator[LineSpan]) -> Document:
 
 @dataclass(slots=True)
 class _Levels:
-    """Section levels by the adornment that was seen first: reStructuredText has no fixed ones."""
+    """Section levels in the order in which their adornments appear: reStructuredText has no fixed ones."""
 
     seen: list[tuple[str, bool]] = field(default_factory=list)
 

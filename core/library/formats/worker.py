@@ -1,9 +1,9 @@
 """The process in which strangers' files are parsed: ``python -m core.library.formats.worker``.
 
-It has no secrets in its environment, may take only so much memory and processor time, and is ended without
-regret: whoever asked (:mod:`core.library.formats.parser_process`) starts another one. Requests come in by standard
-input, replies go out by standard output; each is a header of JSON behind its length, and bytes behind that: a request's file,
-a reply's text. A document comes back cut into its pieces: whoever asked serves others meanwhile.
+It has no secrets in its environment, its memory and processor time are limited, and it can be killed at
+any time: :mod:`core.library.formats.parser_process` starts another one. Requests come in through standard
+input, replies go out through standard output. Each is the length of a JSON header, the header, and bytes:
+a request's file, a reply's text. A document comes back cut into pieces, which spares the bot that work.
 """
 
 from __future__ import annotations
@@ -11,26 +11,32 @@ from __future__ import annotations
 import json
 import logging
 import os
+import resource
+import select
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from core.errors import DocumentError
+from core.library.chunking import cut
 from core.library.documents import Document
+from core.library.formats import webpage
 from core.library.formats.parser_process import LENGTH, frame
+from core.library.formats.read import SUFFIXES
 from core.text.characters import whole
 
 IDLE = 60.0  # seconds without a request after which the process ends
-#: Questions of others go first. For a page somebody waits; a file is read in time that nobody else wants,
-#: so that whoever wakes up beside it does not wait for the end of its turn.
+#: Questions go first. Somebody waits for a page; a file is read only while the processor is idle, so that
+#: a process that wakes up meanwhile runs at once.
 NICENESS = {"file": 10, "page": 5}
 IDLE_KINDS = frozenset({"file"})
-NOTES = 20  # warnings about one file that are told to whoever asked
+WARNING_LIMIT = 20  # warnings about one file that are sent back
 
 
 def main() -> None:
-    """Serve until nobody asks any more."""
+    """Serve until there is no request for IDLE seconds, or standard input ends."""
     requests, replies = _open_streams()
     _forbid_files()
     warnings = _Warnings()
@@ -46,7 +52,7 @@ def main() -> None:
 
 def _lower_priority(kind: str) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[kind], os.getpriority(os.PRIO_PROCESS, 0)))
-    if kind in IDLE_KINDS and hasattr(os, "SCHED_IDLE"):  # Linux alone has it
+    if kind in IDLE_KINDS and hasattr(os, "SCHED_IDLE"):  # on Linux alone
         with suppress(OSError):  # a sandbox may forbid it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
@@ -58,7 +64,7 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:
-    """So many bytes, or fewer at the end: a pipe gives them piece by piece."""
+    """``size`` bytes, which a pipe gives in parts; fewer at the end."""
     received = bytearray()
     while len(received) < size and (part := stream.read(size - len(received))):
         received += part
@@ -66,7 +72,7 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
 
 
 def _open_streams() -> tuple[BinaryIO, BinaryIO]:
-    """What a parser prints goes nowhere: it would be taken for a reply."""
+    """Requests and replies; what a parser prints is discarded, or it would be read as a reply."""
     replies = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -75,17 +81,12 @@ def _open_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _forbid_files() -> None:
-    import resource
-
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
 def _set_limits(seconds: float, memory: int) -> None:
-    """So much processor time from now on, after which the system ends the process, and so many bytes in all."""
-    import resource
-    import time
-
+    """``seconds`` of processor time from now on, then the system ends the process; ``memory`` bytes in all."""
     wanted = {resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1, resource.RLIMIT_AS: memory}
     for kind, limit in wanted.items():
         _, hard = resource.getrlimit(kind)
@@ -93,8 +94,6 @@ def _set_limits(seconds: float, memory: int) -> None:
 
 
 def _has_request(requests: BinaryIO) -> bool:
-    import select
-
     return bool(select.select([requests], [], [], IDLE)[0])
 
 
@@ -105,25 +104,19 @@ def _reply_to(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
         return {"fault": str(fault)}, b""
     except MemoryError:
         return {"fault": "takes too much memory to read"}, b""
-    except Exception as error:  # noqa: BLE001 - the boundary to parsers of foreign formats, which raise anything
+    except Exception as error:  # noqa: BLE001 - the boundary to the parsers, which raise anything
         return {"broken": repr(error)[:1_000]}, b""
 
 
 def _parse(request: dict[str, Any], data: bytes) -> Document:
     if request["kind"] == "page":
-        from core.library.formats import webpage
-
         text = data.decode("utf-8", "surrogatepass") if request["is_text"] else data
         return webpage.parse(text, name=request["name"], url=request["url"])
-    from core.library.formats.read import SUFFIXES
-
     path = Path(request["name"])
     return SUFFIXES[path.suffix.lower()](data, path)
 
 
 def _encode(document: Document) -> tuple[dict[str, Any], bytes]:
-    from core.library.chunking import cut
-
     document = replace(document, text=whole(document.text))
     blocks = [[b.kind, b.start, b.end, b.level, b.page, b.row] for b in document.blocks]
     pieces = [[p.path, p.location, p.start, p.end] for p in cut(document)]
@@ -139,7 +132,7 @@ class _Warnings(logging.Handler):
         self._messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name.startswith("core.") and len(self._messages) < NOTES:
+        if record.name.startswith("core.") and len(self._messages) < WARNING_LIMIT:
             self._messages.append(record.getMessage()[:500])
 
     def drain(self) -> list[str]:
