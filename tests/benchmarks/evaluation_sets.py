@@ -12,17 +12,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from core.conversation import Exchange, value
 from core.graph.state import ANSWER_REMEMBERED, HISTORY_LIMIT
-from core.library.documents import Passage, Scope
-from core.library.library import DEFAULT_COLLECTION
-
-if TYPE_CHECKING:
-    from core.library.embedding.embedder import Embedder
-    from core.library.library import Library
+from core.library.documents import Passage, Piece, Scope
+from core.library.embedding.embedder import Embedder, embedder_for
+from core.library.formats.markdown import heading_text
+from core.library.formats.read import read_document
+from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.store import DocumentStore, NewDocument
+from core.library.vectors import VectorIndex
 
 EVERYTHING = Scope(collections=frozenset({DEFAULT_COLLECTION}))
 PASSAGE_LIMIT = 30_000  # passages of one look-up: SQLite binds at most 32,766 values
@@ -70,18 +71,12 @@ def spot(passage: Passage) -> Spot:
 
 def open_model(folder: str, say: Callable[[str], None] = print) -> Embedder | None:
     """The embedder of a folder; None for "none"."""
-    from core.library.embedding.embedder import embedder_for
-
     return embedder_for(
         folder, google_api_key="", google_base_url="", timeout=30, announce=say, progress=lambda _a, _b: None
     )
 
 
 def open_library(folder: Path, embedder: Embedder | None) -> Library:
-    from core.library.library import Library
-    from core.library.store import DocumentStore
-    from core.library.vectors import VectorIndex
-
     folder.mkdir(parents=True, exist_ok=True)
     return Library(
         store=DocumentStore(folder / "library.sqlite"),
@@ -99,9 +94,6 @@ def add_paragraphs(
     collection: str = DEFAULT_COLLECTION,
 ) -> None:
     """A document whose passages are these paragraphs, one each."""
-    from core.library.documents import Piece
-    from core.library.store import NewDocument
-
     pieces = [
         Piece(path=(), location=f"paragraph {number}", text=text, start=start, end=start + len(text))
         for number, (text, start) in enumerate(_placed(paragraphs))
@@ -259,9 +251,6 @@ def headings(library: Library) -> tuple[LabelledQuestion, ...]:
     Gold are the passages that hold the heading or anything of what stands under it before the
     next heading, whatever the level of that one.
     """
-    from core.library.formats.markdown import heading_text
-    from core.library.formats.read import read_document
-
     asked, held = [], passages_of(library)
     for entry in library.store.entries():
         passages = [passage for passage in held if passage.source == entry.source]
