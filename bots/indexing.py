@@ -154,7 +154,7 @@ def embedder_of(
         settings, announce=say, progress=lambda done, total: watch("downloading", done, total)
     )
     if embedder is None and settings.embedding_model == "auto":
-        library.store.remember(GIVEN_UP, str(time.time()))
+        library.store.set_meta(GIVEN_UP, str(time.time()))
     seen_with(library, embedder).check_model()
     return embedder
 
@@ -166,7 +166,7 @@ def seen_with(library: Library, embedder: Embedder | None) -> Library:
 
 def was_given_up(library: Library, now: float) -> bool:
     """Whether the network could not be had a while ago; a note of a time to come says nothing."""
-    since = library.store.recall(GIVEN_UP)
+    since = library.store.get_meta(GIVEN_UP)
     return since is not None and 0 <= now - float(since) < RETRY_AFTER
 
 

@@ -77,7 +77,7 @@ class ChatCommands:
         read = self.channel_store.reads(command.conversation, library)
         documents = sum(entry.collection in read for entry in library.store.entries())
         collections = tuple(sorted(_display_name(command, name) for name in read))
-        age = None if library.looked_at is None else time.monotonic() - library.looked_at
+        age = None if library.refreshed_at is None else time.monotonic() - library.refreshed_at
         lines = help_lines(command.language, collections=collections, documents=documents, age=age)
         return (Note(text="\n".join(lines)),)
 
