@@ -19,7 +19,7 @@ from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import KNOWN
 from bots.doctor.settings import look, misspelt
-from bots.process import keep_few_arenas, lag_watched, log_to_stderr, loop_first
+from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import open_slack
@@ -50,7 +50,7 @@ class Served:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    keep_few_arenas()
+    limit_arenas()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
     return process.run(_run(_served(arguments), settings))
@@ -69,9 +69,9 @@ async def _run(served: Served, settings: Settings) -> int:
             ) as footnote,
             _kept(keeper, footnote),
             _serving(served, footnote, channel_store, stop),
-            lag_watched(),
+            log_lag(),
         ):
-            with loop_first():
+            with favor_loop():
                 sys.stdout.write(f"{_greeting(served, footnote)}\n")
                 sys.stdout.flush()
                 await stop.wait()
