@@ -120,6 +120,12 @@ class _Parser(argparse.ArgumentParser):
             action.complete = kind  # type: ignore[attr-defined]  # shtab reads it
         return action
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if (
+            value != []
+        ):  # no platform named; Python 3.11.7 and 3.12.1 look for the empty list among the choices
+            super()._check_value(action, value)
+
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_USE, f"{self.prog}: {message}. `{self.prog} --help` shows how it is used.\n")
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any, NoReturn
 
-from core.library.throttle import others_first
+from core.library.throttle import enable_throttling
 from core.settings import Settings
 
 INTERRUPTED = 130  # exit code: 128 + SIGINT
@@ -137,7 +137,7 @@ def favor_loop() -> Iterator[None]:
     gc.set_threshold(*GC_THRESHOLDS)
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
-        with others_first():
+        with enable_throttling():
             yield
     finally:
         sys.setswitchinterval(interval)

@@ -15,9 +15,10 @@ from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher, open_library
 from core.errors import IndexDamaged, ModelTrouble, SettingsError
-from core.library.catalogue import Entry
-from core.library.data_lock import owned
-from core.library.library import DEFAULT_COLLECTION, Library, SyncReport
+from core.library.data_lock import lock_data_dir
+from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.store import Entry
+from core.library.sync import SyncReport
 from core.settings import Settings
 
 
@@ -27,7 +28,7 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
         raise SettingsError("There is nothing to ingest: footnote ingest PATH_OR_URL…")
     targets = read_targets(arguments.targets)
     screen = Screen()
-    with owned(settings.data_dir, "footnote ingest"):
+    with lock_data_dir(settings.data_dir, "footnote ingest"):
         report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
         if arguments.rebuild:
             rebuild.begin_anew(settings, screen)
@@ -88,7 +89,7 @@ def _embed(library: Library, settings: Settings, screen: Screen) -> None:
 def list_sources(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     with closing(open_library(settings)) as library:
-        entries = library.entries()
+        entries = library.store.entries()
     if arguments.json:
         print(json.dumps([_record(entry) for entry in entries]))  # noqa: T201 - this is the output
     elif not entries:
@@ -115,7 +116,7 @@ def _record(entry: Entry) -> dict[str, object]:
 def forget(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     with (
-        owned(settings.data_dir, "footnote forget"),
+        lock_data_dir(settings.data_dir, "footnote forget"),
         closing(open_library(settings, is_owner=True)) as library,
     ):
         entries = library.forget(arguments.source)

@@ -119,7 +119,7 @@ def test_a_conversation_that_has_moved_keeps_its_name():
 
 
 @pytest.mark.parametrize(
-    ("room", "author", "is_read"),
+    ("context", "author", "is_read"),
     [
         (ThreadContext(), "1", False),
         (ThreadContext(knows_thread=True, follow="mention", asker="1"), "1", False),
