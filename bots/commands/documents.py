@@ -10,7 +10,7 @@ from pathlib import Path
 from bots import rebuild
 from bots.chat import texts
 from bots.chat.uploads import discard
-from bots.indexing import Targets, embedder_of, read_targets, require_documents, take_in
+from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
 from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher, open_library
@@ -63,7 +63,7 @@ def _ingest(
 ) -> SyncReport:
     require_documents(library, targets)
     with screen.indexing() as notify:
-        return take_in(
+        return ingest_targets(
             library,
             targets,
             make_fetcher(settings),
@@ -75,7 +75,7 @@ def _ingest(
 def _embed(library: Library, settings: Settings, screen: Screen) -> None:
     """Make the missing vectors; without a model, passages are found by their words alone."""
     with screen.indexing() as notify:
-        library.embedder = embedder_of(library, settings, insist=True, say=screen.note, watch=notify)
+        library.embedder = find_embedder(library, settings, insist=True, announce=screen.note, notify=notify)
     try:
         with screen.indexing() as notify:
             made = library.embed_pending(notify=notify)
