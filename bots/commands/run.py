@@ -17,8 +17,8 @@ from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
-from bots.doctor.checkup import KNOWN
-from bots.doctor.settings import look, misspelt
+from bots.doctor.checkup import SETTING_NAMES
+from bots.doctor.settings import find_misspellings, read_installation
 from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
@@ -105,7 +105,7 @@ async def _serving(
 
 def _warn_of_misspellings() -> None:
     """A limit that was misspelt is no limit, and nobody would notice."""
-    for finding in misspelt(look(os.environ), KNOWN):
+    for finding in find_misspellings(read_installation(os.environ), SETTING_NAMES):
         logger.warning("%s %s", finding.text, finding.fix)
 
 
