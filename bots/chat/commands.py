@@ -14,10 +14,11 @@ from bots.chat.incoming import Attachment, ChatCommand, CommandName, Follow, is_
 from bots.chat.platform import CommandReply, Footnotes, Note, People, Sources, Uploads
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.uploads import check_size, discard, folder_of
-from bots.indexing import Targets, Watch, in_thread, take_in
+from bots.indexing import Targets, ingest_targets, run_in_thread
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Conversation
 from core.errors import DocumentError, FootnoteError
+from core.library.library import Notify
 from core.library.sync import SyncReport
 from core.turns.archive import forget_turns, outcome_of
 from core.turns.messenger import ReplyRoute
@@ -136,18 +137,20 @@ class ChatCommands:
         files = [each for each in fetched if isinstance(each, Path)]
         targets = Targets(paths=tuple(files), urls=(command.argument,) if command.argument else ())
 
-        def work(watch: Watch) -> SyncReport:
-            return take_in(
+        def work(notify: Notify) -> SyncReport:
+            return ingest_targets(
                 self.footnote.library,
                 targets,
                 make_fetcher(self.footnote.settings),
-                notify=watch,
+                notify=notify,
                 collection=own_collection(command.conversation),
             )
 
         try:
-            report = await in_thread(work, _ignore_progress) if files or command.argument else SyncReport()
-        except FootnoteError:  # nothing was learned: keep no file that was not known before
+            report = (
+                await run_in_thread(work, _ignore_progress) if files or command.argument else SyncReport()
+            )
+        except FootnoteError:  # nothing was learned: of what is not known from before, nothing is kept
             known = {entry.address for entry in self.footnote.library.store.entries()}
             self._discard(file for file in files if str(file) not in known)
             raise
