@@ -114,6 +114,15 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class NamedPlatforms(tuple[str, ...]):
+    """Choices of which none is one as well: the argparse of Python 3.11 looks for ``[]`` among them."""
+
+    __slots__ = ()
+
+    def __contains__(self, given: object) -> bool:
+        return given == [] or super().__contains__(given)
+
+
 class _Parser(argparse.ArgumentParser):
     """Says in one sentence what is wrong, and tells a shell which arguments are files."""
 
@@ -240,7 +249,9 @@ def _completion(commands: Any) -> None:
 
 def _run(commands: Any) -> None:
     run = commands.add_parser("run", help="serve the platforms whose tokens are set")
-    run.add_argument("platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="slack, discord")
+    run.add_argument(
+        "platforms", nargs="*", choices=NamedPlatforms(PLATFORMS), metavar="PLATFORM", help="slack, discord"
+    )
     run.add_argument(
         "--http", type=_port, metavar="PORT", help="take Slack's events over HTTP on this port, not a socket"
     )
@@ -249,7 +260,11 @@ def _run(commands: Any) -> None:
 def _doctor(commands: Any) -> None:
     doctor = commands.add_parser("doctor", help="check this installation, and say how to mend it")
     doctor.add_argument(
-        "platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="must work too: slack, discord"
+        "platforms",
+        nargs="*",
+        choices=NamedPlatforms(PLATFORMS),
+        metavar="PLATFORM",
+        help="must work too: slack, discord",
     )
     _add_json(doctor)
 
