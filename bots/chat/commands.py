@@ -14,9 +14,10 @@ from bots.chat.incoming import Attachment, ChatCommand, CommandName, Follow, is_
 from bots.chat.platform import CommandReply, Footnotes, Note, People, Sources, Uploads
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.uploads import check_size, discard, folder_of
-from bots.indexing import Targets, Watch, in_thread, take_in
+from bots.indexing import Targets, ingest_targets, run_in_thread
 from core.bootstrap import Footnote, make_fetcher
 from core.errors import DocumentError, FootnoteError
+from core.library.library import Notify
 from core.library.sync import SyncReport
 from core.turns.archive import forget_turns, outcome_of
 from core.turns.messenger import ReplyRoute
@@ -72,7 +73,7 @@ class ChatCommands:
         read = self.channel_store.reads(command.conversation, library)
         documents = sum(entry.collection in read for entry in library.store.entries())
         collections = tuple(sorted(_display_name(command, name) for name in read))
-        age = None if library.looked_at is None else time.monotonic() - library.looked_at
+        age = None if library.refreshed_at is None else time.monotonic() - library.refreshed_at
         lines = help_lines(command.language, collections=collections, documents=documents, age=age)
         return (Note(text="\n".join(lines)),)
 
@@ -130,18 +131,20 @@ class ChatCommands:
         files = [each for each in fetched if isinstance(each, Path)]
         targets = Targets(paths=tuple(files), urls=(command.argument,) if command.argument else ())
 
-        def work(watch: Watch) -> SyncReport:
-            return take_in(
+        def work(notify: Notify) -> SyncReport:
+            return ingest_targets(
                 self.footnote.library,
                 targets,
                 make_fetcher(self.footnote.settings),
-                notify=watch,
+                notify=notify,
                 collection=own_collection(command.conversation),
             )
 
         try:
-            report = await in_thread(work, _ignore_progress) if files or command.argument else SyncReport()
-        except FootnoteError:  # nothing was learned: keep no file that was not known before
+            report = (
+                await run_in_thread(work, _ignore_progress) if files or command.argument else SyncReport()
+            )
+        except FootnoteError:  # nothing was learned: of what is not known from before, nothing is kept
             known = {entry.address for entry in self.footnote.library.store.entries()}
             self._discard(file for file in files if str(file) not in known)
             raise
