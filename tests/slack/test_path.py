@@ -123,7 +123,7 @@ async def test_a_question_takes_few_steps_and_looks_nothing_up_twice(slack, ann,
         await answered(slack, await slack.mention(ann, general, FERRY))
 
     assert len(way.files) <= 26
-    assert len(way.steps) <= 88
+    assert len(way.steps) <= 90
     # Slack delivers a mention as two events: for each, whether it was forgotten and what the thread is.
     # Which collections may be read is asked when the documents are searched.
     # LangGraph reads the checkpoint once more than we do.
