@@ -17,11 +17,11 @@ from bots.chat.texts import (
     clipped,
     headings,
     omissions,
+    origin_of,
     provenance,
     remarks,
     say_in,
     text_of,
-    whence,
 )
 from bots.slack import blocks, limits
 from bots.slack.blocks import Block, Part, escaped, escaped_link, fallback
@@ -114,7 +114,7 @@ def footnotes(citations: Iterable[Citation], language: str, *, with_quotes: bool
 
 def _footnote(citation: Citation, language: str, *, quote: str) -> Block:
     title = clipped(line(headings(citation)), TITLE_SHOWN) or say_in(language)("untitled")
-    origin = clipped(line(whence(citation, language)), TITLE_SHOWN)
+    origin = clipped(line(origin_of(citation, language)), TITLE_SHOWN)
     beside = f" · {escaped(origin)}" if origin and origin != title else ""
     url = web_link(citation.url)
     linked = f"*{citation.number}* {escaped_link(url, title)}{beside}{quote}" if url else ""

@@ -22,11 +22,11 @@ from bots.chat.texts import (
     counted,
     headings,
     omissions,
+    origin_of,
     provenance,
     remarks,
     say_in,
     text_of,
-    whence,
 )
 from bots.terminal.markdown import AnswerMarkdown, line, link
 from bots.terminal.receive import COMMANDS
@@ -121,7 +121,7 @@ def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
     place = Text().append(title, style="" if is_forged else shown)
     if is_forged:
         place.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
-    if (origin := line(whence(citation, language))) and origin != title:
+    if (origin := line(origin_of(citation, language))) and origin != title:
         place.append(f" · {origin}", style="dim")
     return place
 
