@@ -19,7 +19,7 @@ from core.library.lexical import highest
 from core.text.language import language_of
 from core.text.selection import is_opposed
 from core.text.sentences import split_sentences
-from core.text.terms import query_terms, terms, weights_among
+from core.text.terms import query_terms, terms, weight_of, weights_among
 
 LOOKED_AT = 5  # best passages that the features read
 CLOSEST = 3  # best passages in which a name or a number is searched
@@ -102,7 +102,7 @@ def features_of(observation: Observation) -> Features:
         passage_coverage=_most(weights, found) / total,
         sentence_coverage=_most(weights, (present for each in sentences for _, present in each)) / total,
         window_coverage=_most(weights, chain(*map(_windows, sentences[:CLOSEST]))) / total,
-        union_coverage=_share(weights, frozenset().union(*found)) / total,
+        union_coverage=weight_of(frozenset().union(*found), weights) / total,
         term_coverage=covered,
         term_coverage_squared=covered**2,
         heading_coverage=_most(weights, headings) / total,
@@ -115,8 +115,8 @@ def features_of(observation: Observation) -> Features:
         cosine_gap=_gap(observation.dense),
         agreement=_agreement(best),
         unknown_terms=len(unknown) / max(len(weights), 1),
-        unknown_names=_share(weights, names.intersection(unknown)) / total,
-        missing_names=min((_share(weights, names - present) for present in found[:CLOSEST]), default=0.0)
+        unknown_names=weight_of(names.intersection(unknown), weights) / total,
+        missing_names=min((weight_of(names - present, weights) for present in found[:CLOSEST]), default=0.0)
         / total,
         missing_quantity=float(_lacks_quantity(observation.question, best[:CLOSEST])),
         opposed=float(is_opposed(observation.question, likeliest)),
@@ -194,7 +194,7 @@ def _sentences(hit: Retrieved) -> list[Sentence]:
 def _likeliest(sentences: Sequence[Sequence[Sentence]], weights: Mapping[str, float]) -> str:
     """The first sentence with most of the question's weight."""
     return max(
-        chain(*sentences), key=lambda sentence: _share(weights, sentence[1]), default=("", frozenset())
+        chain(*sentences), key=lambda sentence: weight_of(sentence[1], weights), default=("", frozenset())
     )[0]
 
 
@@ -207,8 +207,4 @@ def _windows(sentences: Sequence[Sentence]) -> Iterator[frozenset[str]]:
 
 
 def _most(weights: Mapping[str, float], found: Iterable[frozenset[str]]) -> float:
-    return max((_share(weights, present) for present in found), default=0.0)
-
-
-def _share(weights: Mapping[str, float], present: frozenset[str]) -> float:
-    return sum(weight for term, weight in weights.items() if term in present)
+    return max((weight_of(present, weights) for present in found), default=0.0)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.library.lexical import Words
+from core.text.terms import weight_of
 
 LEXICAL_CREDIT = 1.0  # of a passage's BM25, relative to the best one's, without vectors
 LEXICAL_BESIDE, MEANING_CREDIT = (
@@ -58,20 +59,20 @@ def rerank(candidates: Mapping[str, Scored], weights: Mapping[str, float]) -> di
     """Scores by id, 1 for the best candidate; ``weights`` are those of the question's terms."""
     adjusted = {term: w * (CHATTY_WEIGHT if term in CHATTY else 1.0) for term, w in weights.items()}
     total = sum(adjusted.values()) or 1.0
-    asked = {term: weight / total for term, weight in adjusted.items()}
+    question = {term: weight / total for term, weight in adjusted.items()}
     documents: dict[str, set[str]] = {}
     for each in candidates.values():
         documents.setdefault(each.document, set()).update(*each.words)
-    shares = {document: _share(held, asked) for document, held in documents.items()}
+    shares = {document: weight_of(present, question) for document, present in documents.items()}
     scores = {
-        number: _score(each, asked) + DOCUMENT_CREDIT * shares[each.document]
+        number: _score(each, question) + DOCUMENT_CREDIT * shares[each.document]
         for number, each in candidates.items()
     }
     best = max(scores.values(), default=0.0) or 1.0
     return {number: max(score, 0.0) / best for number, score in scores.items()}
 
 
-def _score(candidate: Scored, asked: Mapping[str, float]) -> float:
+def _score(candidate: Scored, question: Mapping[str, float]) -> float:
     title, body = candidate.words
     found = (
         LEXICAL_CREDIT * candidate.lexical
@@ -81,52 +82,48 @@ def _score(candidate: Scored, asked: Mapping[str, float]) -> float:
     return (
         found
         + CITED_CREDIT * candidate.is_cited
-        + COVERAGE_CREDIT * _prefix_share({*title, *body}, asked)
-        + HEADING_CREDIT * _agreement(frozenset(title), asked)
-        + WINDOW_CREDIT * _closest_share(body, asked)
+        + COVERAGE_CREDIT * _prefix_share({*title, *body}, question)
+        + HEADING_CREDIT * _agreement(frozenset(title), question)
+        + WINDOW_CREDIT * _closest_share(body, question)
         + LENGTH_CREDIT * min(len(body) / ENOUGH_TERMS, 1.0)
     )
 
 
-def _share(held: Collection[str], asked: Mapping[str, float]) -> float:
-    return sum(weight for term, weight in asked.items() if term in held)
-
-
-def _prefix_share(held: Collection[str], asked: Mapping[str, float]) -> float:
+def _prefix_share(present: Collection[str], question: Mapping[str, float]) -> float:
     """The question's share in these terms; terms with the same beginning count in part."""
-    joined = f" {' '.join(held)}"
+    joined = f" {' '.join(present)}"
     return sum(
-        weight if term in held else PREFIX_WEIGHT * weight * _has_prefix_match(term, held, joined)
-        for term, weight in asked.items()
+        weight if term in present else PREFIX_WEIGHT * weight * _has_prefix_match(term, present, joined)
+        for term, weight in question.items()
     )
 
 
-def _has_prefix_match(term: str, held: Collection[str], joined: str) -> bool:
+def _has_prefix_match(term: str, present: Collection[str], joined: str) -> bool:
     """Whether one of the terms begins with this one, or this one begins with it."""
     return len(term) >= STEM and (
-        f" {term}" in joined or any(term[:length] in held for length in range(STEM, len(term)))
+        f" {term}" in joined or any(term[:length] in present for length in range(STEM, len(term)))
     )
 
 
-def _agreement(title: Collection[str], asked: Mapping[str, float]) -> float:
+def _agreement(title: Collection[str], question: Mapping[str, float]) -> float:
     """Harmonic mean of the question's share in the headings and of theirs in the question."""
-    recall = _share(title, asked)
-    precision = sum(term in asked for term in title) / max(len(title), 1)
+    recall = weight_of(title, question)
+    precision = sum(term in question for term in title) / max(len(title), 1)
     return 2 * recall * precision / (recall + precision) if recall and precision else 0.0
 
 
-def _closest_share(body: Sequence[str], asked: Mapping[str, float]) -> float:
+def _closest_share(body: Sequence[str], question: Mapping[str, float]) -> float:
     """The question's best share in WINDOW consecutive terms."""
-    places = [place for place, term in enumerate(body) if term in asked]
+    places = [place for place, term in enumerate(body) if term in question]
     inside: Counter[str] = Counter()
     first, share, best = 0, 0.0, 0.0
     for place in places:
         while places[first] <= place - WINDOW:
             left = body[places[first]]
             inside[left] -= 1
-            share -= 0.0 if inside[left] else asked[left]
+            share -= 0.0 if inside[left] else question[left]
             first += 1
         inside[body[place]] += 1
-        share += asked[body[place]] if inside[body[place]] == 1 else 0.0
+        share += question[body[place]] if inside[body[place]] == 1 else 0.0
         best = max(best, share)
     return best

@@ -18,7 +18,7 @@ from core.library.confidence import Observation, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
 from core.library.lexical import Words, bm25
 from core.library.rerank import Scored, rerank
-from core.library.store import DocumentStore
+from core.library.store import DocumentStore, by_collection
 from core.text.characters import whole
 from core.text.followup import asked_before, cited_before, merged_with, needs_history, points_back
 from core.text.terms import known_terms, term_weights
@@ -78,11 +78,11 @@ class Retriever:
         # The words of earlier answers help to find the passage, but are not part of the question. Those of
         # earlier questions are, with their full weight if a word points back to them.
         before = known_terms(asked_before(query.history), languages, frequencies_of) if depends else ()
-        asked = {*own, *before}
+        relevant = {*own, *before}
         weights = {
             word: weight * (1 if word in own else HISTORY_WEIGHT)
             for word, weight in (rarity if points else limited).items()
-            if word in asked
+            if word in relevant
         }
         found = self._candidates(query, limited, frequencies, own, merged)
         passages = found.best(query.limit, cited_before(query.history) if points else ())
@@ -118,8 +118,8 @@ class Retriever:
             dense = self._nearest(self.vectors, vector, query.scope)
         passages = self.store.passages(listed | dense, query.scope)
         if dense and self.vectors is not None:
-            unmeasured = {number: hit for number, hit in passages.items() if number not in dense}
-            dense |= self.vectors.similarities(vector, _by_collection(unmeasured))
+            missing = ((number, hit.collection) for number, hit in passages.items() if number not in dense)
+            dense |= self.vectors.similarities(vector, by_collection(missing))
         # Without passages that were removed meanwhile, or of which only the vector is left.
         words = lexical.words(passages)
         return Candidates(
@@ -207,13 +207,6 @@ class Candidates:
             )
             for number in self.words.keys() & (words.keys() | meaning.keys())
         }
-
-
-def _by_collection(found: Mapping[str, Passage]) -> dict[str, list[str]]:
-    ids: dict[str, list[str]] = {}
-    for number, passage in found.items():
-        ids.setdefault(passage.collection, []).append(number)
-    return ids
 
 
 def _normalised(scores: Mapping[str, float]) -> dict[str, float]:

@@ -223,10 +223,10 @@ class VectorIndex:
             raise SettingsError(f"What was forgotten may still lie in {self._folder}: {trouble}.")
 
     def _check_dimension(self, target: Any, dimension: int) -> None:
-        held = target.metadata["dimension"]
-        if held != dimension:
+        expected = target.metadata["dimension"]
+        if expected != dimension:
             raise IndexMismatch(
-                f"The vectors in {self._folder} have {held} dimensions, but EMBEDDING_MODEL gives {dimension}. "
+                f"The vectors in {self._folder} have {expected} dimensions, but EMBEDDING_MODEL gives {dimension}. "
                 "Run `footnote ingest --rebuild`, or set EMBEDDING_MODEL back."
             )
 

@@ -158,9 +158,9 @@ def _opened(url: str, have: int, timeout: float) -> Iterator[httpx.Response]:
 
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with httpx.Client(timeout=timeout, follow_redirects=True) as client:
-        asked = client.build_request("GET", url, headers=headers)
+        request = client.build_request("GET", url, headers=headers)
         # The client's timeout applies to each step of connecting, but not to the look-up of the name.
-        response = within(timeout, partial(client.send, asked, stream=True))
+        response = within(timeout, partial(client.send, request, stream=True))
         with closing(response):
             yield response
 
