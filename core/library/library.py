@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 DEFAULT_COLLECTION = "default"
 EMBED_BATCH = 128  # passages embedded between two notes of progress
 
-Phase = Literal["reading", "embedding"]
-Notify = Callable[[Phase, int, int], None]  # phase, done, of how many
+Phase = Literal["downloading", "reading", "embedding"]
+Notify = Callable[[Phase, int, int], None]  # phase, done, total (0: unknown)
 
 logger = logging.getLogger(__name__)
 
