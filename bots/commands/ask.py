@@ -25,7 +25,7 @@ from bots.commands.preparing import prepare
 from bots.indexing import Targets, read_targets
 from bots.record import failed, record_of
 from bots.terminal import render
-from bots.terminal.prompt import lines_of
+from bots.terminal.prompt import read_lines
 from bots.terminal.receive import ask
 from bots.terminal.screen import Screen
 from bots.terminal.session import conversation_named, fresh_conversation, run_in_order, situation
@@ -245,7 +245,7 @@ async def _ask_all(descriptor: int, arguments: Namespace, settings: Settings) ->
         async def answer(asked: Asked | Malformed) -> Record:
             return await _record(asked, footnote, targets, arguments.passages)
 
-        async for record in answer_all(lines_of(descriptor), answer, concurrency=arguments.concurrency):
+        async for record in answer_all(read_lines(descriptor), answer, concurrency=arguments.concurrency):
             print(json.dumps(record), flush=True)  # noqa: T201 - this is the output
     return 0
 

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from bots.commands.ask import Asked, Malformed, answer_all, read_line
-from bots.terminal.prompt import lines_of
+from bots.terminal.prompt import read_lines
 from bots.terminal.session import conversation_named
 
 
@@ -138,7 +138,7 @@ async def test_no_more_run_at_a_time_than_allowed():
 async def test_lines_from_a_pipe_come_as_they_are_written():
     reading, writing = os.pipe()
     try:
-        found = lines_of(reading)
+        found = read_lines(reading)
 
         os.write(writing, b"one\r\ntw")
         assert await anext(found) == b"one"
