@@ -23,8 +23,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 async def _chat(arguments: Namespace, settings: Settings) -> int:
     targets = read_targets(arguments.paths)
-    named = arguments.thread
-    conversation = fresh_conversation() if named is None else conversation_named(named)
+    thread = arguments.thread
+    conversation = fresh_conversation() if thread is None else conversation_named(thread)
     screen = Screen()
     async with open_footnote(settings, purpose="footnote chat", reads=reads_everything) as footnote:
         library = footnote.library

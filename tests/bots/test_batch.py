@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from bots.commands.ask import Asked, Malformed, answer_all, read_line
+from bots.commands.ask import BatchQuestion, Malformed, answer_all, read_line
 from bots.terminal.prompt import read_lines
 from bots.terminal.session import conversation_named
 
@@ -16,11 +16,13 @@ from bots.terminal.session import conversation_named
 def test_a_line_asks():
     line = b'{"id": "a1", "question": " When? ", "thread": "cli/local/terminal/tides"}\r'
 
-    assert read_line(line, 1) == Asked(id="a1", question="When?", conversation=conversation_named("tides"))
+    assert read_line(line, 1) == BatchQuestion(
+        id="a1", question="When?", conversation=conversation_named("tides")
+    )
 
 
 def test_a_line_without_id_goes_by_its_number_and_without_thread_stands_alone():
-    assert read_line(b'{"question": "When?"}', 7) == Asked(id=7, question="When?")
+    assert read_line(b'{"question": "When?"}', 7) == BatchQuestion(id=7, question="When?")
 
 
 @pytest.mark.parametrize("line", [b"", b"  \t", b"\r"])
