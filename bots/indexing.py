@@ -152,7 +152,7 @@ def find_embedder(
         settings, announce=announce, progress=lambda done, total: notify("downloading", done, total)
     )
     if embedder is None and settings.embedding_model == "auto":
-        library.store.remember(DOWNLOAD_FAILED, str(time.time()))
+        library.store.set_meta(DOWNLOAD_FAILED, str(time.time()))
     with_embedder(library, embedder).check_model()
     return embedder
 
@@ -164,7 +164,7 @@ def with_embedder(library: Library, embedder: Embedder | None) -> Library:
 
 def failed_recently(library: Library, now: float) -> bool:
     """Whether the last download of the network failed less than RETRY_AFTER ago; a time in the future is ignored."""
-    since = library.store.recall(DOWNLOAD_FAILED)
+    since = library.store.get_meta(DOWNLOAD_FAILED)
     return since is not None and 0 <= now - float(since) < RETRY_AFTER
 
 

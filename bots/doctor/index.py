@@ -15,7 +15,7 @@ from bots.doctor.folder import find_owner, query
 from bots.doctor.models import load_embedder
 from bots.doctor.settings import Installation
 from core.errors import SettingsError
-from core.library.database import BUSY_TIMEOUT, SCHEMA, Database
+from core.library.database import BUSY_TIMEOUT, SCHEMA, Database, translate_errors
 from core.library.lexical import LexicalIndex
 from core.library.library import Library
 from core.library.roots import Roots
@@ -57,7 +57,7 @@ class _ReadOnlyDatabase(Database):
     def __init__(self, file: Path) -> None:
         self._file = file
         self._read_lock, self._write_lock = threading.Lock(), threading.RLock()
-        with self._troubles(), ExitStack() as opened:
+        with translate_errors(file), ExitStack() as opened:
             self._writing = self._reading = opened.enter_context(closing(self._connect()))
             self._set_up()
             self._opened = opened.pop_all()
@@ -130,7 +130,7 @@ def _examine_vectors(library: Library, settings: Settings) -> Iterator[Finding]:
         yield from_error(NAME, mismatch)
         return
     if library.embedder is None and library.store.has_vectors():
-        model = library.store.recall("embedding_model")
+        model = library.store.get_meta("embedding_model")
         yield warning(
             NAME,
             f"It holds vectors of {model}, which are not used now: passages are found by their words alone.",
@@ -161,10 +161,10 @@ def _compare_with_disk(library: Library) -> Iterator[Finding]:
             "Bring it back (is a disk not mounted?), or let it go: `footnote forget PATH`",
         )
     for collection, roots in places.items():
-        kept = library.store.roots.kept(collection)
+        rules = library.store.roots.rules(collection)
         known = {entry.address: entry for entry in library.store.entries(collection=collection)}
         unreadable = library.store.roots.unreadable(collection)
-        plan = plan_sync(scan(roots, kept), known, unreadable, roots, retry=False)
+        plan = plan_sync(scan(roots, rules), known, unreadable, roots, retry=False)
         if gone := [entry.source for entry in plan.gone]:
             yield warning(
                 NAME,

@@ -251,7 +251,7 @@ def library(tmp_path) -> Library:
     ("jump", "is_left_alone"), [(MINUTE, True), (2 * HOUR, False), (-HOUR, False), (-30 * DAY, False)]
 )
 def test_a_network_that_could_not_be_had_is_tried_again_after_a_jump(library, jump, is_left_alone):
-    library.store.remember(DOWNLOAD_FAILED, str(NOON))
+    library.store.set_meta(DOWNLOAD_FAILED, str(NOON))
 
     assert failed_recently(library, NOON + jump) == is_left_alone
 
