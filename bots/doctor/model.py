@@ -65,7 +65,7 @@ async def _call(setting: str, name: str, settings: Settings, patience: float) ->
     """Seconds until the model answered. Raises SettingsError, TimeoutError, CallFailed."""
     from langsmith import tracing_context
 
-    from core.reasoning.calls import QUIET
+    from core.reasoning.calls import CALL_CONFIG
     from core.reasoning.replies import check_ending
 
     access = Access(
@@ -78,7 +78,7 @@ async def _call(setting: str, name: str, settings: Settings, patience: float) ->
     try:
         with tracing_context(enabled=False):
             async with asyncio.timeout(patience):
-                check_ending(await model.ainvoke(GREETING, config=QUIET))
+                check_ending(await model.ainvoke(GREETING, config=CALL_CONFIG))
     except (TimeoutError, CallFailed):
         raise
     except Exception as error:  # the one boundary to whichever client stands behind the model

@@ -138,9 +138,9 @@ class ClientScript:
         return said.read(await self._send(said))
 
     async def _send(self, request: ModelRequest) -> Any:
-        from core.reasoning.calls import QUIET
+        from core.reasoning.calls import CALL_CONFIG
 
         messages = [("system", request.instructions), ("human", request.content)]
         if request.shape is None:
-            return (await self.model.ainvoke(messages, config=QUIET)).text
-        return await self.model.with_structured_output(request.shape).ainvoke(messages, config=QUIET)
+            return (await self.model.ainvoke(messages, config=CALL_CONFIG)).text
+        return await self.model.with_structured_output(request.shape).ainvoke(messages, config=CALL_CONFIG)
