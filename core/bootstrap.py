@@ -70,8 +70,8 @@ async def open_footnote(
 ) -> AsyncIterator[Footnote]:
     """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence.
 
-    ``freshen`` is for a process that serves for long; a command brings the index in step itself.
-    ``sentence`` says what whoever asks is told of a trouble.
+    ``refresh`` is for a process that serves for long; a command syncs the index itself. ``sentence`` makes an
+    error a sentence for the person who asked.
     """
     # LangGraph takes half a second to import: what only lists or removes documents does without it.
     from core.graph.graph import build_graph
@@ -107,7 +107,7 @@ def open_library(
 ) -> Library:
     """The library alone; reading it needs no ownership of the data folder, unless an older version wrote it.
 
-    ``name`` is another where one is built beside a damaged one.
+    ``name`` differs while a new index is built beside a damaged one.
     """
     make_data_dir(settings.data_dir)
     file = settings.data_dir / name
@@ -138,7 +138,7 @@ def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadP
 
 
 def make_fetcher(settings: Settings) -> GuardedFetcher:
-    """For addresses that the operator's people give: blocked hosts stay blocked, trust is not asked."""
+    """For URLs that people give: blocked hosts stay blocked; trusted hosts do not matter."""
     return GuardedFetcher(
         timeout=settings.search_timeout, body_limit=INGESTED_PAGE_LIMIT, blocked=settings.web_blocked_hosts
     )
@@ -194,7 +194,7 @@ def _deps_maker(
 
 
 def _models_of(settings: Settings, open_now: AsyncExitStack) -> ChatModels | None:
-    """The chat models of the operator's choice, open as long as the rest; None where quotes are all there is."""
+    """The chat models that the operator chose, closed with the rest; None without a model."""
     if not settings.has_chat_model:
         return None
     from core.reasoning.chat_model import ChatModels
@@ -221,13 +221,13 @@ def _reasoner_maker(
     settings: Settings, library: Library, models: ChatModels | None
 ) -> Callable[[], Reasoner]:
     def extractive() -> ExtractiveReasoner:
-        return ExtractiveReasoner(_similarity_of(library))  # the embedder may come later than the library
+        return ExtractiveReasoner(_similarity_of(library))  # the embedder may be set after the library opened
 
     if models is None:
         return extractive
     from core.reasoning.fallback import FallbackReasoner
 
-    # A model that says nothing until the turn's end must leave time for quotes to take its place.
+    # A model that hangs must leave time for quotes.
     reserve = min(RESERVE, settings.turn_timeout / 5)
     return lambda: FallbackReasoner(
         models.reasoner(turn_timeout=settings.turn_timeout - reserve), extractive()
@@ -246,7 +246,7 @@ def _similarity_of(library: Library) -> Similarity | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedDocuments:
-    """The library within one scope; what lies outside cannot be named."""
+    """The library within one scope."""
 
     library: Library
     scope: Scope
@@ -257,8 +257,9 @@ class ScopedDocuments:
     ) -> Retrieval:
         if self.refresh is not None:
             await self.refresh(self.library)
-        wanted = Query(text=query, scope=replace(self.scope, addresses=within), history=history, limit=limit)
-        return await asyncio.to_thread(self.library.retrieve, wanted)
+        scope = replace(self.scope, addresses=within)
+        request = Query(text=query, scope=scope, history=history, limit=limit)
+        return await asyncio.to_thread(self.library.retrieve, request)
 
     async def neighbours(
         self, passages: Sequence[Passage], within: tuple[str, ...] = ()

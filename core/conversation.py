@@ -1,9 +1,6 @@
-"""What is said: the values that every other module talks in.
+"""The values that every other module works with, and the decorator that makes them.
 
-Standard library only. All values are frozen, so they can be shared between tasks,
-kept in a checkpoint and compared in a test.
-
-The one decorator of the values that are kept: frozen, slotted, keyword-only.
+All are frozen, so that tasks can share them, checkpoints hold them and tests compare them.
 """
 
 from __future__ import annotations
@@ -20,11 +17,10 @@ Value = TypeVar("Value")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def value(cls: type[Value]) -> type[Value]:
-    """A dataclass whose sequences are tuples.
+    """A frozen, slotted, keyword-only dataclass whose sequences are tuples.
 
-    A checkpoint gives every tuple back as a list; here it becomes a tuple again, so that what
-    is read equals what was written. On the way there it asks what kind each value is, dataclasses
-    among the last; one that goes by the name of a named tuple's method is written alike, and soon.
+    A checkpoint returns every tuple as a list; it becomes a tuple again here, so that the value read equals the
+    value written. LangGraph's serializer tests for ``_asdict`` first and for dataclasses late; defining it is faster.
     """
     cls.__post_init__ = _freeze  # type: ignore[attr-defined]
     cls._asdict = _as_dict  # type: ignore[attr-defined]
@@ -58,7 +54,7 @@ class Conversation:
 
     platform: str  #: a label ("cli"); nothing in core branches on it
     space: str  #: workspace, server or machine
-    channel: str  #: the room the thread is in; decides which collections may be read
+    channel: str  #: decides which collections may be read
     thread: str  #: may itself contain slashes
 
     @property
@@ -68,7 +64,7 @@ class Conversation:
 
     @property
     def channel_id(self) -> str:
-        """The room without the thread: ``platform/space/channel``."""
+        """Without the thread: ``platform/space/channel``."""
         return f"{self.platform}/{self.space}/{self.channel}"
 
     @classmethod
@@ -83,9 +79,9 @@ class Conversation:
 
 @value
 class ThreadMessage:
-    """What somebody said in the thread before the bot was called into it."""
+    """A message of the thread from before the bot was called into it."""
 
-    author: str  #: as people call them
+    author: str  #: display name
     text: str
 
 
@@ -100,9 +96,8 @@ class Question:
     asked_at: float  #: seconds since the epoch
     sources: tuple[str, ...] = ()  #: absolute paths or URLs to stay within; empty: no further limit
     report_passages: int = 0  #: how many of the best retrieved passages the Outcome lists
-    thread_context: tuple[
-        ThreadMessage, ...
-    ] = ()  #: said in the thread before, oldest first; context, never evidence
+    #: earlier messages of the thread, oldest first; context, never evidence
+    thread_context: tuple[ThreadMessage, ...] = ()
 
 
 @value
@@ -124,15 +119,15 @@ Turn = Question | Decision
 
 @value
 class Command:
-    """Something else that a person wants of the bot, carried out by the platform's own adapter."""
+    """Something else that a person asks of the bot; the platform's adapter carries it out."""
 
     id: str
     conversation: Conversation
     author: str
-    name: str  #: the word that was said
+    name: str  #: as the person wrote it
     details: Mapping[str, Any] = field(default_factory=dict)  #: JSON types only
     said_at: float  #: seconds since the epoch
-    is_apart: bool = False  #: carried out at once, whatever its conversation is busy with
+    is_apart: bool = False  #: carried out at once, beside the turns of its conversation
 
 
 @value
@@ -156,7 +151,7 @@ class Omission:
     """A sentence of a draft that was left out of the answer."""
 
     text: str
-    reason: str  #: what of it the sources do not say, a few words; empty: it was not said
+    reason: str  #: what of it the sources do not say, a few words; empty: unknown
 
 
 @value
@@ -169,7 +164,7 @@ class Answer:
     composed: bool  #: False: verbatim quotes, no language model wrote this
     left_out: tuple[Omission, ...] = ()  #: what the draft said and its sources do not support
     missing: str = ""  #: what of the question the sources do not answer, a few words; empty: nothing
-    is_sure: bool = True  #: False: a quote that may be what is looked for, shown as that
+    is_sure: bool = True  #: False: a quote that may answer, and is shown as such
 
 
 @value
@@ -180,14 +175,14 @@ class Proposal:
     turn_id: str  #: the question's
     question: str
     asker: str
-    query: str  #: exactly what was proposed; never changed, since a card that shows it may stay on a screen
+    query: str  #: exactly what was proposed; never changed: a card that shows it may still be on a screen
     allowed: str | None = None  #: exactly what a person allowed: the query, perhaps edited
     sent: tuple[str, ...] = ()  #: queries allowed earlier about this question
     standalone: str = ""  #: the question as it reads without its history
-    sources: tuple[str, ...] = ()  #: what the question was to stay within
+    sources: tuple[str, ...] = ()  #: the question's own sources to stay within
     reason: str  #: why the documents were not enough, for a person
     tried: tuple[str, ...]  #: queries already looked for, documents and web
-    wordings: tuple[str, ...] = ()  #: other queries to propose should this one not be enough, best first
+    wordings: tuple[str, ...] = ()  #: queries to propose when this one is not enough, best first
     closest: tuple[Citation, ...] = ()
     dismissed: tuple[str, ...] = ()  #: ids of passages found to be about something else
     attempt: int = 1  #: 1 for the first web search about this question
@@ -199,8 +194,8 @@ class Proposal:
     def is_open(self) -> bool:
         return self.verdict is None
 
-    def settled(self, decision: Decision) -> Proposal:
-        """This proposal after the decision, with the query that was allowed."""
+    def with_decision(self, decision: Decision) -> Proposal:
+        """This proposal, decided, with the query that was allowed."""
         return replace(
             self,
             verdict=decision.verdict,
@@ -209,8 +204,8 @@ class Proposal:
             decided_at=decision.decided_at,
         )
 
-    def reopened(self) -> Proposal:
-        """This proposal as it was before a decision that came to nothing."""
+    def without_decision(self) -> Proposal:
+        """This proposal, open again after a search that failed."""
         return replace(self, verdict=None, allowed=None, decided_by=None, decided_at=None)
 
 
@@ -232,18 +227,16 @@ class Outcome:
     kind: OutcomeKind
     turn_id: str
     answer: Answer | None = None
-    proposal: Proposal | None = (
-        None  #: beside an answer in part, or one that is not sure: to search for the rest
-    )
+    proposal: Proposal | None = None  #: also beside a partial or unsure answer: a search for the rest
     closest: tuple[Citation, ...] = ()
     reason: str | None = None  #: a sentence: why failed, why proposed, what to clarify, what the model lacked
     options: tuple[str, ...] = ()  #: readings to choose from when clarifying
-    language: str = "en"  #: of the question, ISO 639-1; the outcome is told in it
+    language: str = "en"  #: of the question, ISO 639-1; the outcome is written in it
     confidence: float = 0.0  #: how sure the documents answer the question, 0 to 1
     steps: tuple[str, ...] = ()  #: graph nodes in the order they ran
     usage: Usage = field(default_factory=Usage)
     timing_ms: dict[str, float] = field(default_factory=dict)
-    ranked: tuple[Ranked, ...] = ()  #: the best retrieved passages, best first, whatever the outcome
+    ranked: tuple[Ranked, ...] = ()  #: the best retrieved passages, best first
 
 
 @value
@@ -259,7 +252,7 @@ class Ranked:
 
 @value
 class Exchange:
-    """One remembered question and what came of it, for follow-ups."""
+    """One remembered question and its result, for follow-ups."""
 
     question: str
     answer: str  #: shortened text of the answer, or why there was none
@@ -269,10 +262,10 @@ class Exchange:
 
 @value
 class Progress:
-    """A sign of life while a turn runs."""
+    """What a running turn is doing."""
 
     stage: Stage
-    count: int | None = None  #: passages read, checked …, questions waited for; None where it says nothing
+    count: int | None = None  #: passages read or checked, turns ahead in the queue; None: unknown
 
 
 def check_question(text: str) -> str:

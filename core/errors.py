@@ -14,8 +14,8 @@ FootnoteError
 ├── StoreTrouble         what is remembered cannot be read or written
 └── FetchRefused         an address that must not be visited
 
-``str(error)`` is the sentence. Text of foreign exceptions is logged, never shown. What only
-whoever runs Footnote can do something about, :func:`for_people` says otherwise.
+``str(error)`` is the sentence. Text of foreign exceptions is logged, never shown. For a channel,
+:func:`for_people` replaces what only the operator can mend.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from core.wording import Sentence
 
 
 class FootnoteError(Exception):
-    """The root; ``str()`` of it may be shown to whoever asked."""
+    """The root; ``str()`` of it may be shown to the person who asked."""
 
     @property
     def sentence(self) -> str:
-        """What it was raised with: a Sentence can be said in other languages."""
+        """A Sentence, which has other languages, or plain text."""
         return self.args[0] if self.args else ""
 
 
@@ -73,7 +73,7 @@ class SearchTrouble(FootnoteError):
 
 
 class StoreTrouble(FootnoteError):
-    """What is remembered of conversations cannot be read or written now."""
+    """The checkpoints of conversations cannot be read or written now."""
 
 
 class FetchRefused(FootnoteError):
@@ -81,7 +81,7 @@ class FetchRefused(FootnoteError):
 
 
 def for_people(error: FootnoteError) -> str:
-    """The sentence for a channel, where nobody may be able to mend the index."""
+    """The sentence for a channel, where nobody may be able to rebuild the index."""
     return Sentence("index_unreadable") if isinstance(error, IndexDamaged) else error.sentence
 
 

@@ -65,7 +65,7 @@ async def _call(setting: str, name: str, settings: Settings) -> float:
     """Seconds until the model answered. Raises SettingsError, TimeoutError, CallFailed."""
     from langsmith import tracing_context
 
-    from core.reasoning.calls import QUIET
+    from core.reasoning.calls import CALL_CONFIG
     from core.reasoning.replies import check_ending
 
     timeout = min(TIMEOUT, settings.model_timeout)
@@ -79,7 +79,7 @@ async def _call(setting: str, name: str, settings: Settings) -> float:
     try:
         with tracing_context(enabled=False):
             async with asyncio.timeout(timeout):
-                check_ending(await model.ainvoke(GREETING, config=QUIET))
+                check_ending(await model.ainvoke(GREETING, config=CALL_CONFIG))
     except (TimeoutError, CallFailed):
         raise
     except Exception as error:  # the boundary to the model's client, whichever that is

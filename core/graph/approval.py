@@ -1,4 +1,4 @@
-"""Who may decide about a web search, and what it is told."""
+"""Who may decide about a web search, which queries may go out, and the sentences of a refusal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def may_decide(
 
 
 def fault_of_query(query: str | None) -> str | None:
-    """Why an edited query cannot go out, as a sentence; None when it can, or when nothing was edited."""
+    """Why an edited query cannot go out, as a sentence; None when it can."""
     if query is None:
         return None
     if not query.strip():
@@ -37,13 +37,13 @@ def fault_of_query(query: str | None) -> str | None:
 
 
 def refusal(proposal: Proposal, *, approval: WebApproval) -> str:
-    """What a person who may not decide is told."""
+    """For a person who may not decide."""
     if approval != "asker":
         return Sentence("only_approver")
     return Sentence("only_asker_or_approver", asker=proposal.asker)
 
 
 def already_decided(proposal: Proposal) -> str:
-    """What a late press is told."""
+    """For a press after the decision."""
     key = "already_allowed" if proposal.verdict == "approve" else "already_denied"
     return Sentence(key, who=proposal.decided_by, time=clock(proposal.decided_at or 0))

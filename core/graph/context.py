@@ -1,4 +1,4 @@
-"""What a turn is given to work with. Not persisted: handed in on every run of the graph."""
+"""The ports of a turn, passed in on every run of the graph and never persisted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.settings import WebApproval
 
 
 class Documents(Protocol):
-    """The library as a turn sees it: what this conversation may read, and nothing else."""
+    """The part of the library that this conversation may read."""
 
     async def retrieve(
         self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Documents(Protocol):
 
 
 class Web(Protocol):
-    """The web as a turn sees it: passages about a query that a person allowed."""
+    """A web search for a query that a person allowed."""
 
     async def find(
         self, query: str, question: str, report: Callable[[Progress], None]
@@ -41,8 +41,6 @@ class Web(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deps:
-    """The ports of one turn. Not persisted: handed in on every call."""
-
     policy: Policy
     reasoner: Reasoner
     documents: Documents

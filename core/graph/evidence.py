@@ -1,6 +1,6 @@
 """Verdicts are evidence, not gates: every judge errs, so their log-odds are added up.
 
-A loop that asks the same judge again wears the check out; a sum of different judges does
+A loop that asks the same judge until it agrees weakens the check; a sum over different judges does
 not. The published policies keep their gates instead (``weights=None``).
 """
 
@@ -13,8 +13,8 @@ from math import exp, log
 from core.graph.policy import EvidenceWeights
 from core.reasoning.reasoner import Relevance
 
-#: Where the answering passage stands among those that answer at all: recall at 1, 5 and 10 of plain BM25 over SQuAD 2
-#: is .80, .93 and .96. What a verdict on a passage says counts by that.
+#: How likely each rank holds the answer: recall at 1, 5 and 10 of plain BM25 over SQuAD 2 is .80, .93 and .96. The
+#: verdict on a passage is weighted by it.
 RANKS = (0.80, 0.06, 0.04, 0.02, 0.015)
 BEYOND = 0.01  # at each further rank
 
@@ -25,18 +25,16 @@ class Evidence:
 
     confidence: float  #: local, calibrated, 0 to 1; .5 says nothing
     sufficient: tuple[bool, ...] = ()  #: one verdict per vote
-    is_partial: bool = (
-        False  #: a judge named what is missing beside a passage that states a part of the answer
-    )
+    is_partial: bool = False  #: some passage states a part of the answer, and a judge named the rest
     relevances: tuple[Relevance, ...] = ()  #: of the graded passages, best first
-    is_ranked: bool = True  #: the best passage is the likeliest to answer; on the web any hit may be it
+    is_ranked: bool = True  #: a better rank is likelier to answer; on the web any hit may
     unsupported: tuple[float, ...] = ()  #: share of the draft's claims found unsupported, one per vote
     useful: tuple[bool, ...] = ()
     looks: int = 0  #: earlier looks, in other words or on the web, that brought no answer
 
     @property
     def is_judged(self) -> bool:
-        """Whether a model has had a say, and so may have another."""
+        """Whether a model gave a verdict."""
         return bool(self.sufficient or self.useful)
 
 
@@ -70,11 +68,11 @@ def is_mixed(evidence: Evidence, weights: EvidenceWeights) -> bool:
 
 
 def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float:
-    """The library's log-odds. It can tell neither a near-miss from an answer nor what another language says, so
-    that it says little against a judge.
+    """The library's log-odds. It cannot tell a near-miss from an answer, nor read another language: against a
+    judge it counts little.
 
     Args:
-        judged: log-odds that the model's verdicts on the whole add up to
+        judged: log-odds of the model's verdicts on the passages together and on the draft
     """
     most = weights.doubted_clamp if evidence.is_judged and judged <= 0 else weights.clamp
     least = weights.doubted_clamp if evidence.is_judged and judged > 0 else weights.clamp
@@ -82,13 +80,15 @@ def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float
 
 
 def _relevance(evidence: Evidence, weights: EvidenceWeights) -> float:
-    """Log-odds that one of the passages answers, each verdict counted by how likely its passage is the one."""
+    """Log-odds that one of the passages answers, each verdict weighted by its rank."""
     if not evidence.relevances:
         return 0.0
     count = len(evidence.relevances)
     shares = [*RANKS, *[BEYOND] * count][:count] if evidence.is_ranked else [1.0] * count
-    said = {"correct": weights.relevant, "ambiguous": 0.0, "incorrect": -weights.relevant}
-    odds = sum(share * exp(said[verdict]) for share, verdict in zip(shares, evidence.relevances, strict=True))
+    worth = {"correct": weights.relevant, "ambiguous": 0.0, "incorrect": -weights.relevant}
+    odds = sum(
+        share * exp(worth[verdict]) for share, verdict in zip(shares, evidence.relevances, strict=True)
+    )
     return log(odds / sum(shares))
 
 

@@ -14,8 +14,8 @@ from core.graph import nodes, web_nodes
 from core.graph.context import Deps
 from core.graph.state import State
 
-# Super-steps of one turn. The counters allow 12 over the documents (enter, open, two regrades, a draft with its
-# check after each, one draft more) and, where nobody is asked, three web searches of 6 (propose, search, two drafts).
+# LangGraph super-steps of one turn. The counters allow 12 over the documents (enter, open, two regrades, a draft
+# with its check after each, one redraft) and, under never_ask, three web searches of 6 (propose, search, two drafts).
 RECURSION_LIMIT = 40
 
 

@@ -1,8 +1,7 @@
-"""The graph's nodes: each does one thing and returns what it changed.
+"""The nodes that read the documents, write and check; :mod:`core.graph.web_nodes` has the others.
 
-Here are those that read the documents, write and check; :mod:`core.graph.web_nodes` has those on the
-way to the web. Nodes get their ports through ``Runtime[Deps]``. What follows is decided by the plain
-functions of :mod:`core.graph.routing`.
+Each returns only what it changes and gets its ports through ``Runtime[Deps]``. The plain functions of
+:mod:`core.graph.routing` decide what follows.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from core.conversation import Decision, Progress, Proposal, Question, Ranked
 from core.graph import outcomes
 from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
 from core.graph.context import Deps
+from core.graph.inputs import ask_of, grade, strips_of
 from core.graph.policy import Policy
 from core.graph.routing import (
     after_checking,
@@ -33,13 +33,13 @@ from core.graph.routing import (
     useful_votes,
 )
 from core.graph.speculation import strips_ahead, with_draft, writing_ahead
-from core.graph.state import State, Work, proposal_by_id, said_before, with_proposal, with_reopened
-from core.graph.steps import ask_of, grade, graded, next_node, step, strips_of
-from core.graph.web_nodes import offer_beside
+from core.graph.state import State, Work, context_of, proposal_by_id, with_proposal, with_reopened
+from core.graph.web_nodes import propose_beside
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, edited, statements_of, verdicts_on
 from core.library.documents import Retrieved
+from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Ask, Draft, Grounded, Plan, Rejected, Statement, Strip
 from core.text.characters import without_shaping
 from core.text.smalltalk import small_talk
@@ -49,29 +49,29 @@ from core.wording import Sentence
 async def enter(state: State, runtime: Runtime[Deps]) -> State:
     """Begin a turn: fresh work, and for a decision the proposal it is about."""
     turn, proposals = state["turn"], state.get("proposals", ())
-    if state.get("outcome") is None:  # the turn before was never finished: its decision can be made again
+    if state.get("outcome") is None:  # the last turn was never finished: its decision can be made again
         proposals = with_reopened(proposals, state.get("work", Work()))
     state = {**state, "proposals": proposals}
     if isinstance(turn, Question):
         work = Work(
             question=turn.text, asker=turn.author, report_passages=turn.report_passages, sources=turn.sources
         )
-        begun: State = {"work": work, "outcome": None, "proposals": proposals}
-        return {**begun, "thread_context": turn.thread_context} if turn.thread_context else begun
+        update: State = {"work": work, "outcome": None, "proposals": proposals}
+        return {**update, "thread_context": turn.thread_context} if turn.thread_context else update
     turn = replace(turn, query=turn.query and without_shaping(turn.query))
     proposal = proposal_by_id(state, turn.proposal_id)
     problem = _problem_with(turn, proposal, runtime.context)
     if proposal is None or problem:
-        return {**outcomes.failed(state, Work(), problem or ""), "proposals": proposals}
-    settled = proposal.settled(turn)
+        return {**outcomes.end_with_failure(state, Work(), problem or ""), "proposals": proposals}
+    decided = proposal.with_decision(turn)
     work = Work(
         question=proposal.question,
         asker=proposal.asker,
         sources=proposal.sources,
-        proposal=settled,
+        proposal=decided,
         tried=proposal.tried,
     )
-    return {"work": work, "outcome": None, "proposals": with_proposal(proposals, settled)}
+    return {"work": work, "outcome": None, "proposals": with_proposal(proposals, decided)}
 
 
 def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str | None:
@@ -97,18 +97,18 @@ def after_enter(state: State) -> Literal["open", "web_search", "decline", "__end
 
 
 async def open_question(state: State, runtime: Runtime[Deps]) -> State:
-    """Retrieve, and in one round trip plan and grade; write as well, where the library is sure of itself."""
+    """Retrieve, then plan and grade in one round trip; also write, where local confidence is high."""
     deps, work = runtime.context, state["work"]
-    if deps.policy.routes and (reply := small_talk(work.question)):  # nothing to look up, nor to ask a model
+    if deps.policy.routes and (reply := small_talk(work.question)):  # needs neither the documents nor a model
         plan = Plan(route="none", standalone=work.question, reply=reply)
-        return step("open", replace(work, plan=plan))
+        return {"work": replace(work, plan=plan).with_step("open")}
     deps.report(Progress(stage="reading"))
     began = perf_counter()
     limit = max(deps.policy.passages, work.report_passages)
     found = await deps.documents.retrieve(
         work.question,
         limit=limit,
-        history=said_before(state, work),
+        history=context_of(state, work),
         within=work.sources,
     )
     elapsed = (perf_counter() - began) * 1000
@@ -127,9 +127,9 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     ask = ask_of(state, work)
     async with writing_ahead(deps, ask, work) as writing:
         plan, grades = await asyncio.gather(deps.reasoner.plan(ask), grade(deps, ask, passages))
-        work = graded(replace(work, plan=plan), grades)
+        work = replace(work, plan=plan).with_grades(grades)
         work = await with_draft(replace(work, next=after_looking(work, deps.policy)), writing)
-    return step("open", work)
+    return {"work": work.with_step("open")}
 
 
 def after_open(
@@ -143,11 +143,15 @@ def after_open(
         return "clarify"
     if route == "web":
         return "propose"
-    return "verify" if work.is_ahead else next_node(work)
+    return "verify" if work.is_ahead else _next_of(work)
+
+
+def _next_of(work: Work) -> Literal["generate", "regrade", "propose", "give_up"]:
+    return work.next if work.next in ("generate", "regrade", "give_up") else "propose"
 
 
 async def regrade(state: State, runtime: Runtime[Deps]) -> State:
-    """Look further: with the wordings not tried yet and around what was found, graded with what helped before."""
+    """Retrieve with the wordings not tried yet and around what helped, and grade that with what helped."""
     deps, work = runtime.context, state["work"]
     queries = further_queries(work)
     if deps.policy.weights is None:
@@ -161,9 +165,9 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     )
     new = unseen(work, [hit for each in found for hit in each.passages], around)[: deps.policy.passages]
     deps.report(Progress(stage="checking", count=len(new)))
-    graded_anew = (*new, *helpful) if deps.policy.weights is not None else new
-    grades = await grade(deps, ask_of(state, work), graded_anew if new else ())
-    # Each retrieval's best has the same score: of two that tie, the one found by the later wording goes first.
+    judged = (*new, *helpful) if deps.policy.weights is not None else new
+    grades = await grade(deps, ask_of(state, work), judged if new else ())
+    # The best of each retrieval has the same score; in a tie the later wording goes first.
     merged = sorted((*new, *work.passages), key=lambda hit: -hit.score)
     work = replace(
         work,
@@ -173,10 +177,8 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
         draft=None,
         is_ahead=False,
     )
-    work = (
-        graded(work, grades) if new else work
-    )  # what was judged already is not judged in the same words again
-    return step("regrade", replace(work, next=after_looking(work, deps.policy)))
+    work = work.with_grades(grades) if new else work  # nothing new: the last verdict stays
+    return {"work": replace(work, next=after_looking(work, deps.policy)).with_step("regrade")}
 
 
 def _helps(work: Work, hit: Retrieved) -> bool:
@@ -185,7 +187,7 @@ def _helps(work: Work, hit: Retrieved) -> bool:
 
 
 def after_regrade(state: State) -> Literal["generate", "regrade", "propose", "give_up"]:
-    return next_node(state["work"])
+    return _next_of(state["work"])
 
 
 async def generate(state: State, runtime: Runtime[Deps]) -> State:
@@ -194,61 +196,64 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     deps.report(Progress(stage="writing"))
     strips = strips_of(work, deps.policy)
     draft = await deps.reasoner.write(ask_of(state, work), strips, work.rejected)
-    return step("generate", replace(work, draft=draft, drafts=work.drafts + 1, is_ahead=False))
+    return {"work": replace(work, draft=draft, drafts=work.drafts + 1, is_ahead=False).with_step("generate")}
 
 
 async def verify(state: State, runtime: Runtime[Deps]) -> State:
-    """Check every claim against its strips, and what stands against the question; leave out what fails."""
+    """Check each claim against its strips, cut what is not supported, and check the rest for usefulness."""
     deps, work = runtime.context, state["work"]
-    strips, draft = _read(work, deps.policy), work.draft or Draft(text="", composed=True, answers=False)
+    strips, draft = (
+        _strips_behind(work, deps.policy),
+        work.draft or Draft(text="", composed=True, answers=False),
+    )
     if not draft.composed:
         return _quoted(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
     ask = ask_of(state, work)
     statements = statements_of(claims_of(draft.text), strips) if draft.answers else ()
-    votes, useful = await _checked(deps, ask, work=work, draft=draft, statements=statements, strips=strips)
+    votes, useful = await _check(deps, ask, work=work, draft=draft, statements=statements, strips=strips)
     kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
-        useful = _said([await deps.reasoner.check_usefulness(ask, kept.text)])
+        useful = _cast([await deps.reasoner.check_usefulness(ask, kept.text)])
     rejected = Rejected(failing=kept.left_out, standing=kept.text) if kept.left_out else None
     work = replace(work, rejected=rejected)
     shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in votes]
     follows = after_checking(work, deps.policy, unsupported=shares, useful=useful, is_empty=not kept.text)
     work = replace(work, next=follows)
     if follows == "answer":
-        return _composed(state, deps, _stepped("verify", work), kept, strips)
+        return _composed(state, deps, work.with_step("verify"), kept, strips)
     if follows == "propose" and not kept.text and draft.answers and _may_quote_instead(work, deps.policy):
-        telling = strips_of(work, deps.policy)
-        quotes = to_answer(await deps.reasoner.quote(ask, telling), telling)
-        return outcomes.answered(state, _stepped("verify", work), quotes, Sentence("composed_in_vain"))
-    return step("verify", work)
+        strips = strips_of(work, deps.policy)
+        quotes = to_answer(quote(ask, strips), strips)
+        return outcomes.end_with_answer(state, work.with_step("verify"), quotes, Sentence("composed_in_vain"))
+    return {"work": work.with_step("verify")}
 
 
 def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[Strip, ...]) -> State:
-    """Quotes as the answer; or the first of them as what may be looked for, with the search beside it."""
+    """Quotes as the answer; or, when unsure, the first of them with a search proposed beside it."""
     certainty = certainty_of(work, deps.policy) if draft.answers else "none"
     if certainty == "none":
-        return step("verify", replace(work, next="propose"))
-    work = _stepped("verify", work)
+        return {"work": replace(work, next="propose").with_step("verify")}
+    work = work.with_step("verify")
     if certainty == "sure":
-        return outcomes.answered(state, work, to_answer(draft, strips))
+        return outcomes.end_with_answer(state, work, to_answer(draft, strips))
     closest = outcomes.closest_of(work, deps.policy)
     reason = outcomes.why_not_enough(work, closest)
-    beside = offer_beside(state, work, deps, reason, closest)
-    quote = replace(to_answer(replace(draft, quotes=draft.quotes[:1]), strips), is_sure=False)
-    return outcomes.answered(state, work, quote, reason if beside else None, beside)
+    beside = propose_beside(state, work, deps, reason, closest)
+    answer = replace(to_answer(replace(draft, quotes=draft.quotes[:1]), strips), is_sure=False)
+    return outcomes.end_with_answer(state, work, answer, reason if beside else None, beside)
 
 
 def _composed(state: State, deps: Deps, work: Work, kept: Edited, strips: tuple[Strip, ...]) -> State:
-    """What stood of a draft as the answer, with what was left out, and a search for what is missing."""
+    """The supported part of a draft as the answer, with what was left out and a search for what is missing."""
     answer = replace(
         to_answer(Draft(text=kept.text, composed=True), strips),
         left_out=kept.left_out,
         missing=work.missing if falls_short(work) else "",
     )
     reason = outcomes.what_is_missing(answer.missing)
-    beside = offer_beside(state, work, deps, reason) if answer.missing else None
-    return outcomes.answered(state, work, answer, beside=beside)
+    beside = propose_beside(state, work, deps, reason) if answer.missing else None
+    return outcomes.end_with_answer(state, work, answer, beside=beside)
 
 
 def _may_quote_instead(work: Work, policy: Policy) -> bool:
@@ -256,20 +261,20 @@ def _may_quote_instead(work: Work, policy: Policy) -> bool:
 
 
 def after_verify(state: State) -> Literal["generate", "regrade", "propose", "give_up", "__end__"]:
-    return "__end__" if state.get("outcome") else next_node(state["work"])
+    return "__end__" if state.get("outcome") else _next_of(state["work"])
 
 
 async def converse(state: State) -> State:
-    """Words of conversation that claim nothing."""
-    return outcomes.conversed(state, replace(state["work"], steps=(*state["work"].steps, "converse")))
+    """Reply to small talk, which claims nothing."""
+    return outcomes.end_with_reply(state, state["work"].with_step("converse"))
 
 
 async def clarify(state: State) -> State:
-    """Ask back which reading is meant."""
-    return outcomes.clarify(state, replace(state["work"], steps=(*state["work"].steps, "clarify")))
+    """Ask which reading is meant."""
+    return outcomes.end_with_clarification(state, state["work"].with_step("clarify"))
 
 
-async def _checked(
+async def _check(
     deps: Deps,
     ask: Ask,
     *,
@@ -278,28 +283,24 @@ async def _checked(
     statements: tuple[Statement, ...],
     strips: tuple[Strip, ...],
 ) -> tuple[list[Grounded], list[bool]]:
-    """Grounding and usefulness verdicts, all cast side by side."""
+    """Grounding and usefulness votes, all cast in parallel."""
     if not statements:
         return [], []
     ballots = ballots_for(work, deps.policy, statements)
     useful = useful_votes(work, deps.policy)
     grounding = [deps.reasoner.check_grounding(shown, strips, ballot) for ballot, shown in enumerate(ballots)]
     usefulness = [deps.reasoner.check_usefulness(ask, draft.text) for _ in range(useful)]
-    judged, said = await asyncio.gather(asyncio.gather(*grounding), asyncio.gather(*usefulness))
-    return list(judged), _said(said)
+    grounded, votes = await asyncio.gather(asyncio.gather(*grounding), asyncio.gather(*usefulness))
+    return list(grounded), _cast(votes)
 
 
-def _said(votes: Iterable[bool | None]) -> list[bool]:
+def _cast(votes: Iterable[bool | None]) -> list[bool]:
     return [vote for vote in votes if vote is not None]
 
 
-def _read(work: Work, policy: Policy) -> tuple[Strip, ...]:
-    """What the draft at hand was written from, under the numbers that it cites."""
+def _strips_behind(work: Work, policy: Policy) -> tuple[Strip, ...]:
+    """The strips that the draft was written from, with the numbers that it cites."""
     return strips_ahead(work) if work.is_ahead else strips_of(work, policy)
-
-
-def _stepped(name: str, work: Work) -> Work:
-    return replace(work, steps=(*work.steps, name))
 
 
 def _ranked(hit: Retrieved) -> Ranked:

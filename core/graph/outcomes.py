@@ -1,6 +1,6 @@
-"""How a turn ends: the Outcome, what the conversation remembers of it, and the words for why.
+"""How a turn ends: its Outcome, what the conversation remembers of it, and the sentence that says why.
 
-A reason that is a Sentence is told in the language of the question.
+A reason that is a Sentence is put in the language of the question.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from core.text.smalltalk import small_talk_language
 from core.wording import Sentence, in_language
 
 CLOSEST = 3  # passages shown when there is no answer
-TALKED_OF = 2  # best passages whose documents a follow-up may be about, besides those cited
+FOLLOWED = 2  # best passages whose documents a follow-up may be about, besides those cited
 CLOSEST_LENGTH = 600  # characters of one shown quote, cut after a sentence
 
 
-def answered(
+def end_with_answer(
     state: State, work: Work, answer: Answer, reason: str | None = None, beside: Proposal | None = None
 ) -> State:
-    """``beside``: a search offered for what the answer leaves open."""
+    """``beside`` is a search proposed for what the answer leaves open."""
     outcome = _outcome(state, work, kind="answered", answer=answer, reason=reason, proposal=beside)
-    ended = _ended(state, work, outcome, answer.text)
+    end = _end(state, work, outcome, answer.text)
     proposals = state.get("proposals", ())
-    return {**ended, "proposals": with_proposal(proposals, beside)} if beside else ended
+    return {**end, "proposals": with_proposal(proposals, beside)} if beside else end
 
 
-def conversed(state: State, work: Work) -> State:
-    """Words of conversation: an answer without footnotes, marked as such by its grounding."""
+def end_with_reply(state: State, work: Work) -> State:
+    """Small talk: an answer without footnotes, whose grounding says so."""
     reply = work.plan.reply if work.plan else ""
     answer = Answer(text=reply, citations=(), grounding=grounding_of(()), composed=True)
-    return _ended(state, work, _outcome(state, work, kind="answered", answer=answer), reply)
+    return _end(state, work, _outcome(state, work, kind="answered", answer=answer), reply)
 
 
-def clarify(state: State, work: Work) -> State:
+def end_with_clarification(state: State, work: Work) -> State:
     question = work.plan.reply if work.plan else ""
     options = work.plan.options if work.plan else ()
     outcome = _outcome(state, work, kind="clarify", reason=question, options=options)
-    return _ended(state, work, outcome, f"(asked back: {question})")
+    return _end(state, work, outcome, f"(asked back: {question})")
 
 
-def approval_needed(state: State, work: Work, proposal: Proposal) -> State:
+def end_with_proposal(state: State, work: Work, proposal: Proposal) -> State:
     outcome = _outcome(
         state,
         work,
@@ -64,24 +64,24 @@ def approval_needed(state: State, work: Work, proposal: Proposal) -> State:
         closest=proposal.closest,
         reason=proposal.reason,
     )
-    ended = _ended(state, work, outcome, "(not found in the documents; a web search was proposed)")
-    return {**ended, "proposals": with_proposal(state.get("proposals", ()), proposal)}
+    end = _end(state, work, outcome, "(not found in the documents; a web search was proposed)")
+    return {**end, "proposals": with_proposal(state.get("proposals", ()), proposal)}
 
 
-def no_answer(state: State, work: Work, closest: tuple[Citation, ...], reason: str) -> State:
+def end_without_answer(state: State, work: Work, closest: tuple[Citation, ...], reason: str) -> State:
     outcome = _outcome(state, work, kind="no_answer", closest=closest, reason=reason)
-    return _ended(state, work, outcome, "(no answer was found)")
+    return _end(state, work, outcome, "(no answer was found)")
 
 
-def failed(state: State, work: Work, reason: str) -> State:
-    """Nothing came of the turn, for a reason a person can use; the history stays as it was."""
+def end_with_failure(state: State, work: Work, reason: str) -> State:
+    """No result, for a reason that a person can use; the history stays as it was."""
     return {"work": Work(), "outcome": _outcome(state, work, kind="failed", reason=reason)}
 
 
-def unfinished(state: State, work: Work, reason: str) -> State:
-    """The turn could not be finished. A decision it was carrying out can be made again."""
+def end_unfinished(state: State, work: Work, reason: str) -> State:
+    """A failure after which the decision that the turn carried out can be made again."""
     reopened = with_reopened(state.get("proposals", ()), work)
-    return {**failed(state, work, reason), "proposals": reopened}
+    return {**end_with_failure(state, work, reason), "proposals": reopened}
 
 
 def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
@@ -90,21 +90,21 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
         g.relevance == "correct" for g in work.grades.values()
     ):
         return ()
-    # Those found correct first, then those left open; each with what was found telling in it.
-    judged = sorted(work.passages, key=lambda hit: _order(work, hit))
+    ordered = sorted(work.passages, key=lambda hit: _order(work, hit))
     shown: dict[str, Strip] = {}
-    for strip in refine(judged[: CLOSEST * 2], work.grades, around=0):
+    for strip in refine(ordered[: CLOSEST * 2], work.grades, around=0):
         shown.setdefault(strip.retrieved.passage.id, shortened(strip, CLOSEST_LENGTH))
     return footnotes_for(list(shown.values())[:CLOSEST])
 
 
 def _order(work: Work, hit: Retrieved) -> int:
+    """Correct passages first, then those that leave the point open."""
     grade = work.grades.get(hit.passage.id)
     return {"correct": 0, "ambiguous": 1, "incorrect": 3}[grade.relevance] if grade else 2
 
 
 def what_is_missing(missing: str) -> str:
-    """Why a search is offered beside an answer in part."""
+    """Why a search is proposed beside a partial answer."""
     return Sentence("missing_in_documents", missing=missing.rstrip(" .?!"))
 
 
@@ -129,8 +129,8 @@ def nothing_left(work: Work, *, has_web: bool) -> str:
 
 
 def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: object) -> Outcome:
-    said = work.question or _asked(state)
-    language = small_talk_language(said) or language_of(said)
+    question = work.question or _question_of(state)
+    language = small_talk_language(question) or language_of(question)
     return Outcome(
         turn_id=state["turn"].id,
         reason=reason and in_language(reason, language),
@@ -143,8 +143,8 @@ def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: o
     )
 
 
-def _asked(state: State) -> str:
-    """The question of a turn that did not begin."""
+def _question_of(state: State) -> str:
+    """The question of a turn that failed before its work began."""
     turn = state["turn"]
     if isinstance(turn, Question):
         return turn.text
@@ -152,8 +152,8 @@ def _asked(state: State) -> str:
     return proposal.question if proposal else ""
 
 
-def _ended(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
-    """The outcome, the exchange for follow-ups, and no more work."""
+def _end(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
+    """The outcome, and the exchange that follow-ups need."""
     exchange = Exchange(
         question=work.question,
         answer=remembered[:ANSWER_REMEMBERED],
@@ -162,15 +162,15 @@ def _ended(state: State, work: Work, outcome: Outcome, remembered: str) -> State
     )
     history = state.get("history", ())
     if isinstance(state["turn"], Decision):
-        exchange = _with_first_half(exchange, history, is_answered=outcome.answer is not None)
+        exchange = _with_first_answer(exchange, history, is_answered=outcome.answer is not None)
     return {"work": Work(), "outcome": outcome, "history": with_exchange(history, exchange)}
 
 
-def _with_first_half(exchange: Exchange, history: tuple[Exchange, ...], *, is_answered: bool) -> Exchange:
-    """What a decision came to, behind the answer that its search was proposed beside: that one still stands."""
+def _with_first_answer(exchange: Exchange, history: tuple[Exchange, ...], *, is_answered: bool) -> Exchange:
+    """The result of a search, appended to the answer that the search was proposed beside."""
     same = (e for e in history if (e.question, e.author) == (exchange.question, exchange.author))
     first = next(same, None)
-    if first is None or not first.sources:  # the search was proposed instead of an answer
+    if first is None or not first.sources:  # the search was proposed in place of an answer
         return exchange
     if not is_answered:
         return first
@@ -183,9 +183,9 @@ def _with_first_half(exchange: Exchange, history: tuple[Exchange, ...], *, is_an
 
 
 def _sources_of(work: Work, answer: Answer | None) -> tuple[str, ...]:
-    """The documents that an answer cites, and those of the passages that fitted the question best."""
+    """The documents that an answer cites, and those of the best passages."""
     if answer is None or not answer.citations:
         return ()
     cited = (citation.source for citation in answer.citations if citation.origin == "documents")
-    best = (hit.passage.source for hit in work.passages[:TALKED_OF] if hit.passage.origin == "documents")
+    best = (hit.passage.source for hit in work.passages[:FOLLOWED] if hit.passage.origin == "documents")
     return tuple(dict.fromkeys((*cited, *best)))

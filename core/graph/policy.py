@@ -1,14 +1,14 @@
 """Policies: the numbers and switches that steer the graph, and the presets that are data.
 
-Five presets are the published systems the graph unites; ``footnote`` combines what each
-does best. A preset decides when to look further, to check and to ask for the web. In all
-of them the web waits for a person, and every loop is bounded.
+Five presets are published systems; ``footnote`` combines what each does best. A preset decides
+when to retrieve again, to check and to propose the web. In all of them the web waits for a
+person, and every loop is bounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 WebWhen = Literal["insufficient", "any_irrelevant", "few_relevant", "none_relevant", "routed"]
@@ -18,20 +18,24 @@ WebQuery = Literal["rewritten", "original", "original_first"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceWeights:
-    """Log-odds that each verdict adds for answering; half of a judge's error is shared by its repeats."""
+    """Log-odds that each verdict adds for answering."""
 
     local: float = 1.0  #: of the library's own calibrated log-odds
     sufficient: float = 1.8  #: for "enough to answer", against for "not enough"
-    partial: float = 0.6  #: against, where a part of the answer was found and what is missing is known
+    partial: float = 0.6  #: against, where a part of the answer was found and the missing part is named
     relevant: float = 1.8  #: for a passage found correct, against for an incorrect one
-    grounded: float = 0.7  #: for a draft without unsupported claims: one beside the question has none either
+    grounded: float = (
+        0.7  #: for a draft without unsupported claims; small, since one beside the question has none either
+    )
     ungrounded: float = 1.8  #: against, by the share of unsupported claims
-    useful: float = 0.7  #: for a draft that answers the question: an invented one does so too
+    useful: float = 0.7  #: for a draft that answers the question; small, since an invented one does so too
     useless: float = 1.8  #: against one that does not
-    look: float = 0.9  #: against, for each look that brought no answer: there may be none
-    repeat: float = 0.5  #: what each further verdict of the same judge adds to the first one's weight
-    clamp: float = 2.5  #: the local log-odds count no further than this
-    doubted_clamp: float = 1.0  #: nor, where a model's verdicts do not speak for it, further than this
+    look: float = 0.9  #: against, for each retrieval that brought no answer
+    repeat: float = (
+        0.5  #: what each further verdict of a judge adds to its first one: their errors are correlated
+    )
+    clamp: float = 2.5  #: bound of the local log-odds
+    doubted_clamp: float = 1.0  #: the same where a model's verdicts speak against them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +44,8 @@ class Policy:
 
     name: str
     passages: int = 8  #: passages retrieved and graded
-    routes: bool = True  #: the plan may send a question past the documents
-    veto_at: float = 0.6  #: local confidence from which the documents are read whatever the route says
+    routes: bool = True  #: the plan may choose a route other than the documents
+    veto_at: float = 0.6  #: local confidence from which the documents are read in spite of a route to the web
     web_when: WebWhen = "insufficient"
     relevant_share: float = 0.7  #: few_relevant: propose the web at this share of relevant passages or below
     rewrites: int = 1  #: further document retrievals with other wordings
@@ -55,16 +59,14 @@ class Policy:
     checks_usefulness: bool = True
     when_useless: WhenUseless = "web"
     redrafts: int = 1  #: further drafts after an unsupported one
-    votes: int = (
-        3  #: grounding votes on a draft, cast side by side; usefulness votes where the evidence is mixed
-    )
+    votes: int = 3  #: parallel grounding votes on a draft; usefulness votes where the evidence is mixed
     weights: EvidenceWeights | None = field(default_factory=EvidenceWeights)  #: None: each verdict is a gate
     answer_at: float = 0.6  #: probability of a right answer from which to answer
     quote_at: float = 0.85  #: the same where no model judges: what the library's own confidence must reach
-    show_at: float = 0.6  #: from which a quote is shown as what may be looked for, the web beside it
-    web_quote_at: float = 0.4  #: the same for what an allowed search brought
+    show_at: float = 0.6  #: from which a quote is shown as unsure, with a web search proposed
+    web_quote_at: float = 0.4  #: the same for the hits of an allowed search
     draft_at: float = 0.25  #: from which a draft is worth checking, when a model will judge it
-    speculate_at: float = 0.8  #: local confidence from which a draft is written beside its grades
+    speculate_at: float = 0.8  #: local confidence from which a draft is written in parallel with the grades
     closest_at: float = 0.12  #: from which a proposal shows the closest passages
 
 
@@ -74,8 +76,6 @@ _PUBLISHED = Policy(
 
 
 def _published(name: str, **choices: object) -> Policy:
-    from dataclasses import replace
-
     return replace(_PUBLISHED, name=name, **choices)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What follows from the verdicts at hand: pure functions of a turn's work and its policy."""
+"""What follows from the verdicts so far: pure functions of a turn's work and its policy."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from core.text.sentences import STOP_WORDS
 
 Certainty = Literal["sure", "unsure", "none"]
 
-SURVIVING = 2  # best-ranked passages of the documents that stay in where none of them is found correct
+SURVIVING = 2  # best-ranked document passages that stay in where none of them is correct
 BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
 SURVIVING_HITS = 3  # hits of a web search that stay in: those whose pages are read
 
 
 def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
-    """The plan's route, unless the policy does not route, or the documents look right after all.
+    """The plan's route, unless the policy does not route or the documents are likely to answer.
 
-    A router alone is right 54.5% of the time (Adaptive-RAG): local confidence may overrule one to the web, and so
-    may grades that found enough. Thanks and what needs asking back are not looked up for all that.
+    A router alone is right 54.5% of the time (Adaptive-RAG): high local confidence, or grades that found enough,
+    overrule a route to the web, but not small talk or a question back.
     """
     plan = work.plan
     if plan is None or not policy.routes:
@@ -55,10 +55,10 @@ def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequen
 
 
 def surviving(work: Work, policy: Policy) -> Mapping[str, Grade]:
-    """The grades by which to write: one verdict does not take away what is likeliest to hold the answer.
+    """The grades to write by: one bad verdict does not remove the passage likeliest to hold the answer.
 
-    That there is writing at all means that the evidence speaks for an answer. In the documents it seldom
-    stands far from the top; on the web any of the hits whose page was read may have it.
+    Writing begins only when the evidence speaks for an answer. In the documents that is seldom far from the top;
+    on the web it may be in any hit whose page was read.
     """
     if policy.weights is None or not work.sufficient:
         return work.grades
@@ -74,12 +74,12 @@ def surviving(work: Work, policy: Policy) -> Mapping[str, Grade]:
 
 
 def after_looking(work: Work, policy: Policy) -> Next:
-    """After passages were graded: write, look further, ask for the web, or give up."""
+    """After passages were graded: write, retrieve again, propose the web, or give up."""
     if policy.weights is None:
         return _gate_after_looking(work, policy)
     evidence = evidence_of(work)
     chance = probability(evidence, policy.weights)
-    if falls_short(work) and can_rewrite(work, policy):  # before anything is written from too little
+    if falls_short(work) and can_rewrite(work, policy):  # do not write from too little
         return "regrade"
     if work.passages and chance >= _bar(work, policy):
         return "generate"
@@ -91,18 +91,18 @@ def after_looking(work: Work, policy: Policy) -> Next:
 
 
 def falls_short(work: Work) -> bool:
-    """Whether a judge said that what was found does not answer all of the question."""
+    """Whether a judge said that the passages do not answer all of the question."""
     return bool(work.sufficient) and not any(work.sufficient)
 
 
 def unseen(work: Work, found: Sequence[Retrieved], around: Sequence[Passage]) -> tuple[Retrieved, ...]:
-    """Passages that were not graded yet, best first; neighbours of what helped rank behind what was found."""
-    seen = {hit.passage.id for hit in work.passages}
+    """Passages not graded yet, best first; neighbours of helpful passages rank behind what was found."""
+    known = {hit.passage.id for hit in work.passages}
     hits = {hit.passage.id: hit for hit in sorted(found, key=lambda hit: hit.score)}
     beside = (Retrieved(passage=passage, score=BESIDE) for passage in around if passage.id not in hits)
     return tuple(
         sorted(
-            (hit for hit in (*hits.values(), *beside) if hit.passage.id not in seen),
+            (hit for hit in (*hits.values(), *beside) if hit.passage.id not in known),
             key=lambda hit: -hit.score,
         )
     )
@@ -116,9 +116,9 @@ def _bar(work: Work, policy: Policy) -> float:
 
 
 def certainty_of(work: Work, policy: Policy) -> Certainty:
-    """How quotes that nothing checks may be shown: the evidence before them must speak for them alone.
+    """How quotes may be shown: nothing checks them, so the evidence before them decides alone.
 
-    Where a model judges, a draft that nothing supported speaks against them too.
+    Where a model judges, a draft that nothing supported speaks against them.
     """
     if policy.weights is None:
         return "sure" if work.passages else "none"
@@ -131,14 +131,14 @@ def certainty_of(work: Work, policy: Policy) -> Certainty:
 
 
 def may_quote(work: Work, policy: Policy) -> bool:
-    """Whether such quotes may be shown as the answer."""
+    """Whether quotes may be shown as the answer."""
     return certainty_of(work, policy) == "sure"
 
 
 def after_checking(
     work: Work, policy: Policy, *, unsupported: Sequence[float], useful: Sequence[bool], is_empty: bool
 ) -> Next:
-    """After a draft was checked, and what is left of it too: it is written once more when its main point fell."""
+    """After a draft and what is left of it were checked: write once more when the main point was cut."""
     is_useless = bool(useful) and sum(useful) * 2 <= len(useful)
     if policy.weights is None:
         return _gate_after_checking(work, policy, is_useless=is_useless, is_empty=is_empty)
@@ -153,7 +153,7 @@ def after_checking(
 def ballots_for(
     work: Work, policy: Policy, statements: tuple[Statement, ...]
 ) -> tuple[tuple[Statement, ...], ...]:
-    """What each grounding vote is shown: all of the draft, and once more, in a first draft, what is doubted."""
+    """What each grounding vote is shown: the whole draft; in one more vote on a first draft, its doubted part."""
     if not policy.checks_grounding:
         return ()
     doubted = tuple(statement for statement in statements if statement.doubts)
@@ -162,9 +162,9 @@ def ballots_for(
 
 
 def useful_votes(work: Work, policy: Policy) -> int:
-    """How many usefulness votes are cast beside the grounding votes: more where the evidence is mixed.
+    """How many usefulness votes are cast with the grounding votes: more where the evidence is mixed.
 
-    Where earlier votes left no call for it, a second draft is judged once, on what stands of it.
+    A second draft gets one; where earlier votes used up the calls, none before it was edited.
     """
     if not policy.checks_usefulness:
         return 0
@@ -184,7 +184,7 @@ def can_rewrite(work: Work, policy: Policy) -> bool:
 
 
 def further_queries(work: Work) -> tuple[str, ...]:
-    """Wordings not looked for yet: what the last grade missed, then what the plan wrote."""
+    """Wordings not tried yet: what the last grade missed, then what the plan wrote."""
     planned = work.plan.queries if work.plan else ()
     tried = {_folded(query) for query in (work.question, *work.tried, "")}
     return tuple(query for query in _distinct((work.missing, *planned)) if _folded(query) not in tried)
@@ -211,7 +211,7 @@ def queries_sent(proposal: Proposal) -> tuple[str, ...]:
 def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
     standalone = work.plan.standalone if work.plan else work.question
     planned = work.plan.web_query if work.plan else ""
-    rewritten = (planned, work.missing, standalone, _telling_words(standalone))
+    rewritten = (planned, work.missing, standalone, _keywords(standalone))
     wordings: dict[WebQuery, tuple[str, ...]] = {
         "rewritten": rewritten,
         "original": (work.question,),
@@ -221,7 +221,7 @@ def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
 
 
 def _gate_after_looking(work: Work, policy: Policy) -> Next:
-    """The published gates: each verdict is taken at its word."""
+    """The gates of the published systems: each verdict decides alone."""
     verdicts = [
         work.grades[hit.passage.id].relevance for hit in work.passages if hit.passage.id in work.grades
     ]
@@ -252,14 +252,13 @@ def _gate_after_checking(work: Work, policy: Policy, *, is_useless: bool, is_emp
     return "give_up" if policy.web_when == "routed" else "propose"
 
 
-def _telling_words(question: str) -> str:
-    return " ".join(word for word in question.split() if word.lower().strip("?.,!") not in STOP_WORDS).rstrip(
-        " ?.!"
-    )
+def _keywords(question: str) -> str:
+    words = (word for word in question.split() if word.lower().strip("?.,!") not in STOP_WORDS)
+    return " ".join(words).rstrip(" ?.!")
 
 
 def _distinct(queries: Iterable[str]) -> tuple[str, ...]:
-    """The first of each wording, whatever its case and punctuation at the end."""
+    """Without repeats that differ only in case, white space or final punctuation."""
     first: dict[str, str] = {}
     for query in queries:
         first.setdefault(_folded(query), query)

@@ -1,8 +1,7 @@
-"""A draft written ahead: beside plan and grades, from passages that nobody has judged yet.
+"""A speculative draft, written in parallel with plan and grades from passages not graded yet.
 
-Where the library is sure that its documents answer, waiting for the grades before writing
-costs a round trip and seldom changes what is written. The draft is kept when the grades
-bear out what it cites, and then checked like any other; else it is dropped.
+Where local confidence is high, waiting for the grades costs a round trip and seldom changes the
+draft. It is kept when the grades confirm what it cites, and then checked like any other.
 """
 
 from __future__ import annotations
@@ -20,35 +19,32 @@ from core.grounding.claims import claims_of
 from core.grounding.strips import refine
 from core.reasoning.reasoner import Ask, Draft, Strip
 
-NO_MODEL = Usage().name  # quoting is local and wants the grades' evidence: nothing is gained ahead
+NO_MODEL = Usage().name  # quoting is local and needs the grades' evidence: speculation gains nothing
 
 
-def is_worth_it(work: Work, deps: Deps) -> bool:
-    """Whether a draft ahead of the grades will probably be kept."""
+def may_pay(work: Work, deps: Deps) -> bool:
+    """Whether a speculative draft will probably be kept."""
     has_model = deps.reasoner.usage.name != NO_MODEL
     return has_model and bool(work.passages) and work.confidence >= deps.policy.speculate_at
 
 
 def strips_ahead(work: Work) -> tuple[Strip, ...]:
-    """Whole passages, numbered before they were graded; once they are, without the incorrect ones.
-
-    Numbers stay what the writer saw, so that they may have gaps.
-    """
-    everything = refine(work.passages, {}, around=0, whole=True)
-    return tuple(strip for strip in everything if not _is_incorrect(strip, work))
+    """Whole passages as numbered before grading; later without the incorrect ones, so numbers may have gaps."""
+    strips = refine(work.passages, {}, around=0, whole=True)
+    return tuple(strip for strip in strips if not _is_incorrect(strip, work))
 
 
-def is_borne_out(work: Work, draft: Draft) -> bool:
-    """Whether the grades found enough, and nothing incorrect among what the draft cites."""
+def is_confirmed(work: Work, draft: Draft) -> bool:
+    """Whether the grades say that it is enough, and the draft cites no incorrect passage."""
     cited = {number for claim in claims_of(draft.text) for number in claim.cited}
-    standing = {strip.number for strip in strips_ahead(work)}
-    return work.next == "generate" and draft.composed and draft.answers and bool(cited) and cited <= standing
+    remaining = {strip.number for strip in strips_ahead(work)}
+    return work.next == "generate" and draft.composed and draft.answers and bool(cited) and cited <= remaining
 
 
 @asynccontextmanager
 async def writing_ahead(deps: Deps, ask: Ask, work: Work) -> AsyncIterator[asyncio.Future[Draft] | None]:
-    """The draft, in the making while the block runs; what is not done by its end is called off."""
-    if not is_worth_it(work, deps):
+    """A draft that is written while the block runs; cancelled if unfinished at its end."""
+    if not may_pay(work, deps):
         yield None
         return
     writing = asyncio.ensure_future(deps.reasoner.write(ask, strips_ahead(work)))
@@ -60,14 +56,14 @@ async def writing_ahead(deps: Deps, ask: Ask, work: Work) -> AsyncIterator[async
 
 
 async def with_draft(work: Work, writing: asyncio.Future[Draft] | None) -> Work:
-    """The graded work, with the draft written ahead if it may be kept; not awaited when it may not."""
+    """The graded work, with the speculative draft if it is kept; a draft that cannot be kept is not awaited."""
     if writing is None or work.next != "generate":
         return work
     try:
         draft = await writing
-    except ModelTrouble:  # it is written again in its turn, and what troubles the model is told then
+    except ModelTrouble:  # the node "generate" writes again and reports the trouble
         return work
-    return replace(work, draft=draft, drafts=1, is_ahead=True) if is_borne_out(work, draft) else work
+    return replace(work, draft=draft, drafts=1, is_ahead=True) if is_confirmed(work, draft) else work
 
 
 def _is_incorrect(strip: Strip, work: Work) -> bool:

@@ -1,23 +1,22 @@
 """What a conversation remembers, and the work of its current turn.
 
-Everything here is checkpointed after each node, so it is plain values of known types:
-strict msgpack rebuilds these and nothing else. Use ``dict`` and ``tuple`` in annotations:
-the allow list of types is derived from them.
+LangGraph checkpoints all of it after each node. Its strict serializer rebuilds known types only, and
+derives them from the annotations here: use ``dict`` and ``tuple`` there, no abstract types.
 """
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal, TypedDict
 
 from core.conversation import Exchange, Outcome, Proposal, Ranked, ThreadMessage, Turn, value
 from core.library.documents import Retrieved
-from core.reasoning.reasoner import Draft, Grade, Plan, Rejected
+from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected
 from core.text.followup import subjects
 
 HISTORY_LIMIT = 12  # exchanges a conversation remembers
-PROPOSAL_LIMIT = 50  # proposals a conversation remembers; the oldest settled ones go first
-ANSWER_REMEMBERED = 1_000  # characters of an answer kept for follow-ups
+PROPOSAL_LIMIT = 50  # proposals a conversation remembers; the oldest decided ones go first
+ANSWER_REMEMBERED = 1_000  # characters of an answer that follow-ups may need
 
 Next = Literal["generate", "regrade", "propose", "give_up", "answer"]
 
@@ -26,7 +25,7 @@ Next = Literal["generate", "regrade", "propose", "give_up", "answer"]
 class Work:
     """The current turn's work in progress; a new turn begins with a new one."""
 
-    question: str = ""  #: the person's own words; rewrites live beside it, never in its place
+    question: str = ""  #: in the person's own words; rewrites have fields of their own
     asker: str = ""
     report_passages: int = 0
     sources: tuple[str, ...] = ()
@@ -36,27 +35,37 @@ class Work:
     confidence: float = 0.0  #: of the documents
     web_coverage: float = 0.0  #: how much of the question the best web passage covers, 0 to 1
     grades: dict[str, Grade] = field(default_factory=dict)  #: by passage id
-    sufficient: tuple[
-        bool, ...
-    ] = ()  #: what the last grade said of all passages together; empty: nothing said
+    sufficient: tuple[bool, ...] = ()  #: the last verdict on all passages together; empty: none
     missing: str = ""  #: what the last grade said to look for next
     rewrites: int = 0  #: further document retrievals made
     drafts: int = 0
     draft: Draft | None = None
-    is_ahead: bool = False  #: the draft was written beside its grades, from whole passages
-    rejected: Rejected | None = None  #: what became of the last draft; None: all of it stood
+    is_ahead: bool = False  #: the draft was written before its grades were there, from whole passages
+    rejected: Rejected | None = None  #: what was cut from the last draft; None: nothing
     proposal: Proposal | None = None  #: the one that this turn decides
     tried: tuple[str, ...] = ()  #: queries looked for so far
-    next: Next | None = None  #: what a node decided should follow
+    next: Next | None = None  #: what follows the current node
     ranked: tuple[Ranked, ...] = ()
     retrieve_ms: float = 0.0
-    steps: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()  #: nodes that ran, in order
+
+    def with_step(self, node: str) -> Work:
+        return replace(self, steps=(*self.steps, node))
+
+    def with_grades(self, grades: Grades) -> Work:
+        """The new grades beside the old ones; a missing verdict on the whole keeps the last one."""
+        return replace(
+            self,
+            grades={**self.grades, **grades.of},
+            sufficient=self.sufficient if grades.sufficient is None else (grades.sufficient,),
+            missing=grades.missing,
+        )
 
 
 class State(TypedDict, total=False):
     """One LangGraph thread: a conversation."""
 
-    thread_context: tuple[ThreadMessage, ...]  #: said before the bot was called in; of its first question
+    thread_context: tuple[ThreadMessage, ...]  #: from before the bot was called in; of its first question
     history: tuple[Exchange, ...]
     proposals: tuple[Proposal, ...]
     turn: Turn
@@ -69,7 +78,7 @@ def proposal_by_id(state: State, proposal_id: str) -> Proposal | None:
 
 
 def with_proposal(proposals: tuple[Proposal, ...], proposal: Proposal) -> tuple[Proposal, ...]:
-    """The proposals, oldest first, with this one in its place or last; bounded, settled ones go first."""
+    """The proposals, oldest first, with this one replaced or added; at the limit, decided ones go first."""
     if any(p.id == proposal.id for p in proposals):
         return tuple(proposal if p.id == proposal.id else p for p in proposals)
     kept = list(proposals)
@@ -79,12 +88,12 @@ def with_proposal(proposals: tuple[Proposal, ...], proposal: Proposal) -> tuple[
 
 
 def with_reopened(proposals: tuple[Proposal, ...], work: Work) -> tuple[Proposal, ...]:
-    """The proposals, with the one open again whose decision this unfinished work was carrying out."""
-    return with_proposal(proposals, work.proposal.reopened()) if work.proposal else proposals
+    """The proposals; the one whose decision this unfinished work carried out is open again."""
+    return with_proposal(proposals, work.proposal.without_decision()) if work.proposal else proposals
 
 
 def history_before(history: tuple[Exchange, ...], work: Work) -> tuple[Exchange, ...]:
-    """What was said before the question: a decision may come long after it, and talk goes on meanwhile."""
+    """The history up to the question: a decision may come long after it, with other exchanges between."""
     for index, exchange in enumerate(history):
         if (exchange.question, exchange.author) == (work.question, work.asker):
             return tuple(history[:index])
@@ -92,14 +101,14 @@ def history_before(history: tuple[Exchange, ...], work: Work) -> tuple[Exchange,
     return () if has_fallen_out else tuple(history)
 
 
-def said_before(state: State, work: Work) -> tuple[Exchange, ...]:
-    """What a question may lean on: what others said in the thread, then what was asked of the bot."""
-    thread_context = subjects(state.get("thread_context", ()))
-    heard = (Exchange(question=remark.text, answer="", author=remark.author) for remark in thread_context)
-    return (*heard, *history_before(state.get("history", ()), work))
+def context_of(state: State, work: Work) -> tuple[Exchange, ...]:
+    """What a question may refer to: the messages of its thread, then what the bot was asked."""
+    messages = subjects(state.get("thread_context", ()))
+    before = (Exchange(question=m.text, answer="", author=m.author) for m in messages)
+    return (*before, *history_before(state.get("history", ()), work))
 
 
 def with_exchange(history: tuple[Exchange, ...], exchange: Exchange) -> tuple[Exchange, ...]:
-    """The history with this exchange last; an earlier ending of the same question is replaced."""
+    """The history with this exchange last; it replaces an earlier one about the same question."""
     others = [e for e in history if (e.question, e.author) != (exchange.question, exchange.author)]
     return (*others, exchange)[-HISTORY_LIMIT:]

@@ -1,4 +1,4 @@
-"""The nodes on the way to the web: asking a person, and what the decision leads to."""
+"""The nodes around a web search: the proposal, the search after an approval, the end after a denial."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from core.errors import SearchTrouble
 from core.graph import outcomes
 from core.graph.approval import already_decided
 from core.graph.context import Deps, Web
+from core.graph.inputs import ask_of, grade
 from core.graph.policy import Policy
 from core.graph.routing import after_looking, queries_sent, web_wordings
-from core.graph.state import Next, State, Work, proposal_by_id, said_before, with_proposal
-from core.graph.steps import ask_of, grade, graded, step
+from core.graph.state import Next, State, Work, context_of, proposal_by_id, with_proposal
 from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
 from core.text.characters import as_query
@@ -29,34 +29,37 @@ from core.wording import Sentence, in_language
 
 
 async def propose(state: State, runtime: Runtime[Deps]) -> State:
-    """Ask a person whether this exact query may go to the web; or say that there is nothing left to try."""
+    """Ask a person whether this exact query may go to the web, or say that nothing is left to try."""
     deps, work = runtime.context, state["work"]
-    if deps.approval == "never_ask":  # what a grader makes of private passages does not go out unseen
+    if (
+        deps.approval == "never_ask"
+    ):  # a grader's words come from private passages: nobody would see them before they go out
         work = replace(work, missing="")
     closest = outcomes.closest_of(work, deps.policy)
-    work = replace(work, steps=(*work.steps, "propose"), next=None)
+    work = replace(work.with_step("propose"), next=None)
     wordings = web_wordings(work, deps.policy) if deps.web else ()
     if not wordings:
-        return outcomes.no_answer(
+        return outcomes.end_without_answer(
             state, work, closest, outcomes.nothing_left(work, has_web=deps.web is not None)
         )
     proposal = proposal_of(state, work, wordings, outcomes.why_not_enough(work, closest), closest)
     known = proposal_by_id(state, proposal.id)
-    if known is not None and not known.is_open:  # an old turn came once more: what was decided stays decided
-        return outcomes.no_answer(state, work, closest, already_decided(known))
+    if known is not None and not known.is_open:  # an old turn ran again: its decision counts
+        return outcomes.end_without_answer(state, work, closest, already_decided(known))
     if deps.approval == "never_ask":
         allowed = replace(
             proposal, verdict="approve", allowed=proposal.query, decided_by="the operator", decided_at=time()
         )
         work = replace(work, proposal=allowed, next=None)
         return {"work": work, "proposals": with_proposal(state.get("proposals", ()), allowed)}
-    return outcomes.approval_needed(state, work, proposal)
+    return outcomes.end_with_proposal(state, work, proposal)
 
 
 def proposal_of(
     state: State, work: Work, wordings: tuple[str, ...], reason: str, closest: tuple[Citation, ...] = ()
 ) -> Proposal:
-    """To search for the first of these wordings; the others are kept for when it is not enough."""
+    """A proposal of the first of these wordings; the others follow if it is not enough."""
+    sent = queries_sent(work.proposal) if work.proposal else ()
     return Proposal(
         id=_proposal_id(state["turn"].id, wordings[0]),
         turn_id=state["turn"].id,
@@ -65,20 +68,20 @@ def proposal_of(
         query=wordings[0],
         wordings=wordings[1:],
         reason=in_language(reason, language_of(work.question)),
-        tried=_tried_with(work),
+        tried=tuple(dict.fromkeys((*work.tried, *sent))),
         closest=closest,
         attempt=(work.proposal.attempt if work.proposal else 0) + 1,
-        sent=queries_sent(work.proposal) if work.proposal else (),
+        sent=sent,
         standalone=_standalone(work),
         sources=work.sources,
         dismissed=tuple(passage for passage, grade in work.grades.items() if grade.relevance == "incorrect"),
     )
 
 
-def offer_beside(
+def propose_beside(
     state: State, work: Work, deps: Deps, reason: str, closest: tuple[Citation, ...] = ()
 ) -> Proposal | None:
-    """The search offered beside an answer that leaves something open; None where nobody is asked about it."""
+    """A proposal beside an answer that leaves something open; None where no search is asked for."""
     if deps.web is None or deps.approval == "never_ask" or work.proposal is not None:
         return None
     wordings = (work.missing, *web_wordings(replace(work, missing=""), deps.policy))
@@ -95,28 +98,28 @@ def after_propose(state: State) -> Literal["web_search", "__end__"]:
 
 
 async def web_search(state: State, runtime: Runtime[Deps]) -> State:
-    """Search for exactly the query that was allowed, and grade what came back."""
+    """Search for exactly the query that was allowed, and grade the hits."""
     deps, work = runtime.context, state["work"]
     proposal = work.proposal
     if proposal is None or deps.web is None:
-        return outcomes.unfinished(state, work, Sentence("web_switched_off"))
+        return outcomes.end_unfinished(state, work, Sentence("web_switched_off"))
     deps.report(Progress(stage="searching"))
-    wanted = proposal.standalone or work.question
+    question = proposal.standalone or work.question
     try:
         hits, found = await asyncio.gather(
-            find_on_the_web(deps.web, proposal.allowed or proposal.query, wanted, deps.report),
+            find_on_web(deps.web, proposal.allowed or proposal.query, question, deps.report),
             deps.documents.retrieve(
                 work.question,
                 limit=deps.policy.passages,
-                history=said_before(state, work),
+                history=context_of(state, work),
                 within=work.sources,
             ),
         )
     except SearchTrouble as trouble:
-        work = replace(work, steps=(*work.steps, "web_search"))
+        work = work.with_step("web_search")
         if deps.approval == "never_ask":
-            return outcomes.no_answer(state, work, proposal.closest, trouble.sentence)
-        return outcomes.unfinished(state, work, trouble.sentence)
+            return outcomes.end_without_answer(state, work, proposal.closest, trouble.sentence)
+        return outcomes.end_unfinished(state, work, trouble.sentence)
     local = (hit for hit in found.passages if hit.passage.id not in proposal.dismissed)
     kept = tuple(local)[: deps.policy.passages // 2] if deps.policy.web_joins else ()
     deps.report(Progress(stage="checking", count=len(hits)))
@@ -125,14 +128,14 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
         passages=(*hits, *kept),
         weights=dict(found.weights),
         confidence=found.confidence,
-        web_coverage=coverage_of(wanted, hits),
+        web_coverage=coverage_of(question, hits),
         draft=None,
         drafts=0,
         rejected=None,
     )
     grades = await grade(deps, ask_of(state, work), work.passages if deps.policy.grades_web else kept)
-    work = graded(replace(work, grades={}, sufficient=()), grades)
-    return step("web_search", replace(work, next=_after_hits(work, deps.policy) if hits else "propose"))
+    work = replace(work, grades={}, sufficient=()).with_grades(grades).with_step("web_search")
+    return {"work": replace(work, next=_after_hits(work, deps.policy) if hits else "propose")}
 
 
 def _after_hits(work: Work, policy: Policy) -> Next:
@@ -140,11 +143,11 @@ def _after_hits(work: Work, policy: Policy) -> Next:
 
 
 @task
-async def find_on_the_web(
-    web: Web, query: str, wanted: str, report: Callable[[Progress], None]
+async def find_on_web(
+    web: Web, query: str, question: str, report: Callable[[Progress], None]
 ) -> tuple[Retrieved, ...]:
-    """Its result is written down at once: a process killed while the hits are graded does not search again."""
-    return await web.find(query, wanted, report)
+    """The hits. A task's result is stored at once: after a kill during grading there is no second search."""
+    return await web.find(query, question, report)
 
 
 def after_web(state: State) -> Literal["generate", "propose", "__end__"]:
@@ -154,22 +157,17 @@ def after_web(state: State) -> Literal["generate", "propose", "__end__"]:
 
 
 async def decline(state: State) -> State:
-    """A person said no: the closest passages, and nothing was sent."""
-    work = replace(state["work"], steps=(*state["work"].steps, "decline"))
+    """A person denied the search: the closest passages; nothing was sent."""
+    work = state["work"].with_step("decline")
     closest = work.proposal.closest if work.proposal else ()
-    return outcomes.no_answer(state, work, closest, Sentence("nothing_sent"))
+    return outcomes.end_without_answer(state, work, closest, Sentence("nothing_sent"))
 
 
 async def give_up(state: State, runtime: Runtime[Deps]) -> State:
     """The policy goes no further: the closest passages."""
-    work = replace(state["work"], steps=(*state["work"].steps, "give_up"))
+    work = state["work"].with_step("give_up")
     closest = outcomes.closest_of(work, runtime.context.policy)
-    return outcomes.no_answer(state, work, closest, outcomes.nothing_left(work, has_web=True))
-
-
-def _tried_with(work: Work) -> tuple[str, ...]:
-    sent = queries_sent(work.proposal) if work.proposal else ()
-    return tuple(dict.fromkeys((*work.tried, *sent)))
+    return outcomes.end_without_answer(state, work, closest, outcomes.nothing_left(work, has_web=True))
 
 
 def _standalone(work: Work) -> str:
@@ -179,5 +177,5 @@ def _standalone(work: Work) -> str:
 
 
 def _proposal_id(turn_id: str, query: str) -> str:
-    """Short enough to type, the same when a killed turn runs again."""
+    """Short enough to type, and the same when a killed turn runs again."""
     return "p" + sha256(f"{turn_id}\n{query}".encode()).hexdigest()[:10]

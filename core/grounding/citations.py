@@ -18,7 +18,6 @@ from core.text.sentences import units_within
 from core.text.terms import query_terms, terms
 
 QUOTE_GAIN = 0.25  # share of a claim's words that a second sentence must add to be quoted too
-
 UNMATCHED = 400  # characters of a quote that shares no word with its claim
 
 _ROW = re.compile(r"[^\n]*\w[^\n]*")
@@ -53,7 +52,7 @@ class _Footnotes:
 
 
 def _composed(text: str, footnotes: _Footnotes) -> str:
-    """Sentences of one paragraph with the same footnotes show them once, behind the last of them."""
+    """The draft; adjacent sentences of a paragraph with the same footnotes show them once, after the last."""
     claims = claims_of(text)
     marks = {number: _marks(claim, footnotes) for number, claim in enumerate(claims)}
     for number, (claim, following) in enumerate(pairwise(claims)):
@@ -80,7 +79,7 @@ def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
 
 
 def _quoted(claim: Claim, strip: Strip) -> tuple[int, int]:
-    """The stretch of the strip that best carries the claim: one sentence or row, or two that stand together.
+    """The span of the strip that best supports the claim: a sentence or row, or two adjacent ones.
 
     Where they share no word, as in two languages, it is the strip's beginning.
     """

@@ -1,4 +1,4 @@
-"""The claims of a draft: what each says, which strips stand behind it, and the draft with some of them cut.
+"""The claims of a draft: what each says, which strips it rests on, and the draft with some of them cut.
 
 Footnotes are read as people read them. A mark at the end of a paragraph or item covers the
 sentences before it that have none; an introduction takes what it leads to, "Yes." what follows;
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
-from core.text.blocks import LIST_MARKER, QUOTATION_MARK, stretches
+from core.text.blocks import LIST_MARKER, QUOTATION_MARK, split_blocks
 from core.text.inline import MARKER, cited, without_markers
 from core.text.sentences import Unit, split_units
 
@@ -25,10 +25,8 @@ _GAP = re.compile(rf"(?:(?<=\n){QUOTATION_MARK}|\s)*+")
 _ITEM_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*){LIST_MARKER}[ \t]+")
 _ITEM_NUMBER = re.compile(r"\A([ \t]*)(\d{1,9})(?=[.)])")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_BOLD = re.compile(r"\*\*[^*\n]+\*\*")  # a former heading
 _DELIMITER_ROW = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
-
-
-_BOLD = re.compile(r"\*\*[^*\n]+\*\*")  # what became of a heading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +42,11 @@ class Claim:
     cited: tuple[int, ...]  #: its own, or those of what covers it
     block: int  #: the paragraph, item, code block or table it stands in, counted from 0
     depth: int = 0  #: columns before the marker of a list item
-    is_quotation: bool = False  #: it stands in a block quotation, as somebody else's words
+    is_quotation: bool = False  #: it stands in a block quotation
 
     @property
     def leans(self) -> bool:
-        """Whether it rests on what introduces it."""
+        """Whether it takes its footnotes from what introduces it."""
         return not self.own and (self.kind in ("code", "row") or self.is_quotation)
 
     @property
@@ -64,7 +62,7 @@ class Claim:
 
 def claims_of(text: str) -> tuple[Claim, ...]:
     """The claims of a draft in order; headings and rules claim nothing."""
-    blocks = list(stretches(text))
+    blocks = list(split_blocks(text))
     claims: list[Claim] = []
     leads = False  # markers stand before what they belong to: "[1] One. [2] Two."
     number = 0

@@ -1,4 +1,4 @@
-"""Knowledge refinement: from graded passages to the strips worth reading (Corrective RAG).
+"""Knowledge refinement (Corrective RAG): from graded passages to the strips that the writer reads.
 
 A strip is an evidence sentence with the neighbours it needs: what a pronoun points back
 to, the code block or list that a colon announces. Strips of one passage that touch are one.
@@ -46,7 +46,8 @@ def refine(
         text = hit.passage.text
         spans = [] if whole else _spans(text, evidence, around)
         strips += [_strip(hit, start, end) for start, end in spans or [(0, len(text))]]
-    return tuple(_numbered([strip for strip in strips if strip.text.strip()][:STRIP_LIMIT]))
+    shown = [strip for strip in strips if strip.text.strip()][:STRIP_LIMIT]
+    return tuple(replace(strip, number=number) for number, strip in enumerate(shown, start=1))
 
 
 def shortened(strip: Strip, limit: int) -> Strip:
@@ -59,13 +60,6 @@ def shortened(strip: Strip, limit: int) -> Strip:
     return replace(strip, text=strip.text[: end - strip.start], end=end)
 
 
-def _numbered(strips: Sequence[Strip]) -> list[Strip]:
-    return [
-        Strip(number=n, retrieved=s.retrieved, text=s.text, start=s.start, end=s.end)
-        for n, s in enumerate(strips, start=1)
-    ]
-
-
 def _strip(hit: Retrieved, start: int, end: int) -> Strip:
     offset = hit.passage.start
     return Strip(
@@ -74,7 +68,7 @@ def _strip(hit: Retrieved, start: int, end: int) -> Strip:
 
 
 def _spans(text: str, evidence: Sequence[int], around: int) -> list[tuple[int, int]]:
-    """Stretches of the text that hold the evidence (unit numbers from 1) and what it needs."""
+    """Spans of the text that hold the evidence (unit numbers from 1) and what it needs."""
     units = split_units(text)
     keep: set[int] = set()
     for number in evidence:
@@ -106,8 +100,8 @@ def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[in
     if _announces(text, units[index]):
         last = max(last, _announced(units, index))
     first, last = max(0, first - around), min(len(units) - 1, last + around)
-    telling = [i for i in range(first, last + 1) if units[i].kind not in ("heading", "markup")]
-    return set(range(telling[0], telling[-1] + 1)) if telling else set()
+    content = [i for i in range(first, last + 1) if units[i].kind not in ("heading", "markup")]
+    return set(range(content[0], content[-1] + 1)) if content else set()
 
 
 def _prose_before(units: Sequence[Unit], index: int) -> int | None:

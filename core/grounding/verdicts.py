@@ -1,4 +1,4 @@
-"""What the votes on a draft's sentences amount to, and the draft as they leave it."""
+"""The verdict on each sentence of a draft from its votes, and the draft after the cuts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from core.grounding.doubts import doubts_of
 from core.reasoning.reasoner import Grounded, Statement, Strip
 from core.text.terms import query_terms, terms
 
-ENOUGH_TO_TELL = 3  # sentences from which a judge can be told erratic
+ENOUGH_TO_TELL = 3  # sentences from which a judge can be called erratic
 ERRATIC = 0.67  # share of them on which its votes disagree; of a judge that errs on one in ten, .27
-NEAR = 0.5  # share of a claim's telling words that a strip must hold to be its footnote where it names none
+NEAR = 0.5  # share of a claim's content words that a strip must hold to become its missing footnote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Verdict:
 class Edited:
     """A draft after its check."""
 
-    text: str  #: every claim with marks of its own; empty: nothing stands
+    text: str  #: every claim with marks of its own; empty: nothing is left
     left_out: tuple[Omission, ...] = ()
 
 
@@ -44,7 +44,7 @@ def readable(strip: Strip) -> str:
 
 
 def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Statement, ...]:
-    """The claims as the judge is shown them: with the strips they cite, and what code finds odd."""
+    """The claims for the judge, with the strips they cite and the doubts of code."""
     sources = {strip.number: readable(strip) for strip in strips}
     statements = []
     for number, claim in enumerate(claims, start=1):
@@ -56,9 +56,8 @@ def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Sta
 
 
 def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> dict[int, Verdict]:
-    """By number of the statement. Half of the votes that judged it suffice to reject it; where they disagree on
-    most of the draft, they say more of the judge than of the sentence, and all of them are needed, unless code
-    doubts it too."""
+    """By number of the statement. Half of the votes reject it. Where votes disagree on most of the draft, the judge
+    is erratic, and all of them are needed, unless code doubts the statement too."""
     is_erratic = _disagree(statements, votes)
     return {
         statement.number: _verdict(statement, votes, needs_all=is_erratic and not statement.doubts)
@@ -93,8 +92,8 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
     )
 
 
-def _is_most(said: Iterable[bool]) -> bool:
-    votes = list(said)
+def _is_most(ballots: Iterable[bool]) -> bool:
+    votes = list(ballots)
     return 2 * sum(votes) > len(votes)
 
 
@@ -115,7 +114,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
         claims, verdicts, {n: mark for n, mark in marks.items() if mark is not None and n not in gone}
     )
     if not any(shown.values()):
-        gone = set(marks)  # what says only what is not known answers nothing
+        gone = set(marks)  # a draft that only says what is not known answers nothing
     return Edited(
         text=rewritten(text, claims, gone, shown),
         left_out=tuple(
@@ -176,7 +175,7 @@ def _written(numbers: Iterable[int]) -> str:
 
 
 def _nearest(text: str, held: Mapping[int, frozenset[str]], least: float = 0.0) -> list[int]:
-    """The strips that hold most of a sentence's telling words, more than this share of them."""
+    """The strips that hold most of a sentence's content words, and more than this share."""
     words = set(query_terms(text))
     shares = {number: len(words & found) / max(len(words), 1) for number, found in held.items()}
     best = max(shares.values(), default=0.0)

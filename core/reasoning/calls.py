@@ -1,13 +1,4 @@
-"""One turn's calls to its models: their budget, their time, their second tries and their cost.
-
-How a model is called: alone. No callback of the caller hears the call, so nothing is traced or streamed.
-
-Asking a chat model for a reply of a given shape; what that takes is built once for each model and shape.
-
-LangChain's structured model is a sequence: the model, told a schema, and a parser. They are run here
-one after the other, because the raw reply is wanted as well, for its ending and its tokens: LangChain's
-own way to keep it (``include_raw``), built at every call, cost more than all the rest of the call.
-"""
+"""One turn's calls to its models: their form, budget, time, second tries and cost."""
 
 from __future__ import annotations
 
@@ -23,8 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.output_parsers import BaseLLMOutputParser
 from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.base import RunnableBinding
+from langsmith import tracing_context
 
 from core.conversation import Usage, value
 from core.reasoning import faults, prompts
@@ -35,17 +29,32 @@ from core.reasoning.replies import Reply
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.output_parsers import BaseLLMOutputParser
-    from langchain_core.runnables import Runnable
 
 
-class ErrorBodies(AsyncCallbackHandler):
+logger = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+TRACING = "ls_structured_output_format"  # an argument for LangSmith that is built at every call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one turn may ask of its models, second tries included."""
+
+    calls: int = 16  #: the worst turn: two hops, a rewrite, every check
+    round_trips: int = 11  #: calls one after another; parallel ones are one
+    pause: float = 0.4  #: seconds before a second try, up to half as much again
+    longest_pause: float = 5.0  #: seconds; a provider that asks for more is busy
+
+
+class BodyCloser(AsyncCallbackHandler):
     """Closes the body that LangChain reads off a failed reply. Where aiohttp is installed, Google's client
     uses it, whose ``json()`` is a coroutine that nobody awaits: Python would warn of it on standard error."""
 
     async def on_llm_error(
         self,
-        error: BaseException,  # noqa: ARG002 - LangChain names it
+        error: BaseException,  # noqa: ARG002 - LangChain passes it by name
         *,
         response: LLMResult | None = None,
         **_: Any,
@@ -58,93 +67,74 @@ class ErrorBodies(AsyncCallbackHandler):
                         body.close()
 
 
-QUIET = RunnableConfig(callbacks=[ErrorBodies()])
-
-
-TRACED = "ls_structured_output_format"  # for LangSmith, made anew at every call; nothing is traced here
+#: Of every call: without callbacks of the caller, so that nothing is traced or streamed.
+CALL_CONFIG = RunnableConfig(callbacks=[BodyCloser()])
 
 
 @value
-class Shaped:
-    """A reply, and what was read in it."""
+class StructuredReply:
+    """A model's message and what was parsed from it."""
 
     raw: Any  #: LangChain's message
-    parsed: Any  #: of the shape, if all went well; None where it could not be parsed
+    parsed: Any  #: of the schema; None where it could not be parsed
     trouble: BaseException | None  #: why not
 
 
-class ShapedModel:
-    """A chat model that replies in shapes."""
+class StructuredModel:
+    """A chat model that replies in JSON of a schema.
+
+    LangChain's structured model is a sequence: the model with a schema, then a parser. They run here one
+    after the other, because the raw reply is needed too, for its ending and its tokens. LangChain's own way
+    to keep it (``include_raw``), built at every call, took longer than the rest of the call.
+    """
 
     def __init__(self, model: BaseChatModel) -> None:
         self.model = model
-        self._asking: dict[type[Reply], Callable[[Messages], Awaitable[Shaped]]] = {}
+        self._asks: dict[type[Reply], Callable[[Messages], Awaitable[StructuredReply]]] = {}
 
-    async def ask(self, shape: type[Reply], messages: Messages) -> Shaped:
+    async def ask(self, shape: type[Reply], messages: Messages) -> StructuredReply:
         """Raises what the model's client raises."""
-        if shape not in self._asking:
-            self._asking[shape] = _asking(self.model, shape)
-        return await self._asking[shape](messages)
+        if shape not in self._asks:
+            self._asks[shape] = _ask_for(self.model, shape)
+        return await self._asks[shape](messages)
 
 
-def _asking(model: BaseChatModel, shape: type[Reply]) -> Callable[[Messages], Awaitable[Shaped]]:
-    from langchain_core.output_parsers import BaseLLMOutputParser
-
+def _ask_for(model: BaseChatModel, shape: type[Reply]) -> Callable[[Messages], Awaitable[StructuredReply]]:
     match getattr(model.with_structured_output(shape), "steps", None):
-        case [told, BaseLLMOutputParser() as parser]:
-            return partial(_ask_and_parse, _untraced(told), parser)
-    return partial(_ask_as_one, model.with_structured_output(shape, include_raw=True))
+        case [with_schema, BaseLLMOutputParser() as parser]:
+            return partial(_ask_and_parse, _without_tracing(with_schema), parser)
+    return partial(_ask_whole, model.with_structured_output(shape, include_raw=True))
 
 
 async def _ask_and_parse(
-    told: Runnable[Any, Any], parser: BaseLLMOutputParser[Any], messages: Messages
-) -> Shaped:
-    from langchain_core.outputs import ChatGeneration
-
-    raw = await told.ainvoke(list(messages), config=QUIET)
+    model: Runnable[Any, Any], parser: BaseLLMOutputParser[Any], messages: Messages
+) -> StructuredReply:
+    raw = await model.ainvoke(list(messages), config=CALL_CONFIG)
     try:
-        return Shaped(raw=raw, parsed=parser.parse_result([ChatGeneration(message=raw)]), trouble=None)
-    except Exception as trouble:  # noqa: BLE001 - whichever provider's parser: the model is told, and asked again
-        return Shaped(raw=raw, parsed=None, trouble=trouble)
+        parsed = parser.parse_result([ChatGeneration(message=raw)])
+    except Exception as trouble:  # noqa: BLE001 - the boundary to any provider's parser; the model is asked again
+        return StructuredReply(raw=raw, parsed=None, trouble=trouble)
+    return StructuredReply(raw=raw, parsed=parsed, trouble=None)
 
 
-async def _ask_as_one(structured: Runnable[Any, Any], messages: Messages) -> Shaped:
-    """The way of a provider whose structured model is made of other parts."""
-
-    reply = await structured.ainvoke(list(messages), config=QUIET)
-    return Shaped(raw=reply["raw"], parsed=reply["parsed"], trouble=reply["parsing_error"])
-
-
-def _untraced(told: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    from langchain_core.runnables.base import RunnableBinding
-
-    if not isinstance(told, RunnableBinding):
-        return told
-    needed = {name: given for name, given in told.kwargs.items() if name != TRACED}
-    return told.model_copy(update={"kwargs": needed})
+async def _ask_whole(model: Runnable[Any, Any], messages: Messages) -> StructuredReply:
+    """For a provider whose structured model has other parts."""
+    reply = await model.ainvoke(list(messages), config=CALL_CONFIG)
+    return StructuredReply(raw=reply["raw"], parsed=reply["parsed"], trouble=reply["parsing_error"])
 
 
-logger = logging.getLogger(__name__)
-
-Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much one turn may ask of its models, second tries included."""
-
-    calls: int = 16  #: the worst turn: two hops, a rewrite, every check
-    round_trips: int = 11  #: calls one after another; those side by side are one
-    pause: float = 0.4  #: seconds before a second try, up to half as much again
-    longest_pause: float = 5.0  #: seconds; a provider that asks for more is busy
+def _without_tracing(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    if not isinstance(model, RunnableBinding):
+        return model
+    arguments = {name: value for name, value in model.kwargs.items() if name != TRACING}
+    return model.model_copy(update={"kwargs": arguments})
 
 
 class Calls:
     """The calls of one turn.
 
-    A step is tried at most twice. After a fault that would only repeat itself (silence, a refused key,
-    still busy) every later call fails at once with the same sentence, so that a hanging model costs one
-    timeout and not six.
+    A step is tried at most twice. After a lasting fault (silence, a refused key, still busy) every later call
+    fails at once with the same sentence, so that a model that hangs costs one timeout and not six.
     """
 
     def __init__(
@@ -155,7 +145,7 @@ class Calls:
         self._timeout = timeout
         self._ends_at = time.monotonic() + turn_timeout
         self._limits = limits
-        self._given_up: Fault | None = None
+        self._lasting: Fault | None = None
         self._finished_trips = 0
 
     @property
@@ -169,9 +159,9 @@ class Calls:
         read: Callable[[Any], Value],
         circuit: Circuit,
     ) -> Value:
-        """What ``read`` makes of the reply; like ``read``, it raises CallFailed, which is a ModelTrouble.
+        """What ``read`` returns for the reply; raises CallFailed, as ``read`` does.
 
-        ``circuit`` is that of the model which ``send`` asks.
+        ``circuit`` belongs to the model that ``send`` asks.
         """
         try:
             try:
@@ -179,11 +169,11 @@ class Calls:
             except CallFailed as failed:
                 await self._before_second_try(failed.fault)
                 if failed.fault.complaint:
-                    messages = prompts.once_more(messages, failed.fault.reply, failed.fault.complaint)
+                    messages = prompts.ask_again(messages, failed.fault.reply, failed.fault.complaint)
             return read(await self._send(send, messages, circuit))
         except CallFailed as failed:
             if failed.fault.lasting:
-                self._given_up = self._given_up or failed.fault
+                self._lasting = self._lasting or failed.fault
             raise
 
     def charge(self, message: Any) -> None:
@@ -201,8 +191,6 @@ class Calls:
     async def _send(
         self, send: Callable[[Messages], Awaitable[Any]], messages: Messages, circuit: Circuit
     ) -> Any:
-        from langsmith import tracing_context
-
         remaining = self._ends_at - time.monotonic()
         with self._counted(remaining, circuit), tracing_context(enabled=False):
             try:
@@ -210,7 +198,7 @@ class Calls:
                     reply = await send(messages)
                 circuit.succeeded()
                 return reply
-            except Exception as error:  # the one boundary to whichever client stands behind the model
+            except Exception as error:  # the one boundary to the clients of all providers
                 fault = faults.diagnose(error)
                 if fault.outage and (fault is not faults.SILENT or remaining >= self._timeout):
                     circuit.failed()
@@ -222,11 +210,11 @@ class Calls:
 
     @contextmanager
     def _counted(self, remaining: float, circuit: Circuit) -> Iterator[None]:
-        """Charges one call to the budget. Round trips are the longest chain of calls that each began
-        after another had ended, which is what a server sees."""
+        """Counts one call. Round trips are the longest chain of calls that each began after another had
+        ended, which is what a server sees."""
         trip = self._finished_trips + 1
-        if self._given_up is not None:
-            raise CallFailed(replace(self._given_up, again=False))
+        if self._lasting is not None:
+            raise CallFailed(replace(self._lasting, again=False))
         if remaining <= 0:
             raise CallFailed(faults.SILENT)
         if self._usage.calls >= self._limits.calls or trip > self._limits.round_trips:
@@ -244,7 +232,7 @@ class Calls:
             self._finished_trips = max(self._finished_trips, trip)
 
     async def _before_second_try(self, fault: Fault) -> None:
-        """Waits as long as it should; raises the fault again where a second try makes no sense."""
+        """Waits as long as needed; raises the fault again where a second try cannot help."""
         if not fault.again:
             raise CallFailed(fault)
         if fault.complaint:
@@ -252,4 +240,4 @@ class Calls:
         pause = self._limits.pause if fault.pause is None else fault.pause
         if pause > min(self._limits.longest_pause, self._ends_at - time.monotonic()):
             raise CallFailed(fault)
-        await asyncio.sleep(pause * random.uniform(1.0, 1.5))  # noqa: S311 - so that turns do not come back at once
+        await asyncio.sleep(pause * random.uniform(1.0, 1.5))  # noqa: S311 - so that turns do not retry together

@@ -1,8 +1,8 @@
-"""The reasoner that asks a chat model: one writes, another plans, grades and checks.
+"""The reasoner of two chat models: one writes, the other plans, grades and checks.
 
-:class:`ChatModels` lives as long as the process; it makes a :class:`ChatModelReasoner` for
-each turn, which keeps that turn's budget. What the models are told is in :mod:`core.reasoning.prompts`,
-what is kept of their replies in :mod:`core.model`.
+:class:`ChatModels` lives as long as the process. It makes a :class:`ChatModelReasoner` for each turn, which
+keeps that turn's budget. :mod:`core.reasoning.prompts` has the prompts, :mod:`core.reasoning.replies` reads
+the replies.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from core.conversation import Usage
-from core.errors import ModelTrouble
 from core.library.documents import Retrieved
 from core.reasoning import faults, prompts, replies
-from core.reasoning.calls import Calls, Limits, Shaped, ShapedModel
+from core.reasoning.calls import CALL_CONFIG, Calls, Limits, StructuredModel, StructuredReply
 from core.reasoning.faults import CallFailed
 from core.reasoning.limits import Budget, Circuit
 from core.reasoning.prompts import Messages
@@ -30,14 +29,14 @@ ReplyT = TypeVar("ReplyT", bound=replies.Reply)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatModels:
-    """The two models of an operator's choice."""
+    """The two models that the operator chose."""
 
     name: str  #: of the one that writes, without its provider
     writer: BaseChatModel
-    grader: ShapedModel
+    grader: StructuredModel
     timeout: float  #: seconds for one call
     limits: Limits = field(default_factory=Limits)
-    budget: Budget | None = None  #: of the day; None: as much as it takes
+    budget: Budget | None = None  #: tokens of the day; None: no limit
     writing: Circuit = field(default_factory=Circuit)  #: of the model that writes
     judging: Circuit = field(default_factory=Circuit)
 
@@ -51,11 +50,11 @@ class ChatModels:
         limits: Limits | None = None,
         budget: Budget | None = None,
     ) -> ChatModels:
-        """Connects nothing yet; SettingsError when a provider, its package or its key is missing."""
+        """Makes no connection yet; SettingsError when a provider, its package or its key is missing."""
         return cls(
             name=split_name(chat_model)[1],
             writer=connect("CHAT_MODEL", chat_model, access),
-            grader=ShapedModel(connect("GRADER_MODEL", grader_model, access)),
+            grader=StructuredModel(connect("GRADER_MODEL", grader_model, access)),
             timeout=access.timeout,
             limits=limits or Limits(),
             budget=budget,
@@ -73,7 +72,7 @@ class ChatModels:
         return ChatModelReasoner(models=self, calls=calls)
 
     async def aclose(self) -> None:
-        """Closes the connections of models that keep any; in the event loop that used them."""
+        """Closes the models' connections; in the event loop that used them."""
         for model in (self.writer, self.grader.model):
             close = getattr(model, "aclose", None)
             if close is not None:
@@ -81,7 +80,7 @@ class ChatModels:
 
 
 class ChatModelReasoner:
-    """One turn's thinking, done by chat models. Every method returns a usable value or raises ModelTrouble."""
+    """A reasoner for one turn. Every method returns a usable value or raises ModelTrouble."""
 
     def __init__(self, *, models: ChatModels, calls: Calls) -> None:
         self._models = models
@@ -94,7 +93,7 @@ class ChatModelReasoner:
 
     @property
     def trouble(self) -> None:
-        """Its troubles are raised, not kept."""
+        """Always None: troubles are raised."""
         return None
 
     async def plan(self, ask: Ask) -> Plan:
@@ -119,14 +118,9 @@ class ChatModelReasoner:
             return draft
 
         async def send(messages: Messages) -> BaseMessage:
-            from core.reasoning.calls import QUIET
-
-            return await self._models.writer.ainvoke(list(messages), config=QUIET)
+            return await self._models.writer.ainvoke(list(messages), config=CALL_CONFIG)
 
         return await self._calls.ask(send, prompts.write(ask, strips, before), read, self._models.writing)
-
-    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:  # noqa: ARG002 - not its to do
-        raise ModelTrouble("The model composes and does not quote.")
 
     async def check_grounding(
         self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
@@ -143,14 +137,14 @@ class ChatModelReasoner:
     async def _structured(self, shape: type[ReplyT], messages: Messages) -> ReplyT:
         """A reply of this shape from the model that judges."""
 
-        def read(reply: Shaped) -> ReplyT:
+        def read(reply: StructuredReply) -> ReplyT:
             self._calls.charge(reply.raw)
             replies.check_ending(reply.raw)
             if not isinstance(reply.parsed, shape):
                 raise CallFailed(faults.unreadable(replies.complaint(reply.trouble), reply.raw.text))
             return reply.parsed
 
-        async def send(messages: Messages) -> Shaped:
+        async def send(messages: Messages) -> StructuredReply:
             return await self._models.grader.ask(shape, messages)
 
         return await self._calls.ask(send, messages, read, self._models.judging)

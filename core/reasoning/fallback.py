@@ -1,4 +1,4 @@
-"""The chat model first, step by step; the extractive reasoner where it is in trouble."""
+"""Each step by the chat model; by the extractive reasoner where the model is in trouble."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ Value = TypeVar("Value")
 
 
 class FallbackReasoner:
-    """One turn's thinking that survives the model's troubles: no question is lost to them.
+    """A reasoner for one turn: no question is lost to trouble with the model.
 
-    Each step is tried at the chat model, which itself fails at once after a fault that would only
-    repeat itself. A draft is of one hand: when the extractive reasoner wrote it, its quotes need no
-    model to check them.
+    After a lasting fault the chat model fails at once, so that trying it at every step costs nothing.
+    A draft of the extractive reasoner is made of quotes, which no model needs to check.
     """
 
     def __init__(self, chat: Reasoner, extractive: Reasoner) -> None:
@@ -40,7 +39,7 @@ class FallbackReasoner:
 
     @property
     def trouble(self) -> str | None:
-        """The sentence of the first trouble with the model, or None."""
+        """The sentence of the first trouble with the model."""
         return self._trouble
 
     @property
@@ -63,9 +62,6 @@ class FallbackReasoner:
         self._has_quoted |= not draft.composed
         return draft
 
-    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
-        return await self._extractive.quote(ask, strips)
-
     async def check_grounding(
         self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
     ) -> Grounded:
@@ -85,12 +81,12 @@ class FallbackReasoner:
 
     @property
     def _only_quotes(self) -> bool:
-        """Whether every draft of this turn is verbatim. One composed draft among them keeps the model's checks."""
+        """Whether every draft of this turn was made of quotes."""
         return self._has_quoted and not self._has_composed
 
-    async def _either(self, asked: Awaitable[Value], otherwise: Callable[[], Awaitable[Value]]) -> Value:
+    async def _either(self, reply: Awaitable[Value], otherwise: Callable[[], Awaitable[Value]]) -> Value:
         try:
-            return await asked
+            return await reply
         except ModelTrouble as trouble:
             self._trouble = self._trouble or trouble.sentence
             return await otherwise()

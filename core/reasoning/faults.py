@@ -1,8 +1,7 @@
 """Why a call to a model gave nothing usable, and what may be done about it.
 
-Any LangChain provider may stand behind the model, each with exceptions of its own. They are
-told apart by what they have in common: an HTTP status somewhere in the chain of causes, a
-timeout, or a class from a transport package.
+Each LangChain provider has exceptions of its own. They are classified by what they have in common:
+an HTTP status somewhere in the chain of causes, a timeout, or a class from a transport package.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from core.wording import Sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What a person is told, and whether another try makes sense."""
+    """The sentence for a person, and whether another try may help."""
 
     key: str  #: of the sentence
     again: bool = False  #: one more try may help
     pause: float | None = None  #: seconds the provider asked to wait before it
-    complaint: str = ""  #: what to tell the model before it
-    reply: str = field(default="", repr=False)  #: the reply complained about, shown to the model again
-    lasting: bool = False  #: the model is left alone for the rest of the turn
-    outage: bool = False  #: nothing of this turn brought it about
-    seconds: float = 0.0  #: that it was waited for, where the sentence says so
+    complaint: str = ""  #: what was wrong with the reply, for the model
+    reply: str = field(default="", repr=False)  #: that reply, for the model
+    lasting: bool = False  #: the model is not asked again in this turn
+    outage: bool = False  #: the model's fault, not this turn's
+    seconds: float = 0.0  #: waited in vain, for the sentence
 
     @property
     def sentence(self) -> Sentence:
@@ -65,7 +64,7 @@ OF_STATUS: Mapping[int, Fault] = {
 BAD_KEY = "API_KEY_INVALID"  # Gemini answers a wrong key with status 400 and this reason
 
 TRANSPORTS = frozenset({"aiohttp", "grpc", "httpcore", "httpx", "httpx2", "requests", "urllib3"})
-"""Packages whose exceptions mean that the wire failed, whichever of them a provider's client uses."""
+"""Packages of the providers' clients whose exceptions mean that the connection failed."""
 
 _RETRY_DELAY = re.compile(r"""retryDelay['"]:\s*['"](\d{1,6}(?:\.\d{1,9})?)s""")  # google.rpc.RetryInfo
 
@@ -76,7 +75,7 @@ def silent(seconds: float) -> Fault:
 
 
 def unreadable(complaint: str, reply: str = "") -> Fault:
-    """A reply of the wrong shape; the complaint is told to the model."""
+    """A reply of the wrong shape; the model is shown the complaint."""
     return replace(UNREADABLE, complaint=complaint, reply=reply)
 
 
@@ -110,9 +109,9 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status that an exception carries, under the names that providers give it.
+    """The HTTP status of an exception, under the names that providers use.
 
-    A transport's own exception counts by its response alone: aiohttp gives status 400 to a reply cut short.
+    Of a transport's exception only its response counts: aiohttp gives status 400 to a reply cut short.
     """
     holder = getattr(error, "response", None) if _package(error) in TRANSPORTS else error
     for name in ("status_code", "code"):

@@ -1,12 +1,4 @@
-"""A model that is down is left alone for a while, by every turn and not by each anew.
-
-The circuit breaker of Nygard, "Release It!": closed while calls succeed, open after a row of
-failures, and after a pause one call goes through to see whether the model is back.
-
-How many tokens the models may take in a day, over restarts.
-
-The count is kept in a file of its own beside the index, one row a day.
-"""
+"""Limits that all turns share: a circuit breaker for each model, and the budget of tokens for a day."""
 
 from __future__ import annotations
 
@@ -22,13 +14,23 @@ from pathlib import Path
 from core.errors import SettingsError
 from core.schema import Schema, prepare
 
+logger = logging.getLogger(__name__)
+
 ROW = 6  # failures in a row, of any turns, after which the model counts as down
 PAUSE = 30.0  # seconds until one call tries again
+
+SCHEMA = Schema(tables="CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL)")
+_CHARGE = "INSERT INTO spent VALUES (?, ?) ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens"
+_FORGET = "DELETE FROM spent WHERE day NOT IN (SELECT day FROM spent ORDER BY day DESC LIMIT 31)"
 
 
 @dataclass(slots=True, kw_only=True)
 class Circuit:
-    """What the turns of this process know together of one model."""
+    """The circuit breaker of Nygard, "Release It!", for one model, shared by the turns of a process.
+
+    It is closed while calls succeed, opens after a row of failures, and after each pause lets one call
+    through to see whether the model is back.
+    """
 
     row: int = ROW
     pause: float = PAUSE
@@ -41,7 +43,7 @@ class Circuit:
         return self._failures >= self.row
 
     def lets_through(self) -> bool:
-        """Whether a call may be made now. While it is open that is one call in each pause."""
+        """Whether a call may be made now."""
         if not self.is_open:
             return True
         now = self.clock()
@@ -59,20 +61,16 @@ class Circuit:
             self._tries_at = self.clock() + self.pause
 
 
-logger = logging.getLogger(__name__)
-
-SCHEMA = Schema(tables="CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL)")
-_CHARGE = "INSERT INTO spent VALUES (?, ?) ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens"
-_FORGET = "DELETE FROM spent WHERE day NOT IN (SELECT day FROM spent ORDER BY day DESC LIMIT 31)"
-
-
 def now_in_utc() -> datetime:
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Days are UTC's. Each question takes microseconds, so none waits for a thread."""
+    """Tokens that the models may take in a day of UTC, kept in a file over restarts.
+
+    Each statement takes microseconds, so it runs on the event loop.
+    """
 
     limit: int  #: tokens a day, read and written together
     database: sqlite3.Connection
@@ -88,7 +86,7 @@ class Budget:
         return int(row[0]) if row else 0
 
     def charge(self, tokens: int) -> None:
-        """Counts tokens; a disk that refuses must not cost the answer that they were spent on."""
+        """Counts tokens. A full disk is logged: the answer that they were spent on must not be lost."""
         try:
             with self.database:
                 self.database.execute(_CHARGE, (self._today, tokens))
@@ -121,5 +119,5 @@ def _set_up(database: sqlite3.Connection, file: Path) -> None:
             database.execute(_FORGET)
     except sqlite3.DatabaseError as fault:
         raise SettingsError(
-            "spending.sqlite in DATA_DIR is damaged or in use. Move it away to count today's tokens anew."
+            "spending.sqlite in DATA_DIR is damaged or in use. Move it away to count today's tokens from zero."
         ) from fault

@@ -1,8 +1,8 @@
-"""What the chat model is told: plain functions from values to messages.
+"""The prompts of the chat models: plain functions from values to messages.
 
-Whatever people, documents and web pages wrote is quoted between marks that carry a key
-(:class:`Fence`); the system message says that nothing between them is an instruction.
-The grounding prompt never holds the question: a judge that knows it forgives too much.
+Text of people, documents and web pages is quoted between marks with a key (:class:`Fence`), and the
+system message says that nothing between them is an instruction. The grounding prompt does not hold the
+question: a judge that knows it forgives too much.
 """
 
 from __future__ import annotations
@@ -26,28 +26,27 @@ EXCHANGE_LIMIT = 1_000  # characters of one remembered question or answer
 SENTENCES_SHOWN = 80  # sentences of one passage; a chunk of 1,200 characters holds about 12
 STRIP_SHOWN = 6_000  # characters of one strip; one that is a whole passage has about 1,200
 REPLY_SHOWN = 4_000  # characters of a reply that could not be used
-BALLOTS = 3  # votes after which the order of sentences begins again
+BALLOTS = 3  # votes after which the order of sentences repeats
 
 NO_ANSWER = "NO_ANSWER"
-"""The line by which the writer says that the strips do not answer the question."""
-
+"""The writer's line when the strips do not answer the question."""
 
 _WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Marks around quoted text. Its key occurs in none of the texts, so none of them can close its block."""
+    """Marks around quoted text. The key occurs in none of the texts, so none of them can close its block."""
 
     key: str  #: 12 hexadecimal digits
 
     @classmethod
     def around(cls, texts: Iterable[str]) -> Fence:
-        """The fence for these texts; the same texts always get the same one."""
-        everything = "\x1f".join(texts).lower()
-        key = _digest(everything)
-        while key in everything:
-            key = _digest(key + everything)
+        """The same texts always get the same fence."""
+        joined = "\x1f".join(texts).lower()
+        key = _digest(joined)
+        while key in joined:
+            key = _digest(key + joined)
         return cls(key)
 
     def quote(self, label: str, text: str) -> str:
@@ -63,8 +62,8 @@ class Fence:
 
 
 def plan(ask: Ask) -> Messages:
-    """How to go about the question, before anything was read."""
-    fence = Fence.around(_said(ask))
+    """Which route to take and what to search for."""
+    fence = Fence.around(_conversation(ask))
     instructions = f"{PLAN}\n\n{LANGUAGES.format(', '.join(ask.languages))}" if ask.languages else PLAN
     return _messages(
         fence, _with_thread(instructions, ask), *_before(fence, ask), fence.quote("question", ask.question)
@@ -72,18 +71,18 @@ def plan(ask: Ask) -> Messages:
 
 
 def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) -> tuple[Retrieved, ...]:
-    """The passages as the grader sees them: shuffled, so that rank does not sway it.
+    """The passages in the grader's order, so that rank does not influence it.
 
-    The order follows from the question; another ballot on the same passages has another order.
+    The order depends on the question and the ballot alone.
     """
     return tuple(sorted(passages, key=lambda found: _digest(f"{ballot}\0{ask.question}\0{found.passage.id}")))
 
 
 def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
-    """Which passages help, by which sentences, and whether they are enough together."""
+    """Which passages help, by which sentences, and whether together they are enough."""
     shown = [_numbered_sentences(found.passage.text) for found in ordered]
     titles = [_title(found) for found in ordered]
-    fence = Fence.around([*_said(ask), *shown, *titles])
+    fence = Fence.around([*_conversation(ask), *shown, *titles])
     blocks = (
         fence.quote(f"passage {number}", f"{title}\n{text}")
         for number, (title, text) in enumerate(zip(titles, shown, strict=True), start=1)
@@ -98,7 +97,7 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     shown = [_strip_text(strip) for strip in strips]
     rejected = [_rejected(sentence) for sentence in before.failing] if before else []
     standing = [before.standing] if before and before.standing else []
-    fence = Fence.around([*_said(ask), *shown, *rejected, *standing])
+    fence = Fence.around([*_conversation(ask), *shown, *rejected, *standing])
     blocks = [fence.quote(f"strip {strip.number}", text) for strip, text in zip(strips, shown, strict=True)]
     blocks += [fence.quote(f"rejected {number}", text) for number, text in enumerate(rejected, start=1)]
     blocks += [fence.quote("standing 1", text) for text in standing]
@@ -113,8 +112,8 @@ def _rejected(sentence: Omission) -> str:
 
 
 def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0) -> Messages:
-    """What the strips say to each sentence. Another ballot has another order of strips, and begins with
-    another sentence: a judge is swayed by both."""
+    """Which sentences the strips support. Each ballot has its own order of strips and begins with another
+    sentence, since both influence a judge."""
     ordered = sorted(
         strips, key=lambda strip: _digest(f"{ballot}\0{strip.number}\0{strip.text}") if ballot else ""
     )
@@ -132,13 +131,13 @@ def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ball
 
 def usefulness(ask: Ask, text: str) -> Messages:
     """Whether the text answers the question."""
-    fence = Fence.around([*_said(ask), text])
+    fence = Fence.around([*_conversation(ask), text])
     question = fence.quote("question", ask.question)
     instructions = _with_thread(USEFULNESS, ask)
     return _messages(fence, instructions, *_before(fence, ask), question, fence.quote("answer", text))
 
 
-def once_more(messages: Messages, reply: str, complaint: str) -> Messages:
+def ask_again(messages: Messages, reply: str, complaint: str) -> Messages:
     """The same request after a reply that could not be used."""
     shown: Messages = (("ai", reply[:REPLY_SHOWN]),) if reply.strip() else ()
     return (
@@ -152,26 +151,26 @@ def _messages(fence: Fence, instructions: str, *blocks: str) -> Messages:
     return ("system", f"{instructions}\n\n{fence.rule}"), ("human", "\n\n".join(blocks))
 
 
-def _said(ask: Ask) -> list[str]:
+def _conversation(ask: Ask) -> list[str]:
     """Every text of the conversation that a prompt may quote."""
     return [
         ask.question,
         *(text for exchange in ask.history for text in (exchange.question, exchange.answer)),
-        *(_remark(remark) for remark in ask.thread_context),
+        *(_thread_message(message) for message in ask.thread_context),
     ]
 
 
 def _before(fence: Fence, ask: Ask) -> list[str]:
-    """What people said before the assistant was called, then the latest exchanges, oldest first."""
-    blocks = [fence.quote("thread message", _remark(remark)) for remark in ask.thread_context]
+    """The messages from before the assistant was called, then the latest exchanges, oldest first."""
+    blocks = [fence.quote("thread message", _thread_message(message)) for message in ask.thread_context]
     for exchange in ask.history[-HISTORY_SHOWN:]:
         blocks.append(fence.quote("earlier question", exchange.question[:EXCHANGE_LIMIT]))
         blocks.append(fence.quote("earlier answer", exchange.answer[:EXCHANGE_LIMIT]))
     return blocks
 
 
-def _remark(remark: ThreadMessage) -> str:
-    return f"{remark.author}: {remark.text}"
+def _thread_message(message: ThreadMessage) -> str:
+    return f"{message.author}: {message.text}"
 
 
 def _with_thread(instructions: str, ask: Ask) -> str:
@@ -179,15 +178,15 @@ def _with_thread(instructions: str, ask: Ask) -> str:
 
 
 def _title(found: Retrieved) -> str:
-    """One line that says where a passage is from."""
+    """Where a passage is from, on one line."""
     passage = found.passage
     parts = dict.fromkeys((passage.title, *passage.path, passage.published or ""))
     return "from: " + " ".join(" > ".join(part for part in parts if part).split())
 
 
 def _numbered_sentences(text: str) -> str:
-    """One line per sentence, numbered as evidence is: white space inside a sentence becomes a blank,
-    so that no sentence can pose as the next one. What holds no word, or is markup, is not shown."""
+    """One line per sentence, with the number that evidence uses. White space inside a sentence becomes a blank,
+    so that no sentence can pose as the next one. Markup, and what holds no word, is left out."""
     lines = {
         number: " ".join(without_tags(text[unit.start : unit.end]).split())
         for number, unit in enumerate(split_units(text)[:SENTENCES_SHOWN], start=1)

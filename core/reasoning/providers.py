@@ -18,8 +18,7 @@ GOOGLE = "google_genai"
 GOOGLE_URL = "https://generativelanguage.googleapis.com"
 REPLY_TOKENS = 8_192  # tokens of one reply, thinking included
 
-#: What a call needs of Google's types, which are built when they are first used: 40 ms that would hold the
-#: event loop.
+#: Google's types that a call needs. They are built at first use, which would block the event loop for 40 ms.
 CALL_TYPES = (
     "Tool", "Part", "Content", "GenerationConfig", "GenerateContentConfig", "GenerateContentResponse", "Candidate",
 )  # fmt: skip
@@ -29,7 +28,7 @@ _GEMINI = re.compile(r"(?:models/)?gemini-(\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How the operator lets us reach models. Providers other than Google read their own key."""
+    """Google's key and address, and the timeout. Other providers read their own key."""
 
     google_api_key: str = field(default="", repr=False)
     google_url: str = ""  #: empty: Google's own
@@ -58,7 +57,7 @@ def connect(setting: str, name: str, access: Access) -> BaseChatModel:
         package = getattr(missing.__cause__, "name", None) or f"langchain-{provider}"
         install = package.partition(".")[0].replace("_", "-")
         raise SettingsError(f"{setting}={name} needs a package: pip install {install}.") from missing
-    except Exception as refused:  # the one boundary to whichever provider is named
+    except Exception as refused:  # the one boundary to all providers
         logger.debug("%s was refused: %s", name, refused)
         raise SettingsError(f"{setting}={name} cannot be used: check its provider and key.") from refused
     if provider == GOOGLE:
@@ -74,7 +73,7 @@ def _build_call_types() -> None:
 
 
 def _options(provider: str, model: str, access: Access) -> dict[str, Any]:
-    """Second tries and time are ours to count, and only verified text is shown, so nothing is streamed."""
+    """No retries, since Calls counts them; no streaming, since only verified text is shown."""
     options: dict[str, Any] = {
         "timeout": access.timeout,
         "max_retries": 0,
@@ -84,9 +83,9 @@ def _options(provider: str, model: str, access: Access) -> dict[str, Any]:
     if provider == GOOGLE:
         options["max_retries"] = 1  # Google counts the first try
         options["api_key"] = access.google_api_key
-        # Named even where it is the default, so that no gateway in the environment takes its place.
+        # Always given, so that no gateway in the environment replaces it.
         options["base_url"] = access.google_url or GOOGLE_URL
         found = _GEMINI.match(model)
         if found and int(found.group(1)) >= 3:
-            options["thinking_level"] = "low"  # older models know a budget instead; none takes a temperature
+            options["thinking_level"] = "low"  # older models take a token budget instead
     return options

@@ -1,14 +1,12 @@
-"""The shapes that a chat model must reply in, and what is kept of such a reply.
+"""The shapes of a chat model's replies, and the checked values that are made of them.
 
-A model may return anything. Numbers that name nothing are dropped, texts are cut to a length
-and freed of characters that do not show, and a route that lacks its words becomes a search.
+A model may return anything. Numbers that name nothing are dropped, texts are cut to a length and freed of
+characters that do not show, and a route without the reply it needs becomes a search.
 
-What is kept of an answer that a chat model wrote.
-
-Footnotes are read as models write them (``[1, 2]``, ``[1-3]``, ``【1】``, ``[^1]``, ``[strip 1]``, ``(1)``) and
-become ``[1][2]``; one that names no strip is dropped. Headings become bold lines, so that they are judged
-with what they lead to. Images go, and an address that no strip holds goes too: a document could have talked
-the model into carrying a secret out by one. Code is left as it is.
+A draft's footnotes are read as models write them (``[1, 2]``, ``[1-3]``, ``【1】``, ``[^1]``, ``[strip 1]``,
+``(1)``) and become ``[1][2]``; one that names no strip is dropped. Headings become bold lines, so that they
+are judged with what they introduce. Images are removed, and so is an address that no strip holds: a document
+could have talked the model into sending out a secret with it. Code stays as it is.
 """
 
 from __future__ import annotations
@@ -41,32 +39,40 @@ from core.text.characters import one_line, plain
 from core.text.quoting import HEADING_SIGNS
 from core.text.sentences import split_sentences, split_units
 
-_LACKING = re.compile(r"\W*(\d{1,4})\W+(.+)", re.DOTALL)
-
 QUERIES = 3  # further searches of one plan
-REPLY_LIMIT = 600  # characters of a conversational reply or of a question asked back
+REPLY_LIMIT = 600  # characters of small talk or of a question asked back
 OPTIONS = 4  # readings to choose from
 OPTION_LIMIT = 70  # characters; fits a button
 LACKING_LIMIT = 200  # characters of what a sentence lacks
+DRAFT_LIMIT = 8_000  # characters; an answer of five sentences has about 800
 
-REFUSALS = frozenset(
-    # Gemini's finish reasons, then those of other providers, in capitals
-    (
-        "SAFETY",
-        "RECITATION",
-        "LANGUAGE",
-        "BLOCKLIST",
-        "PROHIBITED_CONTENT",
-        "SPII",
-        "CONTENT_FILTER",
-        "REFUSAL",
-    )
-)
+#: Finish reasons in capitals: Gemini's, then those of other providers.
+REFUSALS = frozenset({
+    "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+    "CONTENT_FILTER", "REFUSAL",
+})  # fmt: skip
 CUT_OFF = frozenset({"MAX_TOKENS", "LENGTH"})
+
+_LACKING = re.compile(r"\W*(\d{1,4})\W+(.+)", re.DOTALL)
+_CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
+_NUMBERS = r"\d{1,4}(?:\s*(?:[,;&–-]|and|und|et|y|e)\s*\^?\d{1,4})*"
+_NAMED = r"(?:(?:strips?|sources?|passages?|refs?|notes?|footnotes?)\s*)?"
+_MARKERS = re.compile(
+    rf"[ \t]?(?:\[\s*\^?{_NAMED}({_NUMBERS})\s*\](?!\()|【\s*{_NAMED}({_NUMBERS})[^】\n]*】)", re.IGNORECASE
+)
+_MARKS_ALONE = re.compile(r"\A(?:\s*+\[\d{1,4}\])++[ \t]*(?:\n|\Z)")  # before anything that they could be of
+_IN_PARENTHESES = re.compile(rf"(?<=\S)([ \t]?)\(({_NUMBERS})\)(?=\s*(?:[.,;:!?。]|$))", re.MULTILINE)
+_DEFINITION = re.compile(
+    r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE
+)  # "[^1]: …" lists sources of its own
+_RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
+_LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
+_ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
+_NO_ANSWER = re.compile(rf"^.*\b{NO_ANSWER}\b.*$", re.MULTILINE)
 
 
 def _slim(schema: dict[str, Any]) -> None:
-    """A schema without the titles of fields, and with every one asked for: it is paid for with each call."""
+    """A schema without titles, since each call pays for it, and with every field required."""
     schema.pop("description", None)
     for field in schema.get("properties", {}).values():
         field.pop("title", None)
@@ -79,8 +85,6 @@ class Reply(BaseModel):
 
 
 class PlanReply(Reply):
-    """How to go about the question."""
-
     route: Route
     standalone: str = Field(description="the question, readable without the earlier exchanges")
     queries: list[str] = Field(description="up to three")
@@ -90,23 +94,19 @@ class PlanReply(Reply):
 
 
 class PassageReply(Reply):
-    """The verdict on one passage."""
-
     passage: int = Field(description="its number")
     relevance: Relevance
     evidence: list[int] = Field(description="numbers of its sentences that state the answer or a part of it")
 
 
 class GradeReply(Reply):
-    """The verdict on all passages."""
-
     passages: list[PassageReply]
     sufficient: bool = Field(description="the evidence alone answers the question completely")
     missing: str = Field(description="when not sufficient, what to look for next; otherwise empty")
 
 
 class GroundingReply(Reply):
-    """What the strips say to each sentence; those that they support by what they cite are named nowhere."""
+    """Numbers of sentences; one that its own footnotes support is named nowhere."""
 
     unsupported: list[int]
     lacking: list[str] = Field(default=[], description='"NUMBER: what no strip states"')
@@ -117,16 +117,14 @@ class GroundingReply(Reply):
 
 
 class UsefulnessReply(Reply):
-    """Whether the answer settles the question."""
-
     useful: bool
 
 
 def check_ending(message: Any) -> None:
-    """Raises CallFailed for a reply that was refused or cut off: the client itself raises nothing."""
-    told = getattr(message, "response_metadata", None) or {}
-    ending = str(told.get("finish_reason") or told.get("stop_reason") or "").upper()
-    if ending in REFUSALS or (told.get("prompt_feedback") or {}).get("block_reason"):
+    """Raises CallFailed for a reply that was refused or cut off, for which clients raise nothing."""
+    metadata = getattr(message, "response_metadata", None) or {}
+    ending = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "").upper()
+    if ending in REFUSALS or (metadata.get("prompt_feedback") or {}).get("block_reason"):
         raise CallFailed(faults.REFUSED)
     if ending in CUT_OFF:
         raise CallFailed(
@@ -135,7 +133,7 @@ def check_ending(message: Any) -> None:
 
 
 def complaint(error: BaseException | None) -> str:
-    """What was wrong with a structured reply, for the model; nothing of the reply itself."""
+    """What was wrong with a structured reply, for the model, without the reply's own text."""
     link = error
     while link is not None and not isinstance(link, ValidationError):
         link = link.__cause__ or link.__context__
@@ -146,17 +144,16 @@ def complaint(error: BaseException | None) -> str:
 
 
 def to_plan(reply: PlanReply, ask: Ask) -> Plan:
-    """A plan whose every field can be used as it stands."""
     standalone = one_line(reply.standalone, QUESTION_LIMIT) or ask.question
-    words = one_line(reply.reply, REPLY_LIMIT)
+    text = one_line(reply.reply, REPLY_LIMIT)
     options = _distinct(reply.options, OPTION_LIMIT)[:OPTIONS] if reply.route == "clarify" else ()
     return Plan(
-        route="documents" if reply.route in SPEAKING and not words else reply.route,
+        route="documents" if reply.route in SPEAKING and not text else reply.route,
         standalone=standalone,
         queries=_distinct(reply.queries, QUERY_LIMIT)[:QUERIES],
         web_query=one_line(reply.web_query, QUERY_LIMIT) or one_line(standalone, QUERY_LIMIT),
-        reply=words if reply.route in SPEAKING else "",
-        options=options if words and len(options) > 1 else (),
+        reply=text if reply.route in SPEAKING else "",
+        options=options if text and len(options) > 1 else (),
     )
 
 
@@ -185,7 +182,7 @@ def to_grounded(
     lacking = (_LACKING.match(what) for what in reply.lacking)
     return Grounded(
         judged=tuple(judged),
-        # Where a sentence is said to be stated elsewhere, its footnote is wrong and not the sentence.
+        # A sentence that other strips state is supported: only its footnote is wrong.
         unsupported=tuple(n for n in _among(reply.unsupported, judged) if n not in elsewhere),
         lacking={int(found[1]): one_line(found[2], LACKING_LIMIT) for found in lacking if found},
         elsewhere=elsewhere,
@@ -209,27 +206,8 @@ def _distinct(texts: list[str], limit: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in cleaned if text))
 
 
-DRAFT_LIMIT = 8_000  # characters; an answer of five sentences has about 800
-
-_CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
-_NUMBERS = r"\d{1,4}(?:\s*(?:[,;&–-]|and|und|et|y|e)\s*\^?\d{1,4})*"
-_NAMED = r"(?:(?:strips?|sources?|passages?|refs?|notes?|footnotes?)\s*)?"
-_MARKERS = re.compile(
-    rf"[ \t]?(?:\[\s*\^?{_NAMED}({_NUMBERS})\s*\](?!\()|【\s*{_NAMED}({_NUMBERS})[^】\n]*】)", re.IGNORECASE
-)
-_MARKS_ALONE = re.compile(r"\A(?:\s*+\[\d{1,4}\])++[ \t]*(?:\n|\Z)")  # before anything that they could be of
-_IN_PARENTHESES = re.compile(rf"(?<=\S)([ \t]?)\(({_NUMBERS})\)(?=\s*(?:[.,;:!?。]|$))", re.MULTILINE)
-_DEFINITION = re.compile(
-    r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE
-)  # "[^1]: …" lists sources of its own
-_RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
-_LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
-_ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
-_NO_ANSWER = re.compile(rf"^.*\b{NO_ANSWER}\b.*$", re.MULTILINE)
-
-
 def to_draft(text: str, strips: tuple[Strip, ...]) -> Draft:
-    """The draft that a reply holds. It does not answer when it says NO_ANSWER before it cites anything."""
+    """The draft in a reply. It does not answer when NO_ANSWER stands before the first footnote."""
     written = plain(text)[:DRAFT_LIMIT]
     kept = _NO_ANSWER.sub("", written)
     pieces = _CODE.split(kept)
@@ -244,7 +222,7 @@ def _cites_before_giving_up(written: str) -> bool:
 
 
 def _with_bold_headings(text: str) -> str:
-    """Headings as bold lines; rules, comments and directives, which say nothing, go."""
+    """Headings as bold lines, without rules, comments and directives."""
     for unit in reversed(split_units(text)):
         if unit.kind in ("heading", "markup"):
             words = HEADING_SIGNS.sub("", text[unit.start : unit.end]) if unit.kind == "heading" else ""
@@ -256,11 +234,11 @@ def _with_bold_headings(text: str) -> str:
 def _prose(text: str, strips: tuple[Strip, ...], *, is_bracketed: bool) -> str:
     known = "\n".join(f"{strip.text}\n{strip.retrieved.passage.url or ''}" for strip in strips)
     numbers = {strip.number for strip in strips}
-    if not is_bracketed:  # beside marks in square brackets, "(1)" counts something else
+    if not is_bracketed:  # beside footnotes in square brackets, "(1)" means something else
         text = _IN_PARENTHESES.sub(r"\1[\2]", text)
     text = _LINK.sub(_link(known), _DEFINITION.sub("", text))
     text = _ADDRESS.sub(lambda found: found[0] if found[0].rstrip(".,;:!?") in known else "", text)
-    text = _RULE.sub("", text)  # below a paragraph it would make a heading of it
+    text = _RULE.sub("", text)  # a rule below a paragraph would make it a heading
     return _MARKERS.sub(_marker(numbers), text)
 
 

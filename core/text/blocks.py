@@ -1,8 +1,8 @@
-"""A passage as stretches of whole lines: prose, list items, code, tables, headings, markup.
+"""A passage as blocks of whole lines: prose, list items, code, tables, headings, markup.
 
 Markdown as CommonMark has it, with tables, the titles and literal blocks of
-reStructuredText, and the directives of the usual site generators; forgiving, because a
-passage may begin and end in the middle of anything. Time is in proportion to the text.
+reStructuredText, and the directives of the usual site generators. It is forgiving, because a
+passage may begin and end in the middle of anything. It takes linear time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-StretchKind = Literal["prose", "item", "code", "table", "heading", "markup"]
+TextBlockKind = Literal["prose", "item", "code", "table", "heading", "markup"]
 
 CODE_INDENT = 4  # columns, CommonMark 0.31, "Indented code blocks"; a tab is four
 MARKUP_LIMIT = 1_000  # characters of a line that is tried as markup
@@ -61,12 +61,12 @@ _HAS_BODY = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TextBlock:
     """``text[start:end]``, without white space, list marker or quotation mark at its beginning."""
 
     start: int
     end: int
-    kind: StretchKind
+    kind: TextBlockKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class _Line:
         return self.at + len(self.words)
 
 
-def stretches(text: str) -> Iterator[Stretch]:
-    """The stretches of a text in order; between them is white space, list markers and quotation marks."""
+def split_blocks(text: str) -> Iterator[TextBlock]:
+    """The blocks in order; between them are white space, list markers and quotation marks."""
     lines = [_line(text, match) for match in _LINE.finditer(text)]
     margin: int | None = None  # columns from which a line belongs to the list or directive above
     number = 0
@@ -93,13 +93,13 @@ def stretches(text: str) -> Iterator[Stretch]:
             is_nested = margin is not None and line.indent >= margin
             kind = _kind(lines, number, is_nested=is_nested)
             last = _last(lines, number, kind)
-            yield Stretch(_start(line, kind), lines[last].end, kind)
+            yield TextBlock(_start(line, kind), lines[last].end, kind)
             margin = margin if is_nested else _margin(line, kind)
             number = last
         number += 1
 
 
-def _margin(line: _Line, kind: StretchKind) -> int | None:
+def _margin(line: _Line, kind: TextBlockKind) -> int | None:
     """Columns from which following lines belong to this one; None: it holds no others."""
     if kind == "item" and (marker := _ITEM.match(line.words)):
         sign = len(marker.group().rstrip())
@@ -116,8 +116,8 @@ def _line(text: str, match: re.Match[str]) -> _Line:
     return _Line(start, start + len(space), words, len(space.expandtabs(CODE_INDENT)), quotation is not None)
 
 
-def _start(line: _Line, kind: StretchKind) -> int:
-    """Where the stretch begins in its first line; indented code keeps its indentation."""
+def _start(line: _Line, kind: TextBlockKind) -> int:
+    """Where the block begins in its first line; indented code keeps its indentation."""
     if kind == "item" and (marker := _ITEM.match(line.words)):
         return line.at + marker.end()
     if kind != "code":
@@ -126,7 +126,7 @@ def _start(line: _Line, kind: StretchKind) -> int:
     return line.at + fence.start(1) if fence else line.start
 
 
-def _kind(lines: Sequence[_Line], number: int, *, is_nested: bool = False) -> StretchKind:
+def _kind(lines: Sequence[_Line], number: int, *, is_nested: bool = False) -> TextBlockKind:
     """What the line opens where no paragraph is open."""
     line = lines[number]
     if _is_indented_code(lines, number, is_nested=is_nested):
@@ -147,7 +147,7 @@ def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -
     return line.indent >= CODE_INDENT and not is_nested and bool(_CODE_SIGN.search(line.words))
 
 
-def _opened(words: str) -> StretchKind:
+def _opened(words: str) -> TextBlockKind:
     """What a line opens by its own words."""
     if _FENCE.match(words):
         return "code"
@@ -177,8 +177,8 @@ def _heads_table(lines: Sequence[_Line], number: int) -> bool:
     return bool(_DELIMITER_ROW.fullmatch(lines[number + 1].words.strip("| ")))
 
 
-def _last(lines: Sequence[_Line], number: int, kind: StretchKind) -> int:
-    """The last line of the stretch that this one opens."""
+def _last(lines: Sequence[_Line], number: int, kind: TextBlockKind) -> int:
+    """The last line of the block that this one opens."""
     words = lines[number].words
     if kind == "code":
         fence = _FENCE.match(words)
@@ -193,7 +193,7 @@ def _last(lines: Sequence[_Line], number: int, kind: StretchKind) -> int:
     return last
 
 
-def _joins(lines: Sequence[_Line], number: int, kind: StretchKind) -> bool:
+def _joins(lines: Sequence[_Line], number: int, kind: TextBlockKind) -> bool:
     """Whether a line continues the prose, item or table above it."""
     line = lines[number]
     if not line.words or (line.is_quoted and not lines[number - 1].is_quoted):

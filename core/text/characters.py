@@ -1,9 +1,7 @@
-"""Text as a person sees it: without the characters that do not show.
+"""Text without the characters that do not show, and without lone surrogates.
 
-Control characters, marks that turn the direction of writing, and Unicode tags could hide
-words in a query that a person is asked to allow.
-
-Lone surrogates: Python's strings can hold them, and no file, database or network can.
+Control characters, marks of writing direction and Unicode tags could hide words in a query that a
+person is asked to allow.
 """
 
 from __future__ import annotations
@@ -11,28 +9,26 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
-
-
-def whole(text: str) -> str:
-    """The text with U+FFFD in the place of each; every other character keeps its offset."""
-    return _LONE_SURROGATES.sub("\ufffd", text)
-
-
 JOINERS = "\u200c\u200d"  # zero-width (non-)joiner: Persian, Indic scripts and emoji need them
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})  # Unicode general categories
 
-#: What shapes the signs beside it and is nothing by itself; emoji's variation selectors are among it.
+#: Joiners and variation selectors, which only change the characters beside them.
 _SHAPING = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
-#: Signs that leave no trace: Default_Ignorable_Code_Point of Unicode 16, with what else is blank.
+#: Default_Ignorable_Code_Point of Unicode 16, and other blank characters.
 _BLANK = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def whole(text: str) -> str:
+    """The text with U+FFFD for each lone surrogate, which no file, database or network can hold."""
+    return _LONE_SURROGATES.sub("\ufffd", text)
 
 
 def plain(text: str) -> str:
-    """The text with its line breaks and tabs, and nothing else that does not show."""
+    """The text without invisible characters but line breaks and tabs."""
     return "".join(_shown(character) for character in text.replace("\r\n", "\n"))
 
 
@@ -45,17 +41,17 @@ def one_line(text: str, limit: int) -> str:
 
 
 def as_query(text: str, limit: int) -> str:
-    """One line of nothing but signs that show: whoever allows a query has seen all of it."""
+    """One line of visible characters only: a person who allows a query has seen all of it."""
     return one_line(_BLANK.sub("", text), limit)
 
 
 def without_shaping(text: str) -> str:
-    """What a search engine finds the same without: joiners, and the selectors of emoji."""
+    """Without joiners and variation selectors, which search engines ignore."""
     return _SHAPING.sub("", text)
 
 
 def hides_something(text: str) -> bool:
-    """Whether a part of it does not show, but for white space."""
+    """Whether it holds invisible characters other than white space."""
     return bool(_BLANK.search(text)) or any(unicodedata.category(sign) in HIDDEN for sign in text)
 
 

@@ -1,4 +1,4 @@
-"""Whether a question needs what was said before it, and the question merged with it."""
+"""Whether a question needs its history, and the question merged with it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_ONE = re.compile(
 )
 
 
-#: The same for other languages: what points back anywhere, and what continues at the beginning.
+#: For other languages: pointer words anywhere, and openers at the beginning.
 _POINTERS_OF = {
     name: re.compile(rf"{pointers}|^\W*(?:{openers})", re.IGNORECASE)
     for name, pointers, openers in (
@@ -85,7 +85,7 @@ def needs_history(question: str, known: Collection[str] = ()) -> bool:
 
 
 def is_whole(question: str) -> bool:
-    """Whether it has a verb or asks what, who or how, and points at nothing said before."""
+    """Whether it has a verb or asks what, who or how, and does not point back."""
     return bool(_WHOLE.match(question)) and names_its_subject(question)
 
 
@@ -97,14 +97,14 @@ def _stands_alone(question: str, known: Collection[str]) -> bool:
 
 
 def points_back(question: str) -> bool:
-    """Whether a word of the question stands for something said before."""
+    """Whether a word of the question refers to its history."""
     if elsewhere := _POINTERS_OF.get(language_of(question)):
         return bool(elsewhere.search(question))
     return bool(_POINTERS.search(_NOT_POINTERS.sub(" ", question)) or _OPENERS.match(question))
 
 
 def names_its_subject(question: str) -> bool:
-    """Whether later questions may be about the same: “How many people?” is about something named before."""
+    """Whether later questions may be about its subject: “How many people?” has none of its own."""
     return not points_back(question) and not (_words(question) < SHORT and _BARE.match(question))
 
 
@@ -113,10 +113,10 @@ def _words(question: str) -> int:
     return len(question.split()) if question.isascii() else max(len(question.split()), len(terms(question)))
 
 
-def subjects(remarks: Sequence[ThreadMessage]) -> tuple[ThreadMessage, ...]:
-    """Of what was said in passing, the questions; where nobody asked anything, all of it."""
-    asked = tuple(remark for remark in remarks if "?" in remark.text)
-    return asked or tuple(remarks)
+def subjects(messages: Sequence[ThreadMessage]) -> tuple[ThreadMessage, ...]:
+    """The questions among the messages; all messages where there are none."""
+    questions = tuple(message for message in messages if "?" in message.text)
+    return questions or tuple(messages)
 
 
 def asked_before(history: Sequence[Exchange]) -> str:
@@ -125,11 +125,11 @@ def asked_before(history: Sequence[Exchange]) -> str:
 
 
 def cited_before(history: Sequence[Exchange]) -> tuple[str, ...]:
-    """The sources of the last answer that had any: what the talk is about."""
+    """The sources of the last answer that had any."""
     return next((exchange.sources for exchange in reversed(history) if exchange.sources), ())
 
 
 def merged_with(question: str, history: Sequence[Exchange]) -> str:
-    """What was asked before, the last answer's beginning, and the question."""
+    """The earlier questions, the beginning of the last answer, and the question."""
     last_answer = history[-1].answer[:REMEMBERED_ANSWER] if history else ""
     return "\n".join(part for part in (asked_before(history), last_answer, question) if part)

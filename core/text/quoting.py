@@ -1,7 +1,6 @@
-"""A verbatim stretch as an answer shows it.
+"""A verbatim piece of a document as an answer shows it.
 
-Its words stay as they are. What held them in their document does not: links and tags,
-directives, quotation marks, the indentation of where they stood.
+Its words stay as they are. Links, tags, directives, quotation marks and indentation do not.
 """
 
 from __future__ import annotations
@@ -83,9 +82,9 @@ def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
 class _Layout:
     """How far in a unit is shown, and whether with its list marker."""
 
-    is_list: bool  #: what comes belongs to a list that is shown as one
-    margin: int  #: columns in the source that are none in the answer
-    inner: int = 0  #: columns in the answer to what belongs to an outermost item
+    is_list: bool  #: the next unit belongs to a list
+    margin: int  #: columns of the source to leave out
+    inner: int = 0  #: columns before the content of an outermost item
 
     @classmethod
     def of(cls, leads: Sequence[_Lead]) -> _Layout:

@@ -1,14 +1,8 @@
-"""Which sentences of a passage answer a question: scores from words, headings, neighbours and meaning.
+"""Which sentences of a passage answer a question: scores from words, headings, neighbours, meaning, opposites.
 
-The credits are shares of what a sentence gets that holds every telling word of the question. They
-lie between what was fitted on each half of the articles of SQuAD 2 and CLAPNQ, with words alone and
-with meaning, and was confirmed on the other half; tests/benchmarks/fit_selection.py looks for better.
-
-Whether a question denies, or turns round, what a sentence says.
-
-A sentence that holds every word of a question but "not", or "largest" where "smallest" is asked
-for, is near in words and in meaning and yet no answer. What is asked of trouble and of ways ("why
-does it not …", "how do I … without …") is no denial: its answer seldom says "not".
+A sentence with every content word of the question gets 1; the credits are shares of that. They were fitted
+on each half of the articles of SQuAD 2 and CLAPNQ, with and without meaning, and confirmed on the other half;
+tests/benchmarks/fit_selection.py searches for better ones.
 """
 
 from __future__ import annotations
@@ -22,59 +16,6 @@ from core.library.documents import Passage, Retrieved
 from core.text.language import language_of
 from core.text.sentences import Unit, split_units
 from core.text.terms import terms
-
-_DENIAL = re.compile(
-    r"\b(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|unable|fail(?:s|ed)? to)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-_OF_TROUBLE = re.compile(
-    r"^\W*(?:why|how (?:do|can|could|should|would|to))\b|\b(?:i|my|we|our|you)\b", re.IGNORECASE
-)
-
-
-def _both_ways(pairs: str) -> tuple[tuple[str, str], ...]:
-    halves = [pair.partition("/") for pair in pairs.split()]
-    return tuple(ways for one, _, other in halves for ways in ((one, other), (other, one)))
-
-
-#: Words of which one stands for the other's opposite.
-_PAIRS = _both_ways(
-    "accept/reject accepted/rejected after/before all/none allow/prohibit allowed/prohibited "
-    "always/never ancient/modern best/worst better/worse biggest/smallest cold/hot common/rare "
-    "cool/warm decrease/increase decreased/increased decreasing/increasing difficult/easy earlier/later "
-    "earliest/latest early/late east/west eastern/western equal/unequal even/odd external/internal "
-    "failure/success fast/slow fastest/slowest female/male fewer/more fewest/most first/last "
-    "formal/informal greater/lesser greatest/least heavy/light high/low higher/lower highest/lowest "
-    "illegal/legal inside/outside large/small larger/smaller largest/smallest least/most less/more "
-    "long/short longer/shorter longest/shortest lose/win lost/won major/minor majority/minority "
-    "maximum/minimum negative/positive new/old newest/oldest north/south northeast/southwest "
-    "northern/southern northwest/southeast oldest/youngest over/under permanent/temporary poor/rich "
-    "poorest/richest private/public safe/unsafe shortest/tallest strong/weak stronger/weaker "
-    "strongest/weakest successful/unsuccessful thick/thin"
-)
-
-
-def is_opposed(question: str, sentence: str) -> bool:
-    """Whether the question denies what the sentence says, or they stand at two ends of a pair."""
-    return _is_denied(question, sentence) or _is_turned_round(question, sentence)
-
-
-def _is_denied(question: str, sentence: str) -> bool:
-    asks_denial = bool(_DENIAL.search(question)) and not _OF_TROUBLE.search(question)
-    return asks_denial and not _DENIAL.search(sentence)
-
-
-def _is_turned_round(question: str, sentence: str) -> bool:
-    """Whether the question holds one of a pair, the sentence the other, and neither holds both."""
-    asked, said = _words(question), _words(sentence)
-    return any(
-        (one in asked and other in said and not (other in asked or one in said)) for one, other in _PAIRS
-    )
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))
-
 
 HEADING_CREDIT = 0.5  # of a question term that stands in the headings above a sentence, not in it
 PREVIOUS_CREDIT = 0.4  # of one that stands in the sentence before, which this one may go on from
@@ -121,18 +62,18 @@ def candidates(
 
     ``meaning`` gives the cosine of (passage, unit) with the question where it is known.
     """
-    asked = _Asked.of(question, weights)
+    query = _Query.of(question, weights)
     found = []
     for index, hit in enumerate(passages):
-        for number, unit, told, coverage in _scored(asked, hit.passage):
+        for number, unit, own, coverage in _scored(query, hit.passage):
             cosine = (meaning or {}).get((index, number), 0.0)
-            score = told + PASSAGE_CREDIT * hit.score + MEANING_CREDIT * cosine
+            score = own + PASSAGE_CREDIT * hit.score + MEANING_CREDIT * cosine
             found.append(Candidate(passage=index, unit=number, span=unit, score=score, coverage=coverage))
     return sorted(found, key=lambda c: (-c.score, c.passage, c.unit))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Query:
     """What a question looks for in a sentence."""
 
     text: str
@@ -141,8 +82,8 @@ class _Asked:
     cue: re.Pattern[str] | None
 
     @classmethod
-    def of(cls, question: str, weights: Mapping[str, float]) -> _Asked:
-        cue = next((answer for asked, answer in _CUES if asked.search(question)), None)
+    def of(cls, question: str, weights: Mapping[str, float]) -> _Query:
+        cue = next((answer for query, answer in _CUES if query.search(question)), None)
         return cls(
             text=question,
             weights=weights,
@@ -160,11 +101,11 @@ class _Asked:
         return frozenset(pairwise(terms(self.text, language)))
 
 
-def _scored(asked: _Asked, passage: Passage) -> list[tuple[int, Unit, float, float]]:
-    """(number, unit, score, coverage) of each quotable unit, by all that is told without its rank."""
+def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, float]]:
+    """(number, unit, score, coverage) of each quotable unit, without the passage's own score."""
     language = language_of(passage.text)
     headings = frozenset(terms(" ".join((passage.title, *passage.path)), language))
-    phrases = asked.phrases(language)
+    phrases = query.phrases(language)
     before: frozenset[str] = frozenset()
     scored = []
     for number, unit in enumerate(split_units(passage.text)):
@@ -172,27 +113,27 @@ def _scored(asked: _Asked, passage: Passage) -> list[tuple[int, Unit, float, flo
         said = terms(words, language)
         present = frozenset(said)
         if unit.kind not in ("heading", "markup"):
-            own = asked.share(present)
+            own = query.share(present)
             leans = PREVIOUS_CREDIT + (LEANING_CREDIT if _PRONOUN.match(words) else 0.0)
-            score = own + HEADING_CREDIT * asked.share(headings, present)
-            if not asked.weights.keys() <= before:  # else the one before has said it all
-                score += leans * asked.share(before, present | headings)
+            score = own + HEADING_CREDIT * query.share(headings, present)
+            if not query.weights.keys() <= before:  # else the sentence before holds all of it
+                score += leans * query.share(before, present | headings)
             together = len(phrases.intersection(pairwise(said))) / max(1, len(phrases))
             score += 0.0 if _asks(words) else PHRASE_CREDIT * together
-            score += _shape_credit(asked, unit, words, passage.title)
+            score += _shape_credit(query, unit, words, passage.title)
             scored.append((number, unit, score, own))
         before = present
     return scored
 
 
-def _shape_credit(asked: _Asked, unit: Unit, words: str, title: str) -> float:
-    """What the look of a unit says: kind, length, names, whether it asks rather than tells."""
+def _shape_credit(query: _Query, unit: Unit, words: str, title: str) -> float:
+    """For its kind, length and names, and whether it is a question."""
     if unit.kind == "code":
         return -0.35
     if unit.kind == "table":
         return -0.1
-    credit = CUE_CREDIT if asked.cue and asked.cue.search(words) else 0.0
-    given = f"{asked.text}{title}".lower()
+    credit = CUE_CREDIT if query.cue and query.cue.search(words) else 0.0
+    given = f"{query.text}{title}".lower()
     names = sum(name.lower() not in given for name in _NAME.findall(words))
     credit += NAMES_CREDIT * min(names, NAMES_COUNTED) / NAMES_COUNTED
     if len(words.split()) < SHORT_SENTENCE:
@@ -204,3 +145,60 @@ def _shape_credit(asked: _Asked, unit: Unit, words: str, title: str) -> float:
 
 def _asks(words: str) -> bool:
     return words.rstrip().endswith("?")
+
+
+# Opposites: a sentence that holds every word of a question but "not", or "largest" where "smallest" is asked for,
+# is near in words and meaning and yet no answer.
+
+_DENIAL = re.compile(
+    r"\b(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|unable|fail(?:s|ed)? to)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+# "Why does it not …" and "how do I … without …" deny nothing: their answers seldom say "not".
+_OF_TROUBLE = re.compile(
+    r"^\W*(?:why|how (?:do|can|could|should|would|to))\b|\b(?:i|my|we|our|you)\b", re.IGNORECASE
+)
+
+
+def _both_ways(pairs: str) -> tuple[tuple[str, str], ...]:
+    halves = [pair.partition("/") for pair in pairs.split()]
+    return tuple(ways for one, _, other in halves for ways in ((one, other), (other, one)))
+
+
+#: Words of which one stands for the other's opposite.
+_PAIRS = _both_ways(
+    "accept/reject accepted/rejected after/before all/none allow/prohibit allowed/prohibited "
+    "always/never ancient/modern best/worst better/worse biggest/smallest cold/hot common/rare "
+    "cool/warm decrease/increase decreased/increased decreasing/increasing difficult/easy earlier/later "
+    "earliest/latest early/late east/west eastern/western equal/unequal even/odd external/internal "
+    "failure/success fast/slow fastest/slowest female/male fewer/more fewest/most first/last "
+    "formal/informal greater/lesser greatest/least heavy/light high/low higher/lower highest/lowest "
+    "illegal/legal inside/outside large/small larger/smaller largest/smallest least/most less/more "
+    "long/short longer/shorter longest/shortest lose/win lost/won major/minor majority/minority "
+    "maximum/minimum negative/positive new/old newest/oldest north/south northeast/southwest "
+    "northern/southern northwest/southeast oldest/youngest over/under permanent/temporary poor/rich "
+    "poorest/richest private/public safe/unsafe shortest/tallest strong/weak stronger/weaker "
+    "strongest/weakest successful/unsuccessful thick/thin"
+)
+
+
+def is_opposed(question: str, sentence: str) -> bool:
+    """Whether the question denies what the sentence says, or they stand at two ends of a pair."""
+    return _is_denied(question, sentence) or _is_turned_round(question, sentence)
+
+
+def _is_denied(question: str, sentence: str) -> bool:
+    asks_denial = bool(_DENIAL.search(question)) and not _OF_TROUBLE.search(question)
+    return asks_denial and not _DENIAL.search(sentence)
+
+
+def _is_turned_round(question: str, sentence: str) -> bool:
+    """Whether the question holds one of a pair, the sentence the other, and neither holds both."""
+    query, said = _words(question), _words(sentence)
+    return any(
+        (one in query and other in said and not (other in query or one in said)) for one, other in _PAIRS
+    )
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))

@@ -3,8 +3,6 @@
 A unit is what may be quoted whole: a sentence of prose or of a list item, a code block,
 a table, a heading. Units never overlap and leave out only white space, list markers and
 quotation marks.
-
-Word lists of English: what says too little to be searched for, and what a full stop may follow.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from core.text.blocks import stretches
+from core.text.blocks import split_blocks
 from core.text.inline import code_spans
 from core.text.language import language_of, stop_words
 
@@ -117,13 +115,13 @@ def units_within(text: str, start: int, end: int) -> tuple[Unit, ...]:
 
 
 def _units(text: str) -> Iterator[Unit]:
-    for stretch in stretches(text):
-        if stretch.kind == "prose":
-            yield from _sentences(text, stretch.start, stretch.end, "sentence")
-        elif stretch.kind == "item":
-            yield from _sentences(text, stretch.start, stretch.end, "item")
+    for block in split_blocks(text):
+        if block.kind == "prose":
+            yield from _sentences(text, block.start, block.end, "sentence")
+        elif block.kind == "item":
+            yield from _sentences(text, block.start, block.end, "item")
         else:
-            yield Unit(stretch.start, stretch.end, stretch.kind)
+            yield Unit(block.start, block.end, block.kind)
 
 
 def _sentences(text: str, start: int, end: int, kind: UnitKind) -> Iterator[Unit]:

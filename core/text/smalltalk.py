@@ -1,4 +1,4 @@
-"""Words of conversation that ask nothing of any document, and what to say to them."""
+"""Small talk, which needs no document: greetings, thanks, goodbyes, and the replies to them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["greeting", "thanks", "help", "goodbye"]
 
-LONGEST = 120  # characters; who says more says something else as well
+LONGEST = 120  # characters; a longer text says something else too
 
 
-class _Manners(NamedTuple):
-    """How a language does small talk: phrases with bars between them, and the replies."""
+class _SmallTalk(NamedTuple):
+    """The phrases of a language, separated by bars, and the replies."""
 
     greeting: str
     thanks: str
     help: str
     goodbye: str
-    fillers: str  #: what says nothing by itself
+    fillers: str  #: phrases without a kind of their own
     replies: dict[Kind, str]
 
 
-_MANNERS: dict[str, _Manners] = {
-    "en": _Manners(
+_SMALL_TALK: dict[str, _SmallTalk] = {
+    "en": _SmallTalk(
         greeting="hi|hello|hey|hiya|good morning|good afternoon|good evening",
         thanks="thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|super|awesome|ok|okay|got it|solved|all good|"
         "works|worked|works fine|helps|helped",
@@ -39,7 +39,7 @@ _MANNERS: dict[str, _Manners] = {
             "goodbye": "Goodbye.",
         },
     ),
-    "de": _Manners(
+    "de": _SmallTalk(
         greeting="hi|hallo|hey|moin|servus|grüß dich|grüß euch|grüß gott|guten morgen|guten tag|guten abend",
         thanks="danke|dank|dankeschön|super|perfekt|prima|klasse|toll|passt|cool|ok|okay|alles klar|klappt|"
         "klappt's|geklappt|funktioniert|geht|geht's|läuft|geholfen|hilft|gelöst|erledigt",
@@ -55,7 +55,7 @@ _MANNERS: dict[str, _Manners] = {
             "goodbye": "Bis bald.",
         },
     ),
-    "fr": _Manners(
+    "fr": _SmallTalk(
         greeting="salut|bonjour|bonsoir|coucou|hello",
         thanks="merci|super|parfait|génial|nickel|cool|ok|d'accord|très bien|ça marche|ça fonctionne|ça a marché|"
         "c'est bon|c'est parfait|résolu",
@@ -71,7 +71,7 @@ _MANNERS: dict[str, _Manners] = {
             "goodbye": "Au revoir.",
         },
     ),
-    "es": _Manners(
+    "es": _SmallTalk(
         greeting="hola|buenas|buenos días|buenas tardes|buenas noches",
         thanks="gracias|perfecto|genial|estupendo|excelente|vale|listo|ok|de acuerdo|muy bien|funciona|funcionó|resuelto",
         help="quién eres|qué puedes hacer|qué haces|ayuda",
@@ -86,7 +86,7 @@ _MANNERS: dict[str, _Manners] = {
             "goodbye": "Hasta luego.",
         },
     ),
-    "pt": _Manners(
+    "pt": _SmallTalk(
         greeting="oi|olá|bom dia|boa tarde|boa noite|e aí",
         thanks="obrigado|obrigada|valeu|perfeito|ótimo|beleza|certo|ok|muito bem|funciona|funcionou|deu certo|"
         "resolvido",
@@ -101,7 +101,7 @@ _MANNERS: dict[str, _Manners] = {
             "goodbye": "Até logo.",
         },
     ),
-    "ja": _Manners(
+    "ja": _SmallTalk(
         greeting="こんにちは|こんばんは|おはよう|おはようございます|はじめまして",
         thanks="ありがとう|ありがとうございます|ありがとうございました|どうも|感謝します|助かりました|完璧|完璧です|了解|了解です|"
         "了解しました|動きました|うまくいきました|できました|解決しました|ok|okです|なるほど",
@@ -121,18 +121,18 @@ _MANNERS: dict[str, _Manners] = {
 def small_talk(text: str) -> str | None:
     """The reply to a greeting, thanks or goodbye, in its language; None when the text asks for more."""
     found = _found(text)
-    return _MANNERS[found[0]].replies[found[1]] if found else None
+    return _SMALL_TALK[found[0]].replies[found[1]] if found else None
 
 
 def small_talk_language(text: str) -> str | None:
-    """The language of words too few to tell it otherwise: “Danke!”"""
+    """The language of small talk, which is often too short for :func:`language_of`: “Danke!”"""
     found = _found(text)
     return found[0] if found else None
 
 
 def _found(text: str) -> tuple[str, Kind] | None:
     said = _plain(text) if len(text) <= LONGEST else ""
-    for language in _MANNERS:
+    for language in _SMALL_TALK:
         if kinds := _kinds(said, language):
             asks = kinds[-1] == "thanks" and "?" in said  # "Works now?"
             return None if asks else (language, kinds[-1])
@@ -140,7 +140,7 @@ def _found(text: str) -> tuple[str, Kind] | None:
 
 
 def _kinds(said: str, language: str) -> list[Kind]:
-    """Of the phrases that a text is made of; none where it holds anything else."""
+    """Of the phrases in a text; none where it holds anything else."""
     kinds: list[Kind] = []
     position = 0
     while position < len(said):
@@ -162,13 +162,13 @@ def _kinds(said: str, language: str) -> list[Kind]:
 @cache
 def _phrases(language: str) -> dict[str, Kind | None]:
     """The phrases of a language, long ones first, with their kind; None for a filler."""
-    manners = _MANNERS[language]
+    talk = _SMALL_TALK[language]
     kinds: dict[Kind | None, str] = {
-        "greeting": manners.greeting,
-        "thanks": manners.thanks,
-        "help": manners.help,
-        "goodbye": manners.goodbye,
-        None: manners.fillers,
+        "greeting": talk.greeting,
+        "thanks": talk.thanks,
+        "help": talk.help,
+        "goodbye": talk.goodbye,
+        None: talk.fillers,
     }
     of = {_plain(phrase): kind for kind, phrases in kinds.items() for phrase in phrases.split("|")}
     return dict(sorted(of.items(), key=lambda pair: -len(pair[0])))

@@ -20,13 +20,10 @@ from typing import Any
 from core.text.language import language_of, stop_words
 from core.text.sentences import STOP_WORDS
 
-BACKGROUND = 200  # passages of text in general that every library is thought to hold besides its own
+BACKGROUND = 200  # passages of general text added to every library's counts
 BACKGROUND_HELD = 2  # of them that hold any one term
 
-LONGEST_WORD = (
-    64  # characters; what is longer is no word of a language, and is neither stemmed nor remembered
-)
-
+LONGEST_WORD = 64  # characters; longer ones are no words, and are neither stemmed nor cached
 LOOKED_UP = 100  # words of a question that are looked up in several languages
 
 Count = Callable[[Collection[str]], Mapping[str, int]]  # how many passages hold each of some terms
@@ -86,7 +83,7 @@ def known_terms(text: str, languages: Iterable[str], count: Count) -> list[str]:
 
 
 def _chosen(stems: Sequence[str], held: Collection[str]) -> Sequence[str]:
-    """The first stem of a word, or others that are held where it is not."""
+    """The first stem of a word; others where documents hold those and not the first."""
     others = [stem for stem in stems if stem in held]
     return others if others and stems[0] not in held else stems[:1]
 
@@ -164,20 +161,20 @@ def _words(text: str) -> list[str]:
 
 
 def _telling(text: str, language: str) -> list[str]:
-    """The words and their parts without stop words, English ones included; all where nothing else is left."""
+    """The words and their parts without stop words; all of them where nothing is left."""
     found = [part for word in _words(text) for part in _parts(word)]
     return [part for part in found if part not in _glue(language)] or found
 
 
 @cache
 def _glue(language: str) -> frozenset[str]:
-    """With their accents and without: not everyone types them."""
+    """Stop words with and without accents: not everyone types them."""
     own = stop_words(language) if language != "en" else frozenset()
     return STOP_WORDS | own | frozenset(map(_folded, own))
 
 
 def _stems(word: str, language: str) -> tuple[str, ...]:
-    """What a word gives; what is longer than any word of a language is not remembered."""
+    """The terms of a word; those of one that is too long are not cached."""
     known = _known_stems if len(word) <= LONGEST_WORD else _known_stems.__wrapped__
     return known(word, language)
 
@@ -225,7 +222,7 @@ def _stem(word: str, language: str) -> str:
     return _known_stem(_folded(own), "english")
 
 
-_STEMMING = Lock()  # a stemmer keeps the word it works on in itself, and questions run side by side
+_STEMMING = Lock()  # a stemmer has state, and questions run in parallel
 
 
 @cache

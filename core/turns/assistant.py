@@ -158,11 +158,9 @@ class Assistant:
         state = await self._state(turn.conversation.id)
         is_same = _is_same(state.get("turn"), turn)
         work = state.get("work", Work()) if is_same or state.get("outcome") is None else Work()
-        end = outcomes.failed if is_final else outcomes.unfinished
-        ended = end({**state, "turn": turn}, work, reason)
-        await self.graph.aupdate_state(
-            _config(turn.conversation.id), {**ended, "turn": turn}, as_node="give_up"
-        )
+        end = outcomes.end_with_failure if is_final else outcomes.end_unfinished
+        update = {**end({**state, "turn": turn}, work, reason), "turn": turn}
+        await self.graph.aupdate_state(_config(turn.conversation.id), update, as_node="give_up")
 
 
 def _config(conversation: str) -> RunnableConfig:

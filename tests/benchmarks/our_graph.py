@@ -89,9 +89,6 @@ class FallibleReasoner:
         source = telling[0] if telling else strips[_by_lot(len(strips), written.key)]
         return f"{_wording(written, source.text, question.answer if telling else '')} [{source.number}]"
 
-    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
-        return await ExtractiveReasoner().quote(ask, strips)
-
     async def check_grounding(
         self,
         statements: tuple[Statement, ...],

@@ -57,7 +57,7 @@ def test_a_sentence_that_begins_with_such_a_word_is_a_question(said):
 @pytest.mark.parametrize("query", [None, "`" * 400])
 def test_in_discord_too_a_decision_stays_in_the_message_that_asked_for_it(words, query):
     long = replace(IN_PART, answer=replace(ANSWER, text="Das Betriebsteam liest Protokolle. " * words))
-    after = replace(long, proposal=PROPOSAL.settled(decided(query=query)))
+    after = replace(long, proposal=PROPOSAL.with_decision(decided(query=query)))
 
     asked, told = discord.messages(long, SETTING), discord.messages(after, SETTING)
 

@@ -71,7 +71,7 @@ def proposal(**more):
 def decided(verdict, **more):
     conversation = Conversation(platform="discord", space="1", channel="2", thread="3")
     decision = {"id": "d1", "conversation": conversation, "author": "2", "proposal_id": "p0123456789"}
-    return proposal().settled(Decision(**decision, verdict=verdict, decided_at=1.7e9, **more))
+    return proposal().with_decision(Decision(**decision, verdict=verdict, decided_at=1.7e9, **more))
 
 
 def entry(number, **more):

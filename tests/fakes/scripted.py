@@ -89,12 +89,6 @@ class ScriptedReasoner:
             return self.writes(ask, strips)
         return Draft(text=" ".join(f"{s.text.rstrip()} [{s.number}]" for s in strips), composed=True)
 
-    async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
-        self.calls.append("quote")
-        return Draft(
-            text="", composed=False, quotes=tuple(s.number for s in strips[:1]), answers=bool(strips)
-        )
-
     async def check_grounding(
         self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
     ) -> Grounded:

@@ -610,8 +610,8 @@ def test_an_exchange_remembers_the_documents_that_its_answer_is_from():
     quote = Draft(text="", composed=False, quotes=(1,))
     answer = to_answer(quote, refine((TOWER,), {}, around=0))
 
-    ended = outcomes.answered({"turn": question()}, work, answer)
-    unanswered = outcomes.no_answer({"turn": question()}, work, (), "Nothing is known.")
+    ended = outcomes.end_with_answer({"turn": question()}, work, answer)
+    unanswered = outcomes.end_without_answer({"turn": question()}, work, (), "Nothing is known.")
 
     assert ended["history"][-1].sources == ("1.md", "2.md")
     assert unanswered["history"][-1].sources == ()

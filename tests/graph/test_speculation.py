@@ -13,7 +13,7 @@ from core.conversation import Usage
 from core.errors import ModelTrouble
 from core.graph.context import Deps
 from core.graph.policy import PRESETS
-from core.graph.speculation import is_borne_out, is_worth_it, strips_ahead, with_draft, writing_ahead
+from core.graph.speculation import is_confirmed, may_pay, strips_ahead, with_draft, writing_ahead
 from core.graph.state import Work
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.reasoner import Ask, Draft, Grade, Plan
@@ -70,11 +70,11 @@ def test_a_draft_is_tried_where_a_model_writes_and_the_library_is_sure(
 ):
     work = Work(passages=(TOWER,), confidence=confidence)
 
-    assert is_worth_it(work, deps(reasoner, policy)) == is_tried
+    assert may_pay(work, deps(reasoner, policy)) == is_tried
 
 
 def test_without_passages_there_is_nothing_to_write_from():
-    assert not is_worth_it(Work(confidence=SURE), deps(model()))
+    assert not may_pay(Work(confidence=SURE), deps(model()))
 
 
 # When it is kept
@@ -95,18 +95,18 @@ def test_without_passages_there_is_nothing_to_write_from():
 def test_a_draft_is_kept_when_nothing_that_it_cites_was_graded_incorrect(written, is_kept):
     work = graded(**{"1": "correct", "2": "incorrect"})
 
-    assert is_borne_out(work, written) == is_kept
+    assert is_confirmed(work, written) == is_kept
 
 
 @pytest.mark.parametrize("verdict", ["correct", "ambiguous"])
 def test_an_ambiguous_passage_may_be_cited_as_it_may_be_read(verdict):
-    assert is_borne_out(graded(**{"1": verdict}), draft("The tower is 300 metres tall. [1]"))
+    assert is_confirmed(graded(**{"1": verdict}), draft("The tower is 300 metres tall. [1]"))
 
 
 def test_a_draft_is_not_kept_when_the_evidence_is_too_thin():
     work = replace(graded(**{"1": "correct"}), next="regrade")
 
-    assert not is_borne_out(work, draft("The tower is 300 metres tall. [1]"))
+    assert not is_confirmed(work, draft("The tower is 300 metres tall. [1]"))
 
 
 def test_strips_keep_their_numbers_when_the_grades_take_some_out():

@@ -235,7 +235,7 @@ def test_a_proposal_is_found_by_its_id():
 
 
 def test_a_settled_proposal_takes_the_place_of_the_open_one():
-    settled = proposal(1).settled(decision("p1"))
+    settled = proposal(1).with_decision(decision("p1"))
 
     assert with_proposal((proposal(1), proposal(2)), settled) == (settled, proposal(2))
 
@@ -344,7 +344,7 @@ def test_why_the_documents_were_not_enough(work, sentence):
 
 
 def test_why_a_search_was_not_enough_names_the_query_that_went_out():
-    work = looked(proposal=proposal(1).settled(decision("p1", query="other words")))
+    work = looked(proposal=proposal(1).with_decision(decision("p1", query="other words")))
 
     assert outcomes.why_not_enough(work, ()) == "The web search for “other words” was not enough either."
 

@@ -172,7 +172,7 @@ def test_every_ballot_has_an_order_of_its_own_and_names_everything_once():
 def test_a_second_try_shows_the_model_its_own_reply_and_what_was_wrong_with_it():
     messages = prompts.usefulness(Ask(question="Limit?"), "Five.")
 
-    again = prompts.once_more(messages, "useful, yes" + "!" * 9_000, "it was no JSON.")
+    again = prompts.ask_again(messages, "useful, yes" + "!" * 9_000, "it was no JSON.")
 
     assert again[: len(messages)] == messages
     (role, reply), (asking, complaint) = again[len(messages) :]
@@ -185,7 +185,7 @@ def test_a_second_try_shows_the_model_its_own_reply_and_what_was_wrong_with_it()
 def test_an_empty_reply_is_not_shown_again():
     messages = prompts.usefulness(Ask(question="Limit?"), "Five.")
 
-    assert [role for role, _ in prompts.once_more(messages, " \n", "it was empty.")] == [
+    assert [role for role, _ in prompts.ask_again(messages, " \n", "it was empty.")] == [
         "system",
         "human",
         "human",

@@ -11,7 +11,7 @@ from langchain_core.output_parsers import PydanticOutputParser
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
 
-from core.reasoning.calls import TRACED, ShapedModel
+from core.reasoning.calls import TRACING, StructuredModel
 from core.reasoning.replies import GroundingReply, UsefulnessReply
 
 ASKED = [("human", "Is it useful?")]
@@ -35,7 +35,7 @@ class CannedModel(BaseChatModel):
     def with_structured_output(self, schema, *, include_raw=False, **_):
         """As Google's: the model, told a schema, and a parser."""
         self.built.append(schema)
-        told = self.bind(schema=schema.__name__, **{TRACED: {"schema": schema, "kwargs": {}}})
+        told = self.bind(schema=schema.__name__, **{TRACING: {"schema": schema, "kwargs": {}}})
         return told | PydanticOutputParser(pydantic_object=schema)
 
 
@@ -61,7 +61,7 @@ def kind(request):
 
 
 async def test_a_reply_of_the_shape_is_parsed_and_kept_as_it_came(kind):
-    shaped = await ShapedModel(kind(reply='{"useful": true}')).ask(UsefulnessReply, ASKED)
+    shaped = await StructuredModel(kind(reply='{"useful": true}')).ask(UsefulnessReply, ASKED)
 
     assert shaped.parsed == UsefulnessReply(useful=True)
     assert shaped.raw.text == '{"useful": true}'
@@ -70,7 +70,7 @@ async def test_a_reply_of_the_shape_is_parsed_and_kept_as_it_came(kind):
 
 @pytest.mark.parametrize("reply", ['{"useful": "maybe"}', "Yes.", ""])
 async def test_a_reply_of_another_shape_is_kept_with_what_is_wrong_with_it(kind, reply):
-    shaped = await ShapedModel(kind(reply=reply)).ask(UsefulnessReply, ASKED)
+    shaped = await StructuredModel(kind(reply=reply)).ask(UsefulnessReply, ASKED)
 
     assert shaped.parsed is None
     assert shaped.raw.text == reply
@@ -79,7 +79,7 @@ async def test_a_reply_of_another_shape_is_kept_with_what_is_wrong_with_it(kind,
 
 async def test_what_a_shape_takes_is_built_once(kind):
     model = kind(reply='{"useful": true, "unsupported": []}')
-    shaped = ShapedModel(model)
+    shaped = StructuredModel(model)
     for shape in (UsefulnessReply, GroundingReply):
         await shaped.ask(shape, ASKED)
     built = len(model.built)
@@ -94,6 +94,6 @@ async def test_what_a_shape_takes_is_built_once(kind):
 async def test_nothing_is_prepared_for_a_tracer():
     model = CannedModel(reply='{"useful": true}')
 
-    await ShapedModel(model).ask(UsefulnessReply, ASKED)
+    await StructuredModel(model).ask(UsefulnessReply, ASKED)
 
     assert model.told == [{"schema": "UsefulnessReply"}]

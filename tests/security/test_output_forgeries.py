@@ -62,7 +62,7 @@ def settled(text):
         id="d", conversation=HERE, author="U9", proposal_id="p1", verdict="approve", query=f"{text} edited"[:400],
         decided_at=1.0,
     )  # fmt: skip
-    return proposal(text).settled(decision)
+    return proposal(text).with_decision(decision)
 
 
 def document(text):

@@ -98,7 +98,7 @@ def test_a_quote_that_may_be_it_is_shown_as_that():
 def test_a_decision_stays_in_the_message_that_asked_for_it(words, query):
     """However long the answer is: else a decided search would stand twice, once with its buttons."""
     long = replace(IN_PART, answer=replace(ANSWER, text="Das Betriebsteam liest Protokolle. " * words))
-    after = replace(long, proposal=PROPOSAL.settled(decided(query=query)))
+    after = replace(long, proposal=PROPOSAL.with_decision(decided(query=query)))
 
     open_ones, decided_ones = render.messages(long, SETTING), render.messages(after, SETTING)
 
@@ -139,7 +139,7 @@ async def test_the_buttons_give_way_to_who_decided_and_the_answer_stays(slack, a
         kind="no_answer", turn_id="d1", reason="Es wurde nichts ins Web geschickt.", language="de"
     )
     async with open_calls(read_slack_settings(slack.environment)) as calls:
-        before, after = voice_of(calls, PROPOSAL), voice_of(calls, PROPOSAL.settled(decision))
+        before, after = voice_of(calls, PROPOSAL), voice_of(calls, PROPOSAL.with_decision(decision))
 
         handle = await before.begin(question, route, is_again=False)
         await before.deliver(question, route, handle, IN_PART, is_again=False)

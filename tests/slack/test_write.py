@@ -265,7 +265,7 @@ def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
         id="d1", conversation=conversation, author="U2", proposal_id="p1", verdict=verdict, decided_at=1.7e9
     )
 
-    card = proposal_card(proposal().settled(decision), SETTING)
+    card = proposal_card(proposal().with_decision(decision), SETTING)
 
     assert says in seen(card)
     assert elements(card, "button") == []

@@ -16,7 +16,6 @@ from pydantic import BaseModel
 from benchmarks.model_server import REWORD
 from core.conversation import value
 from core.library.documents import Retrieval
-from core.reasoning.calls import QUIET
 
 
 class RouterReply(BaseModel):
@@ -139,5 +138,5 @@ class ClientScript:
     async def _send(self, request: ModelRequest) -> Any:
         messages = [("system", request.instructions), ("human", request.content)]
         if request.shape is None:
-            return (await self.model.ainvoke(messages, config=QUIET)).text
-        return await self.model.with_structured_output(request.shape).ainvoke(messages, config=QUIET)
+            return (await self.model.ainvoke(messages, config=CALL_CONFIG)).text
+        return await self.model.with_structured_output(request.shape).ainvoke(messages, config=CALL_CONFIG)

@@ -1,0 +1,44 @@
+"""What the nodes give the reasoner: the question, the passages to grade, the strips to write from."""
+
+from __future__ import annotations
+
+from core.graph.context import Deps
+from core.graph.policy import Policy
+from core.graph.routing import surviving
+from core.graph.state import State, Work, history_before
+from core.grounding.strips import refine
+from core.library.documents import Retrieved
+from core.reasoning.reasoner import Ask, Grades, Strip
+from core.text.language import language_of
+
+LANGUAGES_READ = 4  # best passages whose languages further searches use
+AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
+
+
+def ask_of(state: State, work: Work) -> Ask:
+    """The question with its history and what the retrieval said of it."""
+    return Ask(
+        question=work.question,
+        history=history_before(state.get("history", ()), work),
+        thread_context=state.get("thread_context", ()),
+        confidence=work.confidence,
+        weights=work.weights,
+        languages=_other_languages(work),
+    )
+
+
+def _other_languages(work: Work) -> tuple[str, ...]:
+    """Languages of the best passages, without the question's own."""
+    found = (language_of(hit.passage.text) for hit in work.passages[:LANGUAGES_READ])
+    return tuple(dict.fromkeys(name for name in found if name != language_of(work.question)))
+
+
+async def grade(deps: Deps, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
+    return await deps.reasoner.grade(ask, passages) if passages else Grades()
+
+
+def strips_of(work: Work, policy: Policy) -> tuple[Strip, ...]:
+    """What the writer reads. Deterministic, so that the checkpoint need not hold it."""
+    around = AROUND if work.sufficient else 0
+    whole = not policy.refines and bool(work.sufficient)
+    return refine(work.passages, surviving(work, policy), around=around, whole=whole)
