@@ -17,9 +17,9 @@ from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
-from bots.doctor.checkup import KNOWN
-from bots.doctor.settings import look, misspelt
-from bots.process import keep_few_arenas, lag_watched, log_to_stderr, loop_first
+from bots.doctor.checkup import SETTING_NAMES
+from bots.doctor.settings import find_misspellings, read_installation
+from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import open_slack
@@ -27,7 +27,7 @@ from bots.slack.settings import SlackSettings, read_slack_settings
 from core.bootstrap import Footnote, Reads, open_footnote
 from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
-from core.library.data_lock import prepare
+from core.library.data_lock import make_data_dir
 from core.library.library import Library
 from core.settings import Settings
 from core.turns.turns import open_turns
@@ -50,7 +50,7 @@ class Served:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    keep_few_arenas()
+    limit_arenas()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
     return process.run(_run(_served(arguments), settings))
@@ -60,7 +60,7 @@ async def _run(served: Served, settings: Settings) -> int:
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    prepare(settings.data_dir)
+    make_data_dir(settings.data_dir)
     with open_channel_store(settings.data_dir) as channel_store:
         reads, keeper = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
@@ -69,9 +69,9 @@ async def _run(served: Served, settings: Settings) -> int:
             ) as footnote,
             _kept(keeper, footnote),
             _serving(served, footnote, channel_store, stop),
-            lag_watched(),
+            log_lag(),
         ):
-            with loop_first():
+            with favor_loop():
                 sys.stdout.write(f"{_greeting(served, footnote)}\n")
                 sys.stdout.flush()
                 await stop.wait()
@@ -105,7 +105,7 @@ async def _serving(
 
 def _warn_of_misspellings() -> None:
     """A limit that was misspelt is no limit, and nobody would notice."""
-    for finding in misspelt(look(os.environ), KNOWN):
+    for finding in find_misspellings(read_installation(os.environ), SETTING_NAMES):
         logger.warning("%s %s", finding.text, finding.fix)
 
 
@@ -163,6 +163,6 @@ async def _kept(keeper: IndexRefresher, footnote: Footnote) -> AsyncIterator[Non
 def _greeting(served: Served, footnote: Footnote) -> str:
     titles = {SLACK: "Slack", DISCORD: "Discord"}
     names = " and ".join(titles[name] for name in sorted(served.platforms, reverse=True))
-    documents = len(footnote.library.entries())
+    documents = len(footnote.library.store.entries())
     reads = counted(documents, "document") if documents else f"no documents yet. {NOTHING_INDEXED}"
     return f"Serving {names} with {reads.rstrip('.')}. Ctrl-C stops."

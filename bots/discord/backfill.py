@@ -30,11 +30,11 @@ class Watermarks:
     @property
     def last(self) -> int | None:
         """The newest message of which nothing before is missing; None when nothing was ever heard."""
-        return self.channel_store.last_heard(PLATFORM)
+        return self.channel_store.watermark(PLATFORM)
 
     def begin(self, newest: int) -> None:
         """The very first time: nothing up to this message is looked for."""
-        self.channel_store.note_heard(PLATFORM, max(newest, 1))
+        self.channel_store.set_watermark(PLATFORM, max(newest, 1))
 
     def hold(self, first: int) -> None:
         """From this message on something may be missing, until it is released."""
@@ -47,7 +47,7 @@ class Watermarks:
         self._untaken.remove(first)
         self._newest = max(self._newest, newest)
         if mark := min([self._newest, *(held - 1 for held in self._untaken)]):
-            self.channel_store.note_heard(PLATFORM, mark)
+            self.channel_store.set_watermark(PLATFORM, mark)
 
 
 logger = logging.getLogger(__name__)

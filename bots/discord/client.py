@@ -17,7 +17,7 @@ import discord
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox
-from bots.chat.incoming import ChatCommand, Feedback, Incoming, ThreadContext
+from bots.chat.incoming import ChatCommand, Feedback, Incoming, Rejection, Request, ThreadContext
 from bots.chat.proxies import proxy_for
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord import interactions, post
@@ -62,34 +62,37 @@ class DiscordListeners:
         message = self._anew_if_unknown(message, me)
         moved = self.channel_store.moved_to(thread_of(message))
         route = place_of(message, me, moved)
-        context = self.channel_store.room_of(conversation_of(route))
+        context = self.channel_store.context_of(conversation_of(route))
         if self._is_unreadable(message, me):
             # What nobody could read when it was said decides nothing once it can be read.
             self.channel_store.remember_forgotten([turn_id(route, message.id)])
             self._say_that_it_cannot_be_read(message, route, context)
             return
+        request: Request | None
         try:
-            said = read(message, me, context, moved)
+            request = read(message, me, context, moved)
         except QuestionRejected as rejection:
-            await self.inbox.tell(
-                turn_id(route, message.id),
-                conversation_of(route),
-                message.author,
-                in_language(rejection.sentence, language_of(message.text)),
-                route,
+            request = Rejection(
+                id=turn_id(route, message.id), conversation=conversation_of(route), author=message.author,
+                sentence=in_language(rejection.sentence, language_of(message.text)),
+            )  # fmt: skip
+        if isinstance(request, ChatCommand):
+            route.pop("opens", None)  # a thread is for a conversation, not for a command
+        if request is not None:
+            incoming = Incoming(
+                request=request,
+                route=route,
+                is_follow_up=context.knows_thread,
+                has_files=bool(message.files),
             )
-            return
-        if isinstance(said, ChatCommand):
-            route.pop("opens", None)  # a thread is for a conversation, not for a word
-        if said is not None:
-            await self.inbox.take(said, route, files=len(message.files))
+            await self.inbox.accept(incoming)
 
     def _anew_if_unknown(self, message: MessageEvent, me: Me) -> MessageEvent:
         """A reply in a channel to what began no conversation, such as help, begins one."""
         if not message.answers_me or message.is_thread:
             return message
         route = place_of(message, me, self.channel_store.moved_to(thread_of(message)))
-        is_known = self.channel_store.room_of(conversation_of(route)).knows_thread
+        is_known = self.channel_store.context_of(conversation_of(route)).knows_thread
         return message if is_known else replace(message, answers=None)
 
     def _is_unreadable(self, message: MessageEvent, me: Me) -> bool:
@@ -105,7 +108,7 @@ class DiscordListeners:
         route.pop("opens", None)
         if not is_called(message, self.me()):
             is_meant = message.is_thread and context.may_follow(message.author, said_at(message.id))
-            if not is_meant or not self.channel_store.take_word(f"{PLATFORM}/{route['server']}/cannot read"):
+            if not is_meant or not self.channel_store.is_first(f"{PLATFORM}/{route['server']}/cannot read"):
                 return
         self.inbox.begin(self.inbox.messenger.send_ephemeral(route, say_in(ENGLISH)("cannot_read")))
 
@@ -125,7 +128,8 @@ class DiscordListeners:
         if said is None:
             return
         is_command = "name" in given.data
-        if await self.inbox.take(said, given.route, is_awaited=is_command) or not is_command:
+        incoming = Incoming(request=said, route=given.route, is_awaited=is_command)
+        if await self.inbox.accept(incoming) or not is_command:
             await self._acknowledge(said, given)
 
     def _at_home(self, given: Interaction) -> Interaction:
@@ -135,7 +139,7 @@ class DiscordListeners:
             given.route["thread"] = moved.thread
         return given
 
-    async def _acknowledge(self, said: Incoming, given: Interaction) -> None:
+    async def _acknowledge(self, said: Request, given: Interaction) -> None:
         """A form is opened by the answer itself; everything else is answered elsewhere."""
         if isinstance(said, ChatCommand) and said.name == "edit":
             return
@@ -157,7 +161,7 @@ _ANSWERS: Mapping[str, str] = {
     "forget": "on_it",
 }
 
-_KINDS: Mapping[str, Callable[[Interaction], Incoming | None]] = {
+_KINDS: Mapping[str, Callable[[Interaction], Request | None]] = {
     "component": interactions.pressed,
     "modal_submit": interactions.submitted,
     "application_command": interactions.commanded,

@@ -41,8 +41,8 @@ from bots.discord.doctor_bot import (
 from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
 from bots.discord.settings import API_URL, DiscordSettings, read_discord_settings
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
-from bots.doctor.folder import they_come, threads_below
-from bots.doctor.settings import Installation, by_setting
+from bots.doctor.folder import report_events, thread_ids
+from bots.doctor.settings import Installation, faults_by_setting
 from core.errors import SettingsError
 
 GATEWAY = "Discord gateway"
@@ -199,11 +199,11 @@ async def examine(installation: Installation) -> list[Finding]:
 
 def read(installation: Installation) -> tuple[DiscordSettings | None, list[Finding]]:
     """The settings, where Discord can be asked with them, and what is wrong with them."""
-    given = {name: installation.given.get(name, "").strip() for name in SETTINGS}
+    given = {name: installation.values.get(name, "").strip() for name in SETTINGS}
     try:
         settings = read_discord_settings(given, None)
     except SettingsError as fault:
-        return None, [failed(READ, told, _FIXES[name]) for name, told in by_setting(fault).items()]
+        return None, [failed(READ, told, _FIXES[name]) for name, told in faults_by_setting(fault).items()]
     return settings, list(_shape(given["DISCORD_TOKEN"]))
 
 
@@ -230,9 +230,9 @@ def _invite(application_id: str) -> Iterator[Finding]:
 def _events(data_dir: Path, servers: Collection[str] | None) -> Finding:
     """``servers``: those that the bot is in; None where nobody knows."""
     places = [PLATFORM] if servers is None else [f"{PLATFORM}/{server}" for server in (*servers, DIRECT)]
-    threads = [thread for place in places for thread in threads_below(data_dir, place)]
+    threads = [thread for place in places for thread in thread_ids(data_dir, place)]
     if began := [said_at(thread) for thread in threads if ID.fullmatch(thread)]:
-        return they_come(EVENTS, began)
+        return report_events(EVENTS, began)
     if TALK in threads:
         return ok(EVENTS, "They come: there were direct messages.")
     if servers is None:

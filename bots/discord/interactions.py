@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from bots.chat.incoming import Attachment, ChatCommand, CommandName, Feedback, Incoming, checked_query
+from bots.chat.incoming import Attachment, ChatCommand, CommandName, Feedback, Request, checked_query
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id
 from core.conversation import Decision, Question, Verdict, check_question, value
@@ -33,7 +33,7 @@ class Interaction:
     def at(self) -> float:
         return said_at(self.id)
 
-    def word(self, name: CommandName, argument: str = "", *, is_private: bool = False) -> ChatCommand:
+    def command(self, name: CommandName, argument: str = "", *, is_private: bool = False) -> ChatCommand:
         return ChatCommand(
             name=name, argument=argument, id=self.turn, conversation=conversation_of(self.route),
             author=self.route["user"], said_at=self.at, files=tuple(self.files.values()), is_private=is_private,
@@ -58,22 +58,22 @@ class Interaction:
         return str(given.get(name, ""))
 
 
-def pressed(interaction: Interaction) -> Incoming | None:
+def pressed(interaction: Interaction) -> Request | None:
     """None for a button of nobody's; the part of its id before a colon says what it means."""
     name, _, about = str(interaction.data.get("custom_id", "")).partition(":")
     means = _PRESSES.get(name)
     return means(interaction, about) if means else None
 
 
-def _say(name: CommandName) -> Callable[[Interaction, str], Incoming]:
-    return lambda interaction, about: interaction.word(name, about)
+def _say(name: CommandName) -> Callable[[Interaction, str], Request]:
+    return lambda interaction, about: interaction.command(name, about)
 
 
-def _decide(verdict: Verdict) -> Callable[[Interaction, str], Incoming]:
+def _decide(verdict: Verdict) -> Callable[[Interaction, str], Request]:
     return lambda interaction, about: interaction.decision(verdict, about)
 
 
-def _rate(*, is_positive: bool) -> Callable[[Interaction, str], Incoming]:
+def _rate(*, is_positive: bool) -> Callable[[Interaction, str], Request]:
     return lambda interaction, about: Feedback(
         id=interaction.turn,
         turn_id=about,
@@ -84,7 +84,7 @@ def _rate(*, is_positive: bool) -> Callable[[Interaction, str], Incoming]:
     )
 
 
-_PRESSES: Mapping[str, Callable[[Interaction, str], Incoming]] = {
+_PRESSES: Mapping[str, Callable[[Interaction, str], Request]] = {
     "approve": _decide("approve"),
     "deny": _decide("deny"),
     "edit": _say("edit"),
@@ -114,7 +114,7 @@ def _typed(components: Any) -> str:
     return ""
 
 
-def commanded(interaction: Interaction) -> Incoming | None:
+def commanded(interaction: Interaction) -> Request | None:
     """QuestionRejected when a question is too long or empty."""
     means = _COMMANDS.get(str(interaction.data.get("name", "")))
     return means(interaction) if means else None
@@ -129,16 +129,16 @@ def _ask_about(interaction: Interaction) -> Question:
 def _learn(interaction: Interaction) -> ChatCommand:
     chosen = interaction.option("file")
     files = {chosen: interaction.files[chosen]} if chosen in interaction.files else {}
-    return replace(interaction, files=files).word("learn", interaction.option("url"))
+    return replace(interaction, files=files).command("learn", interaction.option("url"))
 
 
 #: What each command of :mod:`bots.discord.commands` means.
-_COMMANDS: Mapping[str, Callable[[Interaction], Incoming]] = {
+_COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
     "ask": lambda interaction: interaction.question(interaction.option("question")),
     "Ask about this": _ask_about,
-    "help": lambda interaction: interaction.word("help", is_private=True),
-    "sources": lambda interaction: interaction.word("sources", is_private=True),
-    "follow": lambda interaction: interaction.word("follow", interaction.option("whom"), is_private=True),
-    "forget": lambda interaction: interaction.word("forget"),
+    "help": lambda interaction: interaction.command("help", is_private=True),
+    "sources": lambda interaction: interaction.command("sources", is_private=True),
+    "follow": lambda interaction: interaction.command("follow", interaction.option("whom"), is_private=True),
+    "forget": lambda interaction: interaction.command("forget"),
     "learn": _learn,
 }

@@ -222,7 +222,7 @@ async def open_discord(
             footnote,
             channel_store,
             posts=posts,
-            writer=render,
+            renderer=render,
             people=people,
             uploads=uploads,
             refresh=REFRESH,

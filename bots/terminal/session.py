@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from bots.chat import texts
 from bots.chat.texts import language_of_turn, say_in
-from bots.indexing import BackgroundVectors, in_thread
+from bots.indexing import BackgroundVectors, run_in_thread
 from bots.terminal import render
 from bots.terminal.markdown import line
 from bots.terminal.prompt import Lines
@@ -27,10 +27,11 @@ from bots.terminal.screen import Screen
 from core.bootstrap import Footnote
 from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn, Verdict
 from core.errors import FootnoteError, SettingsError
-from core.library.catalogue import Entry
 from core.library.documents import Scope
-from core.library.library import Library, SyncReport
+from core.library.library import Library
 from core.library.roots import is_within
+from core.library.store import Entry
+from core.library.sync import SyncReport
 from core.text.language import language_of
 from core.turns.assistant import Assistant, Report
 from core.wording import in_language
@@ -218,13 +219,13 @@ class Session:
         self.screen.blank()
 
     def _setting(self) -> render.ScreenContext:
-        files = {entry.source: entry.address for entry in self.library.entries()}
+        files = {entry.source: entry.address for entry in self.library.store.entries()}
         return render.ScreenContext(engine=texts.ENGINE_NAMES[self.footnote.settings.web_search], files=files)
 
     async def _bring_in_step(self) -> None:
         """What changed on the disk is known to the next answer; its vectors follow in the background."""
         with self.screen.indexing() as notify:
-            report = await in_thread(lambda watched: self.library.refresh(notify=watched), notify)
+            report = await run_in_thread(lambda watched: self.library.refresh(notify=watched), notify)
         self.tell_failures(report)
         if report.touched:
             self.screen.note(texts.synced(replace(report, skipped=0, failed=())))
@@ -239,18 +240,18 @@ class Session:
 
     def _entries(self) -> list[Entry]:
         """The documents that this conversation reads."""
-        every = self.library.entries()
+        every = self.library.store.entries()
         if not self.sources:
             return every
         return [entry for entry in every if any(is_within(entry.address, root) for root in self.sources)]
 
     def _size(self) -> dict[str, int]:
         """How many documents and passages this conversation reads."""
-        collections = self.library.catalogue.collections()
+        collections = self.library.store.collections()
         scope = Scope(collections=collections, addresses=self.sources)
         return {
             "documents": len(self._entries()),
-            "passages": self.library.catalogue.count_passages(scope),
+            "passages": self.library.store.count_passages(scope),
         }
 
     # Commands

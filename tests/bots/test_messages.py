@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
 import pytest
 
 from bots.chat import texts
 from core.conversation import Answer, Citation, Outcome, Progress, Proposal
-from core.library.library import Failure, SyncReport
+from core.library.sync import Failure, SyncReport
 
 
 def citation(**fields):
@@ -153,7 +152,7 @@ def test_a_proposal_as_text_for_a_file():
 
 
 def test_an_empty_folder_is_told_what_can_be_read():
-    said = texts.nothing_to_read(Path("notes"), {".md": None, ".txt": None})
+    said = texts.nothing_to_read("notes", {".md": None, ".txt": None})
 
     assert said == "There is nothing to read in notes: Footnote reads .md, .txt."
 

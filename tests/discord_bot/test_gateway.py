@@ -263,14 +263,14 @@ async def test_what_is_said_while_the_token_is_replaced_is_said_by_the_next_star
 
 
 @pytest.mark.parametrize(
-    ("setting", "says"),
+    ("given", "says"),
     [
         ({"DISCORD_TOKEN": "wrong"}, "Discord refused DISCORD_TOKEN"),
         ({"DISCORD_API_URL": "http://127.0.0.1:9/api/v10"}, "Discord cannot be reached"),
     ],
 )
-async def test_a_start_that_cannot_succeed_ends_with_a_sentence(server, card_context, says):
-    server.settings |= card_context
+async def test_a_start_that_cannot_succeed_ends_with_a_sentence(server, given, says):
+    server.settings |= given
 
     await server.open(is_connected=False)
     code = await server.process.wait()

@@ -119,7 +119,7 @@ def test_a_conversation_that_has_moved_keeps_its_name():
 
 
 @pytest.mark.parametrize(
-    ("room", "author", "is_read"),
+    ("context", "author", "is_read"),
     [
         (ThreadContext(), "1", False),
         (ThreadContext(knows_thread=True, follow="mention", asker="1"), "1", False),
@@ -262,7 +262,7 @@ def test_every_text_is_a_question_a_word_or_nothing(text, is_direct):
 
 
 @pytest.mark.parametrize(
-    ("seen", "asked"),
+    ("event", "asked"),
     [
         (follow_up("<@99>", title="How do I set a cookie?"), "How do I set a cookie?"),
         (follow_up("<@99> with FastAPI", title="Cookies?"), "Cookies?\nwith FastAPI"),

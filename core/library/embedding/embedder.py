@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from core.errors import SettingsError
 from core.library.embedding.minilm import DownloadError, minilm
 from core.library.embedding.network import OnnxEmbedder
-from core.library.embedding.provider import ProviderEmbedder, connect
+from core.library.embedding.provider import connect
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,9 +68,9 @@ def embedder_for(
         case "auto" if google_api_key:
             return provided(GEMINI)
         case "auto":
-            return _minilm_if_it_can_be_had(announce, progress)
+            return _minilm_or_none(announce, progress)
         case "minilm":
-            return _minilm_or_a_sentence(announce, progress)
+            return _require_minilm(announce, progress)
         case folder if Path(folder).expanduser().is_dir():
             return OnnxEmbedder(Path(folder).expanduser())
         case name if ":" in name:
@@ -82,7 +82,7 @@ def embedder_for(
             )
 
 
-def _minilm_if_it_can_be_had(announce: Announce, progress: DownloadProgress) -> Embedder | None:
+def _minilm_or_none(announce: Announce, progress: DownloadProgress) -> Embedder | None:
     try:
         return minilm(announce=announce, progress=progress)
     except DownloadError as failure:
@@ -90,11 +90,8 @@ def _minilm_if_it_can_be_had(announce: Announce, progress: DownloadProgress) -> 
         return None
 
 
-def _minilm_or_a_sentence(announce: Announce, progress: DownloadProgress) -> Embedder:
+def _require_minilm(announce: Announce, progress: DownloadProgress) -> Embedder:
     try:
         return minilm(announce=announce, progress=progress)
     except DownloadError as failure:
         raise SettingsError(f"EMBEDDING_MODEL=minilm could not be downloaded: {failure}.") from failure
-
-
-__all__ = ["Embedder", "OnnxEmbedder", "ProviderEmbedder", "embedder_for", "minilm"]
