@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from benchmarks.model_server import REWORD
 from core.conversation import value
 from core.library.documents import Retrieval
+from core.reasoning.calls import CALL_CONFIG
 
 
 class RouterReply(BaseModel):
