@@ -20,18 +20,17 @@ from core.conversation import value
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError
 from core.library.documents import Document
 from core.library.embedding.embedder import Embedder
-from core.library.files import list_files
 from core.library.formats.encoding import decode
 from core.library.formats.read import SUFFIXES, parse_html, read_document
-from core.library.library import DEFAULT_COLLECTION, Failure, Library, Notify, Phase, SyncReport
+from core.library.library import DEFAULT_COLLECTION, Library, Notify, Phase
 from core.library.roots import is_within
+from core.library.sync import Failure, SyncReport, list_files
 from core.settings import Settings
-from core.web.fetch import GuardedFetcher
-from core.web.pages import HTML_TYPES, Resource
+from core.web.fetch import HTML_TYPES, GuardedFetcher, Resource
 
 RETRY_AFTER = 3600.0  # seconds before the embedding network is asked for again after it could not be had
 GRACE = 3.0  # seconds that work which nobody waits for is given to end; a batch of vectors takes less
-GIVEN_UP = "minilm_given_up"  # the catalogue's note of when that was, seconds since the epoch
+GIVEN_UP = "minilm_given_up"  # the library's note of when that was, seconds since the epoch
 
 #: Which loader reads what a server calls by these types; HTML is read as a page.
 _SUFFIX_OF_TYPE = {
@@ -60,7 +59,7 @@ class Targets:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """As the catalogue knows them, for a question that stays within them."""
+        """As the library knows them, for a question that stays within them."""
         return (*map(str, self.paths), *self.urls)
 
 
@@ -113,7 +112,7 @@ def take_in(
 
 
 def _indexed_within(library: Library, path: Path) -> bool:
-    return any(is_within(entry.address, str(path)) for entry in library.entries())
+    return any(is_within(entry.address, str(path)) for entry in library.store.entries())
 
 
 def _take_page_in(library: Library, url: str, fetcher: GuardedFetcher, collection: str) -> SyncReport:
@@ -155,19 +154,19 @@ def embedder_of(
         settings, announce=say, progress=lambda done, total: watch("downloading", done, total)
     )
     if embedder is None and settings.embedding_model == "auto":
-        library.catalogue.remember(GIVEN_UP, str(time.time()))
+        library.store.remember(GIVEN_UP, str(time.time()))
     seen_with(library, embedder).check_model()
     return embedder
 
 
 def seen_with(library: Library, embedder: Embedder | None) -> Library:
     """The same index through another embedder."""
-    return Library(catalogue=library.catalogue, open_vectors=lambda: library.vectors, embedder=embedder)
+    return Library(store=library.store, open_vectors=lambda: library.vectors, embedder=embedder)
 
 
 def was_given_up(library: Library, now: float) -> bool:
     """Whether the network could not be had a while ago; a note of a time to come says nothing."""
-    since = library.catalogue.recall(GIVEN_UP)
+    since = library.store.recall(GIVEN_UP)
     return since is not None and 0 <= now - float(since) < RETRY_AFTER
 
 

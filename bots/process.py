@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any, NoReturn
 
-from core.library.throttle import others_first
+from core.library.throttle import enable_throttling
 from core.settings import Settings
 
 INTERRUPTED = 130  # exit code: 128 + SIGINT
@@ -148,7 +148,7 @@ def loop_first() -> Iterator[None]:
     switching = sys.getswitchinterval()
     sys.setswitchinterval(HAND_OVER)
     try:
-        with others_first():
+        with enable_throttling():
             yield
     finally:
         sys.setswitchinterval(switching)

@@ -18,8 +18,9 @@ from bots.indexing import Targets, require_documents, take_in
 from bots.terminal.screen import Screen
 from core.bootstrap import LIBRARY, make_fetcher, open_library
 from core.errors import IndexDamaged, SettingsError, VersionMismatch
-from core.library.library import Library, SyncReport
-from core.library.rebuild import BESIDE, Salvaged, is_damaged, remove, salvage, set_aside, take_place
+from core.library.library import Library
+from core.library.rebuild import BESIDE, Recovery, is_damaged, keep_old, recover, remove, replace_file
+from core.library.sync import SyncReport
 from core.schema import UNRELEASED, Schema, version_in
 from core.settings import Settings
 
@@ -44,17 +45,17 @@ def mend(settings: Settings, targets: Targets, collection: str, screen: Screen) 
     screen.note(f"{file} is {state}: it is built anew from the documents.")
     with closing(_opened_beside(settings)) as library:
         require_documents(library, targets)
-        salvaged = salvage(file, library.catalogue)
+        salvaged = recover(file, library.store)
         # Where it is known what was kept in step, a learned file that is not was forgotten by the operator.
         learned = [] if salvaged.has_roots else learned_in(settings.data_dir)
-        if not (targets.addresses or learned or library.catalogue.roots.all() or library.entries()):
+        if not (targets.addresses or learned or library.store.roots.all() or library.store.entries()):
             raise SettingsError(
                 f"Nothing can be read of {file} any more. "
                 "Name your documents: footnote ingest --rebuild PATH_OR_URL…"
             )
         report = _read(library, targets, settings, screen, collection=collection, learned=learned)
         library.vectors.erase()  # before the new file is in place: they are of other passages
-    aside = take_place(settings.data_dir / f"{LIBRARY}{BESIDE}", file)
+    aside = replace_file(settings.data_dir / f"{LIBRARY}{BESIDE}", file)
     for sentence in _told(salvaged, targets, aside):
         screen.note(sentence)
     return report
@@ -80,7 +81,7 @@ def begin_anew(settings: Settings, screen: Screen) -> None:
     """Set aside what else is from before the first release. The caller owns the data folder."""
     for file in stores(settings):
         if version_in(file) == UNRELEASED:
-            aside = set_aside(file)
+            aside = keep_old(file)
             file.unlink(missing_ok=True)
             screen.note(
                 f"{file} is from before the first release: it lies in {aside} now, and a new one begins."
@@ -108,7 +109,7 @@ def _read(
     learned: Sequence[Place],
 ) -> SyncReport:
     """What was kept in step, what was learned and what is named; nothing of it twice."""
-    known = frozenset(library.catalogue.roots.all())
+    known = frozenset(library.store.roots.all())
     with screen.indexing() as notify:
         report = library.refresh(notify=notify)
         for name, address in learned:
@@ -124,7 +125,7 @@ def _read(
         )
 
 
-def _told(salvaged: Salvaged, targets: Targets, aside: Path) -> Iterator[str]:
+def _told(salvaged: Recovery, targets: Targets, aside: Path) -> Iterator[str]:
     if salvaged.pages:
         yield f"{counted(salvaged.pages, 'page')} from the web came over whole."
     if salvaged.lost:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from bots.indexing import BackgroundVectors, Watch, in_thread
 from core.errors import FootnoteError
-from core.library.library import Library, SyncReport
+from core.library.library import Library
+from core.library.sync import SyncReport
 from core.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from core.conversation import Conversation, Exchange, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
-from core.library.catalogue import Catalogue
-from core.library.data_lock import owned, prepare
+from core.library.data_lock import lock_data_dir, make_data_dir
 from core.library.database import SCHEMA
 from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
 from core.library.retriever import Query
+from core.library.store import DocumentStore
 from core.library.vectors import VectorIndex
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
 from core.reasoning.reasoner import Reasoner
@@ -46,7 +46,7 @@ DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
 def reads_everything(_conversation: Conversation, library: Library) -> frozenset[str]:
     """For the operator's own terminal: every collection there is."""
-    return library.catalogue.collections()
+    return library.store.collections()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ async def open_footnote(
     from core.turns.assistant import Assistant
     from core.turns.checkpoints import open_checkpoints
 
-    with owned(settings.data_dir, purpose):
+    with lock_data_dir(settings.data_dir, purpose):
         library = open_library(settings, embedder=embedder, is_owner=True)
         try:
             library.check_model()
@@ -109,15 +109,17 @@ def open_library(
 
     ``name`` is another where one is built beside a damaged one.
     """
-    prepare(settings.data_dir)
+    make_data_dir(settings.data_dir)
     file = settings.data_dir / name
     is_older = (version_in(file) or SCHEMA.version) < SCHEMA.version
     with (
-        owned(settings.data_dir, "footnote, after an update") if is_older and not is_owner else nullcontext()
+        lock_data_dir(settings.data_dir, "footnote, after an update")
+        if is_older and not is_owner
+        else nullcontext()
     ):
-        catalogue = Catalogue(file)
+        store = DocumentStore(file)
     return Library(
-        catalogue=catalogue,
+        store=store,
         open_vectors=lambda: VectorIndex(settings.data_dir / "vectors"),
         embedder=embedder,
     )
@@ -258,10 +260,12 @@ class ScopedDocuments:
         wanted = Query(text=query, scope=replace(self.scope, addresses=within), history=history, limit=limit)
         return await asyncio.to_thread(self.library.retrieve, wanted)
 
-    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:
+    async def neighbours(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Sequence[Passage]:
         ids = [passage.id for passage in passages]
         return await asyncio.to_thread(
-            self.library.catalogue.beside, ids, replace(self.scope, addresses=within)
+            self.library.store.neighbours, ids, replace(self.scope, addresses=within)
         )
 
 

@@ -19,7 +19,7 @@ from bots.doctor.settings import Installation
 from core.bootstrap import open_library
 from core.errors import IndexInUse, VersionMismatch
 from core.library import database
-from core.library.data_lock import owned
+from core.library.data_lock import lock_data_dir
 from core.schema import Schema, prepare, version_in
 from core.settings import Settings
 
@@ -179,8 +179,8 @@ def changed(tmp_path, monkeypatch):
 
 def test_a_library_of_version_1_is_migrated_when_it_is_opened(changed):
     with closing(open_library(changed)) as library:
-        sources = [entry.source for entry in library.entries()]
-        languages = library.catalogue.database.rows("SELECT DISTINCT language FROM documents")
+        sources = [entry.source for entry in library.store.entries()]
+        languages = library.store.database.rows("SELECT DISTINCT language FROM documents")
 
     assert "docs/ferry.md" in sources
     assert languages == [("en",)]
@@ -188,7 +188,7 @@ def test_a_library_of_version_1_is_migrated_when_it_is_opened(changed):
 
 
 def test_while_another_process_holds_the_folder_its_library_is_not_migrated(changed):
-    with owned(changed.data_dir, "footnote run"), pytest.raises(IndexInUse, match="footnote run"):
+    with lock_data_dir(changed.data_dir, "footnote run"), pytest.raises(IndexInUse, match="footnote run"):
         open_library(changed)
 
     assert version_in(changed.data_dir / "library.sqlite") == 1

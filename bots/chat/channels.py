@@ -107,7 +107,7 @@ class ChannelStore:
 
     def use(self, conversation: Conversation, collection: str, library: Library) -> bool:
         """Read this collection from now on; False when there is none of that name to be read here."""
-        known = library.catalogue.collections() | {DEFAULT_COLLECTION}
+        known = library.store.collections() | {DEFAULT_COLLECTION}
         if collection not in known or not may_read(conversation, collection):
             return False
         self._note_channel(conversation)
@@ -119,7 +119,7 @@ class ChannelStore:
         chosen = self._one("SELECT reads FROM channels WHERE channel = ?", conversation.channel_id)
         named = {chosen or DEFAULT_COLLECTION, own_collection(conversation)}
         allowed = frozenset(name for name in named if may_read(conversation, name))
-        return allowed & library.catalogue.collections()
+        return allowed & library.store.collections()
 
     def take_word(self, word_id: str) -> bool:
         """True the first time; a word that is brought again is not carried out again."""

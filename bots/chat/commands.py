@@ -18,7 +18,7 @@ from bots.indexing import Targets, Watch, in_thread, take_in
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Conversation
 from core.errors import DocumentError, FootnoteError
-from core.library.library import SyncReport
+from core.library.sync import SyncReport
 from core.turns.archive import forget_turns, outcome_of
 from core.turns.messenger import ReplyRoute
 
@@ -75,7 +75,7 @@ class ChatCommands:
     async def _help(self, word: ChatCommand, _route: ReplyRoute) -> Replies:
         library = self.footnote.library
         read = self.channel_store.reads(word.conversation, library)
-        documents = sum(entry.collection in read for entry in library.entries())
+        documents = sum(entry.collection in read for entry in library.store.entries())
         collections = tuple(sorted(_as_called_by(word, name) for name in read))
         age = None if library.looked_at is None else time.monotonic() - library.looked_at
         lines = help_lines(word.language, collections=collections, documents=documents, age=age)
@@ -85,7 +85,7 @@ class ChatCommands:
         read = self.channel_store.reads(word.conversation, self.footnote.library)
         entries = [
             replace(entry, collection=_as_called_by(word, entry.collection))
-            for entry in self.footnote.library.entries()
+            for entry in self.footnote.library.store.entries()
             if entry.collection in read
         ]
         entries.sort(key=lambda entry: entry.collection)
@@ -113,7 +113,7 @@ class ChatCommands:
     async def _use(self, word: ChatCommand, _route: ReplyRoute) -> Replies:
         known = sorted(
             name
-            for name in self.footnote.library.catalogue.collections()
+            for name in self.footnote.library.store.collections()
             if may_read(word.conversation, name) and name != own_collection(word.conversation)
         )
         say = say_in(word.language)
@@ -148,7 +148,7 @@ class ChatCommands:
         try:
             report = await in_thread(work, _unwatched) if files or word.argument else SyncReport()
         except FootnoteError:  # nothing was learned: of what is not known from before, nothing is kept
-            known = {entry.address for entry in self.footnote.library.entries()}
+            known = {entry.address for entry in self.footnote.library.store.entries()}
             self._discard(file for file in files if str(file) not in known)
             raise
         for failure in report.failed:
@@ -164,7 +164,7 @@ class ChatCommands:
         library, own = self.footnote.library, own_collection(word.conversation)
         named = [
             entry.address
-            for entry in library.entries()
+            for entry in library.store.entries()
             if entry.collection == own and word.argument in (entry.url, Path(entry.address).name)
         ]
         if not named:

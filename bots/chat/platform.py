@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from bots.chat.incoming import Attachment
 from bots.chat.texts import clipped
 from core.conversation import Outcome, Proposal, ThreadMessage, value
-from core.library.catalogue import Entry
+from core.library.store import Entry
 from core.settings import WebApproval
 from core.turns.messenger import ReplyRoute
 

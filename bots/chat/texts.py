@@ -21,7 +21,7 @@ from core.conversation import (
     Stage,
     Turn,
 )
-from core.library.library import SyncReport
+from core.library.sync import SyncReport
 from core.text.language import language_of
 from core.wording import LANGUAGES, Wording, clock, wording
 

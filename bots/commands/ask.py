@@ -163,7 +163,7 @@ def tell(
         record = record_of(outcome, thread=conversation.id, engine=engine, passages=passages > 0)
         print(json.dumps(record))  # noqa: T201 - this is the output
     elif screen.is_drawn:
-        files = {entry.source: entry.address for entry in footnote.library.entries()}
+        files = {entry.source: entry.address for entry in footnote.library.store.entries()}
         screen.show(render.write(outcome, render.ScreenContext(engine=engine, files=files)))
     else:
         screen.write(texts.page_of(outcome, engine=engine))

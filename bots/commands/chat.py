@@ -29,7 +29,7 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
     async with open_footnote(settings, purpose="footnote chat", reads=reads_everything) as footnote:
         library = footnote.library
         await index(footnote, targets, screen)
-        if not library.entries():
+        if not library.store.entries():
             raise SettingsError(texts.NOTHING_INDEXED)
         vectors = await _vectors(footnote, targets, screen)
         session = Session(
@@ -37,7 +37,7 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
             conversation=conversation,
             sources=targets.addresses,
             lines=lines_from_here(
-                settings.data_dir / "history", lambda: (entry.source for entry in library.entries())
+                settings.data_dir / "history", lambda: (entry.source for entry in library.store.entries())
             ),
             screen=screen,
             vectors=vectors,
@@ -58,9 +58,9 @@ async def _vectors(footnote: Footnote, targets: Targets, screen: Screen) -> Back
     """
     library, settings = footnote.library, footnote.settings
     embedder = None
-    if library.catalogue.has_vectors() or (targets.addresses and settings.embedding_model != "auto"):
+    if library.store.has_vectors() or (targets.addresses and settings.embedding_model != "auto"):
         embedder = await find_embedder(library, settings, screen)
-    if library.catalogue.count_pending_vectors() <= EMBED_BATCH:
+    if library.store.count_pending_vectors() <= EMBED_BATCH:
         library.embedder = embedder
     return BackgroundVectors(
         library, settings, screen.note, embedder=embedder, may_begin=bool(targets.addresses)

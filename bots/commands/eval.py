@@ -87,7 +87,7 @@ def _corpus(footnote: Footnote, targets: Targets) -> Corpus:
     """The documents that the questions were asked over."""
     return Corpus.of(
         (entry.source, entry.address)
-        for entry in footnote.library.entries()
+        for entry in footnote.library.store.entries()
         if not targets.addresses or any(is_within(entry.address, place) for place in targets.addresses)
     )
 

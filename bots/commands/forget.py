@@ -9,13 +9,13 @@ from bots.chat import texts
 from bots.chat.uploads import discard
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
-from core.library.data_lock import owned
+from core.library.data_lock import lock_data_dir
 from core.settings import Settings
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
-    with owned(settings.data_dir, "footnote forget"):
+    with lock_data_dir(settings.data_dir, "footnote forget"):
         library = open_library(settings, is_owner=True)
         try:
             gone = library.forget(arguments.source)

@@ -11,8 +11,9 @@ from bots.indexing import Targets, embedder_of, read_targets, require_documents,
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher, open_library
 from core.errors import IndexDamaged, ModelTrouble, SettingsError
-from core.library.data_lock import owned
-from core.library.library import DEFAULT_COLLECTION, Library, SyncReport
+from core.library.data_lock import lock_data_dir
+from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.sync import SyncReport
 from core.settings import Settings
 
 
@@ -22,7 +23,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         raise SettingsError("There is nothing to ingest: footnote ingest PATH_OR_URL…")
     targets = read_targets(arguments.targets)
     screen = Screen()
-    with owned(settings.data_dir, "footnote ingest"):
+    with lock_data_dir(settings.data_dir, "footnote ingest"):
         report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
         if arguments.rebuild:
             rebuild.begin_anew(settings, screen)

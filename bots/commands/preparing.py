@@ -7,14 +7,15 @@ from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, make_fetcher
 from core.errors import IndexMismatch, ModelTrouble, SettingsError
 from core.library.embedding.embedder import Embedder
-from core.library.library import Library, SyncReport
+from core.library.library import Library
+from core.library.sync import SyncReport
 from core.settings import Settings
 
 
 async def prepare(footnote: Footnote, targets: Targets, screen: Screen) -> None:
     """Both phases, with progress; without targets only what is known already."""
     await index(footnote, targets, screen)
-    if targets.addresses or footnote.library.catalogue.has_vectors():
+    if targets.addresses or footnote.library.store.has_vectors():
         footnote.library.embedder = await find_embedder(footnote.library, footnote.settings, screen)
         await embed(footnote.library, screen)
 

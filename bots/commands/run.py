@@ -27,7 +27,7 @@ from bots.slack.settings import SlackSettings, read_slack_settings
 from core.bootstrap import Footnote, Reads, open_footnote
 from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
-from core.library.data_lock import prepare
+from core.library.data_lock import make_data_dir
 from core.library.library import Library
 from core.settings import Settings
 from core.turns.turns import open_turns
@@ -60,7 +60,7 @@ async def _run(served: Served, settings: Settings) -> int:
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    prepare(settings.data_dir)
+    make_data_dir(settings.data_dir)
     with open_channel_store(settings.data_dir) as channel_store:
         reads, keeper = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
@@ -163,6 +163,6 @@ async def _kept(keeper: IndexRefresher, footnote: Footnote) -> AsyncIterator[Non
 def _greeting(served: Served, footnote: Footnote) -> str:
     titles = {SLACK: "Slack", DISCORD: "Discord"}
     names = " and ".join(titles[name] for name in sorted(served.platforms, reverse=True))
-    documents = len(footnote.library.entries())
+    documents = len(footnote.library.store.entries())
     reads = counted(documents, "document") if documents else f"no documents yet. {NOTHING_INDEXED}"
     return f"Serving {names} with {reads.rstrip('.')}. Ctrl-C stops."

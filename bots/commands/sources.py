@@ -9,7 +9,7 @@ from bots.chat import texts
 from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
-from core.library.catalogue import Entry
+from core.library.store import Entry
 from core.settings import Settings
 
 
@@ -17,7 +17,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     library = open_library(settings)
     try:
-        entries = library.entries()
+        entries = library.store.entries()
     finally:
         library.close()
     if arguments.json:

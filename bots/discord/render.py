@@ -38,7 +38,7 @@ from bots.discord import components
 from bots.discord.components import TEXT, Component, Part, is_blank, link, small_print, text, words
 from bots.discord.dialect import DISCORD
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, Verdict, value
-from core.library.catalogue import Entry
+from core.library.store import Entry
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording

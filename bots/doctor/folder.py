@@ -17,7 +17,7 @@ from bots.doctor.findings import Finding, failed, ok, told, warning
 from bots.doctor.settings import Installation
 from bots.rebuild import stores
 from core.errors import VersionMismatch
-from core.library.data_lock import FOR_THE_OWNER_ALONE
+from core.library.data_lock import PRIVATE_UMASK
 from core.schema import check, version_in
 from core.settings import Settings
 
@@ -97,7 +97,7 @@ def _of_folder(folder: Path) -> Iterator[Finding]:
     status = folder.stat()
     if status.st_uid != os.geteuid():
         yield warning(NAME, f"{folder} belongs to another user.", f"`sudo chown -R $(id -un) {folder}`")
-    if status.st_mode & FOR_THE_OWNER_ALONE:
+    if status.st_mode & PRIVATE_UMASK:
         yield warning(NAME, f"Others on this machine may look into {folder}.", f"`chmod 700 {folder}`")
 
 

@@ -15,13 +15,12 @@ from bots.doctor.findings import Finding, failed, ok, told, warning
 from bots.doctor.folder import owner_of
 from bots.doctor.settings import Installation
 from core.errors import SettingsError
-from core.library.catalogue import Catalogue
 from core.library.database import BUSY_TIMEOUT, SCHEMA, Database
-from core.library.files import survey
 from core.library.lexical import LexicalIndex
 from core.library.library import Library
 from core.library.roots import Roots
-from core.library.sync import plan_sync
+from core.library.store import DocumentStore
+from core.library.sync import plan_sync, scan
 from core.schema import version_in
 from core.settings import Settings
 
@@ -73,7 +72,7 @@ class _ReadOnly(Database):
         )
 
 
-class _ReadOnlyCatalogue(Catalogue):
+class _ReadOnlyCatalogue(DocumentStore):
     def __init__(self, file: Path) -> None:
         self.database = _ReadOnly(file)
         self.lexical = LexicalIndex(self.database)
@@ -87,20 +86,20 @@ def _no_vectors() -> NoReturn:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[Library]:
-    with closing(Library(catalogue=_ReadOnlyCatalogue(file), open_vectors=_no_vectors)) as library:
+    with closing(Library(store=_ReadOnlyCatalogue(file), open_vectors=_no_vectors)) as library:
         yield library
 
 
 def _damage(library: Library, data_dir: Path) -> Iterator[Finding]:
-    """Pages that SQLite cannot make sense of, in the catalogue and beneath the vectors."""
-    ((verdict,),) = library.catalogue.database.rows("PRAGMA quick_check(1)")
+    """Pages that SQLite cannot make sense of, in the library file and beneath the vectors."""
+    ((verdict,),) = library.store.database.rows("PRAGMA quick_check(1)")
     if verdict != "ok":
         yield failed(
             NAME,
             f"{data_dir / 'library.sqlite'} is damaged.",
             f"Run {REBUILD} with your documents.",
         )
-    if library.catalogue.has_vectors() and not _is_sound(data_dir / "vectors" / "chroma.sqlite3"):
+    if library.store.has_vectors() and not _is_sound(data_dir / "vectors" / "chroma.sqlite3"):
         yield failed(NAME, f"The vector index in {data_dir / 'vectors'} is damaged or gone.", REBUILD)
 
 
@@ -113,7 +112,7 @@ def _is_sound(file: Path) -> bool:
 
 
 def _content(library: Library) -> Iterator[Finding]:
-    entries = library.entries()
+    entries = library.store.entries()
     if not entries:
         yield warning(NAME, "Nothing is indexed yet.", "`footnote ingest PATH`")
         return
@@ -137,14 +136,14 @@ def _fit(library: Library, settings: Settings) -> Iterator[Finding]:
     except SettingsError as mismatch:
         yield told(NAME, mismatch)
         return
-    if library.embedder is None and library.catalogue.has_vectors():
-        model = library.catalogue.recall("embedding_model")
+    if library.embedder is None and library.store.has_vectors():
+        model = library.store.recall("embedding_model")
         yield warning(
             NAME,
             f"It holds vectors of {model}, which are not used now: passages are found by their words alone.",
             "Set EMBEDDING_MODEL back to what it was.",
         )
-    pending = library.catalogue.count_pending_vectors()
+    pending = library.store.count_pending_vectors()
     if pending and library.embedder is not None:
         owner = owner_of(settings.data_dir)
         yield warning(
@@ -159,7 +158,7 @@ def _fit(library: Library, settings: Settings) -> Iterator[Finding]:
 def _out_of_step(library: Library) -> Iterator[Finding]:
     """What the next question would find changed; a folder that is gone takes all its documents along."""
     places: dict[str, list[str]] = {}
-    for collection, root in library.catalogue.roots.all():
+    for collection, root in library.store.roots.all():
         places.setdefault(collection, []).append(root)
     missing = [root for roots in places.values() for root in roots if not Path(root).exists()]
     if missing:
@@ -169,10 +168,10 @@ def _out_of_step(library: Library) -> Iterator[Finding]:
             "Bring it back (is a disk not mounted?), or let it go: `footnote forget PATH`",
         )
     for collection, roots in places.items():
-        kept = library.catalogue.roots.kept(collection)
-        known = {entry.address: entry for entry in library.catalogue.entries(collection=collection)}
-        unreadable = library.catalogue.roots.unreadable(collection)
-        plan = plan_sync(survey(roots, kept), known, unreadable, roots, retry=False)
+        kept = library.store.roots.kept(collection)
+        known = {entry.address: entry for entry in library.store.entries(collection=collection)}
+        unreadable = library.store.roots.unreadable(collection)
+        plan = plan_sync(scan(roots, kept), known, unreadable, roots, retry=False)
         if gone := [entry.source for entry in plan.gone]:
             yield warning(
                 NAME,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bots.doctor.findings import Finding, failed, ok, warning
 from core.errors import SettingsError
-from core.library.data_lock import FOR_THE_OWNER_ALONE
+from core.library.data_lock import PRIVATE_UMASK
 from core.settings import Settings, read_env_file, read_settings
 
 ENV_FILE = Path(".env")
@@ -133,7 +133,7 @@ def _file_faults(installation: Installation) -> Iterator[Finding]:
                 f"Line {number} of {ENV_FILE} is not NAME=value and is passed over.",
                 "Correct it, or begin it with # if it is a note.",
             )
-        if ENV_FILE.stat().st_mode & FOR_THE_OWNER_ALONE and installation.in_file:
+        if ENV_FILE.stat().st_mode & PRIVATE_UMASK and installation.in_file:
             yield warning(
                 NAME, f"{ENV_FILE} can be read by others on this machine.", f"`chmod 600 {ENV_FILE}`"
             )

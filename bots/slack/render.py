@@ -38,7 +38,7 @@ from bots.slack.dialect import SLACK
 from bots.slack.limits import SECTION_TEXT
 from bots.slack.route import metadata_of
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, value
-from core.library.catalogue import Entry
+from core.library.store import Entry
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording

@@ -31,7 +31,7 @@ from bots.chat.texts import (
 from bots.terminal.markdown import AnswerMarkdown, line, link
 from bots.terminal.receive import COMMANDS
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, value
-from core.library.catalogue import Entry
+from core.library.store import Entry
 from core.text.language import language_of
 
 QUOTE_SHOWN = 200  # characters of a quote beneath an answer; /more shows it in full

@@ -27,10 +27,11 @@ from bots.terminal.screen import Screen
 from core.bootstrap import Footnote
 from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn, Verdict
 from core.errors import FootnoteError, SettingsError
-from core.library.catalogue import Entry
 from core.library.documents import Scope
-from core.library.library import Library, SyncReport
+from core.library.library import Library
 from core.library.roots import is_within
+from core.library.store import Entry
+from core.library.sync import SyncReport
 from core.text.language import language_of
 from core.turns.assistant import Assistant, Report
 from core.wording import in_language
@@ -218,7 +219,7 @@ class Session:
         self.screen.blank()
 
     def _setting(self) -> render.ScreenContext:
-        files = {entry.source: entry.address for entry in self.library.entries()}
+        files = {entry.source: entry.address for entry in self.library.store.entries()}
         return render.ScreenContext(engine=texts.ENGINE_NAMES[self.footnote.settings.web_search], files=files)
 
     async def _bring_in_step(self) -> None:
@@ -239,18 +240,18 @@ class Session:
 
     def _entries(self) -> list[Entry]:
         """The documents that this conversation reads."""
-        every = self.library.entries()
+        every = self.library.store.entries()
         if not self.sources:
             return every
         return [entry for entry in every if any(is_within(entry.address, root) for root in self.sources)]
 
     def _size(self) -> dict[str, int]:
         """How many documents and passages this conversation reads."""
-        collections = self.library.catalogue.collections()
+        collections = self.library.store.collections()
         scope = Scope(collections=collections, addresses=self.sources)
         return {
             "documents": len(self._entries()),
-            "passages": self.library.catalogue.count_passages(scope),
+            "passages": self.library.store.count_passages(scope),
         }
 
     # Commands

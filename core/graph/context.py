@@ -22,7 +22,9 @@ class Documents(Protocol):
         """The best passages; ``within`` narrows them to files, folders or URLs."""
         ...
 
-    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:
+    async def neighbours(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Sequence[Passage]:
         """The neighbours of these passages in their documents, and the documents' heads."""
         ...
 

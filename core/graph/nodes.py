@@ -157,7 +157,7 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
         asyncio.gather(
             *(deps.documents.retrieve(q, limit=deps.policy.passages, within=work.sources) for q in queries)
         ),
-        deps.documents.beside([hit.passage for hit in helpful], work.sources),
+        deps.documents.neighbours([hit.passage for hit in helpful], work.sources),
     )
     new = unseen(work, [hit for each in found for hit in each.passages], around)[: deps.policy.passages]
     deps.report(Progress(stage="checking", count=len(new)))

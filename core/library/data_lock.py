@@ -9,17 +9,17 @@ from pathlib import Path
 
 from core.errors import IndexInUse, SettingsError
 
-FOR_THE_OWNER_ALONE = 0o077  # permissions that no file and folder of ours is given
+PRIVATE_UMASK = 0o077  # permissions that no file and folder of ours is given
 
 
 @contextmanager
-def owned(data_dir: Path, purpose: str) -> Iterator[None]:
+def lock_data_dir(data_dir: Path, purpose: str) -> Iterator[None]:
     """Hold the data folder for this process; the lock dies with the process, however it dies.
 
     Whatever the process writes meanwhile is readable by its owner alone. IndexInUse when
     another process holds the folder, SettingsError when it cannot be written.
     """
-    prepare(data_dir)
+    make_data_dir(data_dir)
     note = data_dir / "owner"
     with _private_files(), ExitStack() as held:
         try:
@@ -45,14 +45,14 @@ def _lock(file: Path) -> AbstractContextManager[object]:
 
 @contextmanager
 def _private_files() -> Iterator[None]:
-    others = os.umask(FOR_THE_OWNER_ALONE)
+    others = os.umask(PRIVATE_UMASK)
     try:
         yield
     finally:
         os.umask(others)
 
 
-def prepare(data_dir: Path) -> None:
+def make_data_dir(data_dir: Path) -> None:
     """Make the data folder, readable by its owner alone."""
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

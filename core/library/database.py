@@ -153,11 +153,11 @@ class Database:
         self._reading.execute("PRAGMA query_only = ON")
 
     def _troubles(self) -> AbstractContextManager[None]:
-        return troubles_told(self._file)
+        return translate_errors(self._file)
 
 
 @contextmanager
-def troubles_told(file: Path) -> Iterator[None]:
+def translate_errors(file: Path) -> Iterator[None]:
     """What SQLite says of the disk and the file, as a sentence; other faults are our own."""
     try:
         yield

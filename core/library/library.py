@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
-from core.library.catalogue import Catalogue, Entry, NewDocument
 from core.library.chunking import cut
 from core.library.documents import Document, Passage, Retrieval
-from core.library.files import resolved, survey
 from core.library.formats import parser_process
 from core.library.retriever import Query, Retriever
-from core.library.roots import is_within, places_meant
-from core.library.sync import Failure, SyncReport, carry_out, plan_sync, storable
+from core.library.roots import is_within, resolve_name
+from core.library.store import DocumentStore, Entry, NewDocument
+from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolved, scan
 from core.text.characters import whole
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def _quiet(_phase: Phase, _done: int, _total: int) -> None:
 class Library:
     """The catalogue and, once an embedder was given, the vectors beside it."""
 
-    catalogue: Catalogue
+    store: DocumentStore
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
     looked_at: float | None = None  #: when all of it was last in step with the disk, by the steady clock
@@ -65,7 +64,7 @@ class Library:
         parser_process.close()  # who still waits for a document to be read waits no longer
         if self._vectors is not None:
             self._vectors.close()
-        self.catalogue.close()
+        self.store.close()
 
     # What is in it
 
@@ -73,15 +72,12 @@ class Library:
         """IndexMismatch when the index holds vectors of another embedding model."""
         if self.embedder is None:
             return
-        model = self.catalogue.recall("embedding_model")
-        if model and model != self.embedder.name and self.catalogue.has_vectors():
+        model = self.store.recall("embedding_model")
+        if model and model != self.embedder.name and self.store.has_vectors():
             raise IndexMismatch(
                 f"The index was built with the embedding model {model}, but EMBEDDING_MODEL now means "
                 f"{self.embedder.name}. Run `footnote ingest --rebuild` to embed it anew, or set EMBEDDING_MODEL back."
             )
-
-    def entries(self) -> list[Entry]:
-        return self.catalogue.entries()
 
     # Documents in
 
@@ -93,12 +89,12 @@ class Library:
         A path named here is read even if it was forgotten; what was forgotten below it stays so.
         """
         places = [resolved(path) for path in paths]
-        roots = self.catalogue.roots
+        roots = self.store.roots
         new = frozenset(places) - roots.kept(collection).roots
         roots.add(collection, places)
         report = self._sync(collection, places, retry=True, notify=notify)
         for place in new:
-            if not Path(place).is_dir() and self.catalogue.entry(collection, place) is None:
+            if not Path(place).is_dir() and self.store.entry(collection, place) is None:
                 roots.drop(collection, place)
         return report
 
@@ -111,20 +107,20 @@ class Library:
         return report
 
     def _sync(self, collection: str, places: Sequence[str], *, retry: bool, notify: Notify) -> SyncReport:
-        listing = survey(places, self.catalogue.roots.kept(collection))
-        known = {entry.address: entry for entry in self.catalogue.entries(collection=collection)}
-        unreadable = self.catalogue.roots.unreadable(collection)
-        return carry_out(
+        listing = scan(places, self.store.roots.kept(collection))
+        known = {entry.address: entry for entry in self.store.entries(collection=collection)}
+        unreadable = self.store.roots.unreadable(collection)
+        return apply_plan(
             plan_sync(listing, known, unreadable, places, retry=retry),
             known,
-            self.catalogue,
+            self.store,
             collection,
             lambda done, total: notify("reading", done, total),
         )
 
     def _places(self) -> dict[str, list[str]]:
         places: dict[str, list[str]] = {}
-        for collection, root in self.catalogue.roots.all():
+        for collection, root in self.store.roots.all():
             places.setdefault(collection, []).append(root)
         return places
 
@@ -132,12 +128,12 @@ class Library:
         self, url: str, document: Document, *, collection: str = DEFAULT_COLLECTION
     ) -> SyncReport:
         """Index a fetched page under its address, in place of what it said before."""
-        document = storable(document)
+        document = drop_surrogates(document)
         digest = hashlib.sha256(document.text.encode()).hexdigest()
-        old = self.catalogue.entry(collection, url)
+        old = self.store.entry(collection, url)
         if old is not None and old.hash == digest:
             return SyncReport(skipped=1)
-        self.catalogue.put(
+        self.store.put(
             NewDocument(
                 collection=collection,
                 address=url,
@@ -155,18 +151,18 @@ class Library:
 
     def rebuild(self, *, notify: Notify = _quiet) -> SyncReport:
         """Read every file again and forget all vectors; pages from the web are kept as they were cut."""
-        self.catalogue.forget_vectors()
+        self.store.forget_vectors()
         self.vectors.erase()
         self._given_up = None
         places = self._places()
-        for entry in self.catalogue.entries():
+        for entry in self.store.entries():
             if any(is_within(entry.address, root) for root in places.get(entry.collection, ())):
-                self.catalogue.remove(entry.collection, entry.address)
-        self.catalogue.enter_anew()
+                self.store.remove(entry.collection, entry.address)
+        self.store.reindex()
         report = SyncReport()
         for collection, roots in places.items():
             report += self._sync(collection, roots, retry=True, notify=notify)
-        self.catalogue.remember("embedding_model", "")
+        self.store.remember("embedding_model", "")
         return report
 
     def forget(self, source: str, *, collection: str | None = None) -> list[Entry]:
@@ -175,19 +171,19 @@ class Library:
         What a path of this machine means goes before what a document is called. NotFound when
         it is neither.
         """
-        meant = places_meant(source, self._known(collection))
+        meant = resolve_name(source, self._known(collection))
         if not meant:
             self._clear_what_is_left()  # of a forgetting that was cut off
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")
-        entries = self.catalogue.entries()
+        entries = self.store.entries()
         gone = [e for e in entries if any(e.collection == c and is_within(e.address, p) for c, p in meant)]
-        with self.catalogue.transaction():
+        with self.store.transaction():
             for entry in gone:
-                self.catalogue.remove(entry.collection, entry.address)
+                self.store.remove(entry.collection, entry.address)
             for named, place in sorted(meant):
-                self.catalogue.roots.forget(named, place)
+                self.store.roots.forget(named, place)
         if gone:
-            self.catalogue.overwrite()
+            self.store.overwrite()
         self._clear_what_is_left()
         return gone
 
@@ -199,11 +195,11 @@ class Library:
 
     def _known(self, collection: str | None) -> list[tuple[str, str, str]]:
         """(collection, address, source) of documents, of files that could not be read, and of roots."""
-        roots = self.catalogue.roots
+        roots = self.store.roots
         return [
             (named, address, source)
             for named, address, source in (
-                *((e.collection, e.address, e.source) for e in self.catalogue.entries()),
+                *((e.collection, e.address, e.source) for e in self.store.entries()),
                 *((c, u.address, u.source) for c in self._places() for u in roots.unreadable(c).values()),
                 *((c, root, Path(root).name) for c, root in roots.all()),
             )
@@ -218,18 +214,18 @@ class Library:
         IndexMismatch when the others were made by another model.
         """
         self.clear_stale_vectors()
-        total, done = self.catalogue.count_pending_vectors(), 0
+        total, done = self.store.count_pending_vectors(), 0
         if self.embedder is None or not total:
             return 0
         self._begin_with(self.embedder)
-        while batch := self.catalogue.pending_vectors(limit=EMBED_BATCH):
+        while batch := self.store.pending_vectors(limit=EMBED_BATCH):
             vectors = self.embedder.embed_documents([embedded_text(passage) for passage in batch])
             for collection in sorted({passage.collection for passage in batch}):
                 rows = [i for i, passage in enumerate(batch) if passage.collection == collection]
                 ids = [batch[i].id for i in rows]
                 with self._placing:
                     self.vectors.add(collection, ids, vectors[rows])
-                    if gone := self.catalogue.mark_embedded(ids):  # removed while their vectors were made
+                    if gone := self.store.mark_embedded(ids):  # removed while their vectors were made
                         self.vectors.remove(collection, gone)
             done += len(batch)
             notify("embedding", done, total)
@@ -238,35 +234,35 @@ class Library:
     def _begin_with(self, embedder: Embedder) -> None:
         """What an earlier model left behind is erased where nothing is found by it any more."""
         self.check_model()
-        if self.catalogue.recall("embedding_model") not in (None, "", embedder.name):
+        if self.store.recall("embedding_model") not in (None, "", embedder.name):
             self.vectors.erase()
-        self.catalogue.remember("embedding_model", embedder.name)
+        self.store.remember("embedding_model", embedder.name)
 
     def clear_stale_vectors(self) -> None:
         """Drop the vectors of passages that are gone."""
-        for collection, ids in self.catalogue.stale_vectors().items():
-            if self.catalogue.recall("embedding_model"):
+        for collection, ids in self.store.stale_vectors().items():
+            if self.store.recall("embedding_model"):
                 with self._placing:
-                    if self.catalogue.entries(collection=collection):
+                    if self.store.entries(collection=collection):
                         self.vectors.remove(collection, ids)
                     else:  # which takes a moment, however many there are
                         self.vectors.drop(collection)
-            self.catalogue.clear_stale_vectors(ids)
+            self.store.clear_stale_vectors(ids)
 
     # Passages out
 
     def retrieve(self, query: Query) -> Retrieval:
         """By words and by meaning; by words alone where the vectors or their model fail."""
         embedder = self.embedder
-        if embedder is not None and embedder is not self._given_up and self.catalogue.is_mostly_embedded():
+        if embedder is not None and embedder is not self._given_up and self.store.is_mostly_embedded():
             try:
-                return Retriever(self.catalogue, embedder, self.vectors).retrieve(query)
+                return Retriever(self.store, embedder, self.vectors).retrieve(query)
             except SettingsError as damage:
                 self._given_up = embedder
                 logger.warning("searching by words alone from now on: %s", damage)
             except ModelTrouble as trouble:
                 logger.warning("searching by words alone this time: %s", trouble)
-        return Retriever(self.catalogue).retrieve(query)
+        return Retriever(self.store).retrieve(query)
 
     def similarity(self, question: str, texts: Sequence[str]) -> list[float]:
         """Cosine of each text with the question; SettingsError without an embedder."""
@@ -279,6 +275,3 @@ class Library:
 def embedded_text(passage: Passage) -> str:
     """What is embedded: the title path, then the passage."""
     return "\n".join((" > ".join(dict.fromkeys((passage.title, *passage.path))), passage.text))
-
-
-__all__ = ["DEFAULT_COLLECTION", "Failure", "Library", "Notify", "Phase", "SyncReport", "embedded_text"]

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from core.conversation import value
-from core.library.catalogue import Catalogue, NewDocument
-from core.library.database import BUSY_TIMEOUT, DAMAGE, troubles_told
+from core.library.database import BUSY_TIMEOUT, DAMAGE, translate_errors
 from core.library.documents import Piece
+from core.library.store import DocumentStore, NewDocument
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ Row = tuple[Any, ...]
 
 
 @value
-class Salvaged:
+class Recovery:
     """What came of a damaged library."""
 
     has_roots: bool = False  #: whether all places that it kept in step could be read
@@ -46,7 +46,7 @@ def is_damaged(file: Path) -> bool:
     """Whether SQLite finds a page of the file that makes no sense; reads all of it."""
     if not _has_bytes(file):
         return False
-    with troubles_told(file):
+    with translate_errors(file):
         try:
             with closing(_opened(file)) as connection:
                 return bool(connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",))
@@ -56,10 +56,10 @@ def is_damaged(file: Path) -> bool:
             raise
 
 
-def salvage(file: Path, into: Catalogue) -> Salvaged:
+def recover(file: Path, into: DocumentStore) -> Recovery:
     """Bring over what can be read, each table as far as it goes; what is there already stays."""
     if not _has_bytes(file):
-        return Salvaged()
+        return Recovery()
     try:
         with closing(_opened(file)) as damaged:
             damaged.text_factory = _text
@@ -67,17 +67,17 @@ def salvage(file: Path, into: Catalogue) -> Salvaged:
             return _bring_over(damaged, into)
     except sqlite3.Error as trouble:
         logger.warning("nothing can be read of %s: %s", file, trouble)
-        return Salvaged()
+        return Recovery()
 
 
-def take_place(new: Path, file: Path) -> Path:
+def replace_file(new: Path, file: Path) -> Path:
     """Put the new file, which nobody has open, in place of the old one. Where that one lies now."""
-    aside = set_aside(file)
+    aside = keep_old(file)
     new.replace(file)
     return aside
 
 
-def set_aside(file: Path) -> Path:
+def keep_old(file: Path) -> Path:
     """Give a file that nobody has open a second name; the first is for another to take."""
     aside = _beside(file, ASIDE)
     remove(aside)
@@ -106,7 +106,7 @@ def _name_too(file: Path, aside: Path) -> None:
         file.replace(aside)
 
 
-def _bring_over(damaged: sqlite3.Connection, into: Catalogue) -> Salvaged:
+def _bring_over(damaged: sqlite3.Connection, into: DocumentStore) -> Recovery:
     roots, has_roots = _rows(damaged, "roots", "*", (str, str))
     forgotten, has_forgotten = _rows(damaged, "forgotten", "*", (str, str))
     with into.transaction() as writing:
@@ -117,7 +117,7 @@ def _bring_over(damaged: sqlite3.Connection, into: Catalogue) -> Salvaged:
     for page in whole:
         if into.entry(page.collection, page.address) is None:
             into.put(page)
-    return Salvaged(
+    return Recovery(
         has_roots=has_roots,
         has_forgotten=has_forgotten,
         has_pages=has_pages,

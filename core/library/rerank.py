@@ -51,7 +51,7 @@ class Scored:
     is_cited: bool = False  #: its document was cited by the last answer, to which the question points back
 
 
-def reranked(candidates: Mapping[str, Scored], weights: Mapping[str, float]) -> dict[str, float]:
+def rerank(candidates: Mapping[str, Scored], weights: Mapping[str, float]) -> dict[str, float]:
     """Scores by id, 1 for the best candidate; ``weights`` are those of the question's terms."""
     telling = {term: w * (CHATTY_WEIGHT if term in CHATTY else 1.0) for term, w in weights.items()}
     total = sum(telling.values()) or 1.0

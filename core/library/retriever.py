@@ -15,11 +15,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from core.conversation import Exchange
-from core.library.catalogue import Catalogue
 from core.library.confidence import Finding, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
 from core.library.lexical import Words, bm25
-from core.library.rerank import Scored, reranked
+from core.library.rerank import Scored, rerank
+from core.library.store import DocumentStore
 from core.text.characters import whole
 from core.text.followup import asked_before, cited_before, merged_with, needs_history, points_back
 from core.text.terms import known_terms, term_weights
@@ -54,16 +54,16 @@ class Query:
 class Retriever:
     """Finds passages in the catalogue and, where there are vectors, by meaning."""
 
-    catalogue: Catalogue
+    store: DocumentStore
     embedder: Embedder | None = None
     vectors: VectorIndex | None = None
 
     def retrieve(self, query: Query) -> Retrieval:
         """Blocking: call it in a thread."""
-        searched = self.catalogue.count_passages(query.scope)
+        searched = self.store.count_passages(query.scope)
         if not searched:
             return Retrieval()
-        lexical = self.catalogue.lexical
+        lexical = self.store.lexical
         languages = lexical.languages(query.scope)
         frequencies_of = partial(lexical.document_frequencies, scope=query.scope)
         own = known_terms(query.text, languages, frequencies_of)[:TERM_LIMIT]
@@ -75,7 +75,7 @@ class Retriever:
         if not leans:
             merged, words = query.text, own
         rarity = term_weights(words, frequencies, searched)
-        held = subdued(rarity, own, known, points_back=is_pointed)
+        held = limit_history(rarity, own, known, points_back=is_pointed)
         # An earlier answer's words help to find the passage; they do not say what is asked of it now. What was
         # asked before does, and where a word points to it, all of it must be in the passage.
         before = known_terms(asked_before(query.history), languages, frequencies_of) if leans else ()
@@ -108,7 +108,7 @@ class Retriever:
         merged: str,
     ) -> Candidates:
         """The best by words and the nearest by meaning, each with both scores."""
-        lexical = self.catalogue.lexical
+        lexical = self.store.lexical
         listed: dict[str, float] = {}
         # A history of many words would leave no room for what the question's own few find.
         for looked_for in dict.fromkeys((tuple(weights), tuple(own))):
@@ -117,7 +117,7 @@ class Retriever:
         if self.embedder is not None and self.vectors is not None:
             vector = _vector_of(self.embedder, query.text, merged)
             dense = self._nearest(self.vectors, vector, query.scope)
-        passages = self.catalogue.passages(listed | dense, query.scope)
+        passages = self.store.passages(listed | dense, query.scope)
         if dense and self.vectors is not None:
             unmeasured = {number: hit for number, hit in passages.items() if number not in dense}
             dense |= self.vectors.similarities(vector, _by_collection(unmeasured))
@@ -135,16 +135,16 @@ class Retriever:
         """Cosines of the nearest passages. A scope narrower than its collections is searched exactly."""
         if not scope.addresses:
             return dict(vectors.search(vector, collections=sorted(scope.collections), limit=CANDIDATES))
-        within = self.catalogue.ids(scope, limit=EXACT_LIMIT)
+        within = self.store.ids(scope, limit=EXACT_LIMIT)
         if sum(map(len, within.values())) < EXACT_LIMIT:
             cosines = vectors.similarities(vector, within)
             return dict(nlargest(CANDIDATES, cosines.items(), key=itemgetter(1)))
         nearest = vectors.search(vector, collections=sorted(scope.collections), limit=EXACT_LIMIT)
-        allowed = self.catalogue.passages((number for number, _ in nearest), scope)
+        allowed = self.store.passages((number for number, _ in nearest), scope)
         return dict([hit for hit in nearest if hit[0] in allowed][:CANDIDATES])
 
 
-def subdued(
+def limit_history(
     rarity: Mapping[str, float], own: Collection[str], known: Collection[str], *, points_back: bool
 ) -> Mapping[str, float]:
     """The weights of terms, those of the history (all that are not the question's own) held to their share.
@@ -183,7 +183,7 @@ class Candidates:
 
     def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
         """The best of them, those of sources that were cited before preferred."""
-        scores = reranked(self._scored(cited), self.weights)
+        scores = rerank(self._scored(cited), self.weights)
         ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))
         return tuple(
             Retrieved(

@@ -37,7 +37,7 @@ def span_below(place: str) -> tuple[str, str, str]:
     return bare, bare + "/", bare + "0"  # "0" follows "/" in ASCII
 
 
-def places_meant(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[str, str]]:
+def resolve_name(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[str, str]]:
     """(collection, address) of the files, folders and pages that a person calls by this name.
 
     ``known`` is (collection, address, source) of all there are. What the name means as a path

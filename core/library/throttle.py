@@ -21,7 +21,7 @@ _line = threading.Lock()
 
 
 @contextmanager
-def others_first() -> Iterator[None]:
+def enable_throttling() -> Iterator[None]:
     """From now on, work that is :func:`paced` rests."""
     _others.set()
     try:
@@ -30,7 +30,7 @@ def others_first() -> Iterator[None]:
         _others.clear()
 
 
-def paced(items: Iterable[T]) -> Iterator[T]:
+def throttle(items: Iterable[T]) -> Iterator[T]:
     """The items; where others are served, one at a time in all threads, with a rest after each."""
     for item in items:
         if not _others.is_set():

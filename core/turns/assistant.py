@@ -22,7 +22,7 @@ from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
 from core.graph.state import State, Work
 from core.reasoning.reasoner import Reasoner
-from core.turns.checkpoints import PrunedSqliteSaver, troubles_told
+from core.turns.checkpoints import PrunedSqliteSaver, translate_errors
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Assistant:
     async def run(self, turn: Turn, report: Report = lambda _: None) -> Outcome:
         """The turn's outcome. A turn that already ended returns what it ended with; one that was cut off goes on."""
         async with self._one_at_a_time(turn.conversation.id):
-            with troubles_told():
+            with translate_errors():
                 return await self._run(turn, report)
 
     async def _run(self, turn: Turn, report: Report) -> Outcome:
@@ -128,7 +128,7 @@ class Assistant:
     async def forget(self, conversation: Conversation) -> None:
         """Delete what is remembered of a conversation. StoreTrouble where that cannot be written now."""
         async with self._one_at_a_time(conversation.id):
-            with troubles_told():
+            with translate_errors():
                 await self.checkpoints.forget(conversation.id)
 
     def _one_at_a_time(self, conversation: str) -> asyncio.Lock:

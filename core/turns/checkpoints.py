@@ -110,7 +110,7 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
 
 
 @contextmanager
-def troubles_told() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """StoreTrouble in place of what SQLite raises."""
     try:
         yield

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from core.web.hits import clean_hits
 from core.web.request import (
     REPLY_LIMIT,
     EngineReply,
@@ -24,7 +23,7 @@ from core.web.request import (
     seconds_asked,
     unreadable,
 )
-from core.web.results import Hit
+from core.web.results import Hit, clean_hits
 
 REGION = "us-en"  # ddgs's own default; the query is sent in whatever language it is
 CHUNK = 65_536  # bytes read at a time

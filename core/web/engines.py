@@ -13,11 +13,9 @@ from typing import Any, ClassVar, Literal
 
 from core.errors import SearchTrouble
 from core.web.duckduckgo import DuckDuckGo
-from core.web.fetch import default_tls
-from core.web.hits import clean_hits
-from core.web.pages import ACCEPT_ENCODING, read_body
+from core.web.fetch import ACCEPT_ENCODING, default_tls, read_body
 from core.web.request import OK, REPLY_LIMIT, EngineReply, ask, require_ok, seconds_asked, unreadable
-from core.web.results import Hit, SearchEngine
+from core.web.results import Hit, SearchEngine, clean_hits
 
 TAVILY_RESULT_LIMIT = 20  # results, Tavily "max_results"
 

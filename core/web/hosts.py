@@ -19,7 +19,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING
 
 from core.errors import FetchRefused, SettingsError
-from core.web.results import Hit
 
 if TYPE_CHECKING:
     import httpx
@@ -170,14 +169,6 @@ def is_allowed(url: str, *, trusted: Iterable[str] = (), blocked: Iterable[str] 
     """Whether the URL may be read: blocked always wins, and a trusted list admits nobody else."""
     trusted = tuple(trusted)
     return not is_blocked(url, blocked) and (not trusted or is_trusted(url, trusted))
-
-
-def filter_hits(
-    hits: Iterable[Hit], *, trusted: Iterable[str] = (), blocked: Iterable[str] = ()
-) -> tuple[Hit, ...]:
-    """The hits that may be read, in their order."""
-    trusted, blocked = tuple(trusted), tuple(blocked)
-    return tuple(hit for hit in hits if is_allowed(hit.url, trusted=trusted, blocked=blocked))
 
 
 def _covered(host: str, patterns: Iterable[str]) -> bool:

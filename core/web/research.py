@@ -13,8 +13,8 @@ from core.library.chunking import cut
 from core.library.documents import Passage, Piece, Retrieved
 from core.library.formats import markdown
 from core.text.terms import weights_among
-from core.web.hosts import filter_hits, host_of
-from core.web.results import Hit, Page, PageFetcher, SearchEngine
+from core.web.hosts import host_of
+from core.web.results import Hit, Page, PageFetcher, SearchEngine, filter_hits
 
 HITS = 6  # results read for one search
 PAGES = 3  # of them, the best, whose pages are fetched

@@ -1,9 +1,19 @@
-"""What a web search gives, and the port that gives it."""
+"""What a web search gives, and the port that gives it.
+
+Search results made safe to show and to store, whoever sent them.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
+from html import unescape
 from typing import Protocol
+
+from core.errors import FetchRefused
+from core.web.hosts import host_of, is_allowed, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +50,69 @@ class PageFetcher(Protocol):
     """Fetches a public page. Raises FetchRefused or SearchTrouble."""
 
     async def fetch(self, url: str) -> Page: ...
+
+
+TITLE_LIMIT = 200  # characters; engines cut titles near 70
+SNIPPET_LIMIT = 1_000  # characters; Tavily sends up to 500 in a chunk, the others fewer
+DATE_LIMIT = 40  # characters; an ISO 8601 date with time and zone has 32
+
+# A terminal's escape sequence: its letters would stay behind when only the control character went.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
+_JOINERS = "\u200c\u200d"  # carry meaning in Persian, in Indic scripts and in emoji
+
+
+def clean_hits(hits: Iterable[Hit], *, limit: int) -> tuple[Hit, ...]:
+    """At most ``limit`` hits with plain texts and web addresses, each address once.
+
+    A hit whose URL is not an absolute http(s) one, or shows another host than it leads to,
+    is dropped. URLs that differ only in their fragment are one page; the first is kept.
+    """
+    kept: dict[str, Hit] = {}
+    for hit in hits:
+        url = page_url(hit.url)
+        if url and url not in kept:
+            kept[url] = Hit(
+                title=plain(hit.title, TITLE_LIMIT) or host_of(url),
+                url=url,
+                snippet=plain(hit.snippet, SNIPPET_LIMIT),
+                published=plain(hit.published or "", DATE_LIMIT) or None,
+            )
+        if len(kept) >= limit:
+            break
+    return tuple(kept.values())
+
+
+def filter_hits(
+    hits: Iterable[Hit], *, trusted: Iterable[str] = (), blocked: Iterable[str] = ()
+) -> tuple[Hit, ...]:
+    """The hits that may be read, in their order."""
+    trusted, blocked = tuple(trusted), tuple(blocked)
+    return tuple(hit for hit in hits if is_allowed(hit.url, trusted=trusted, blocked=blocked))
+
+
+def page_url(url: str) -> str:
+    """The address of the page without its fragment; empty when nobody should follow it."""
+    try:
+        parsed = parse(url)
+    except FetchRefused:
+        return ""
+    if parsed.scheme not in ("http", "https") or parsed.userinfo or not host_of(url):
+        return ""
+    return str(parsed.copy_with(fragment=None))
+
+
+def plain(text: str, limit: int) -> str:
+    """Text without markup, entities, control characters and runs of space, cut at a word."""
+    text = unescape(text[: limit * 8])  # the bound keeps a hostile text cheap
+    text = "".join(sign for sign in _ESCAPE.sub("", text) if _is_visible(sign))
+    while (shorter := _TAG.sub("", text)) != text:  # a round removes the innermost of nested tags
+        text = shorter
+    text = " ".join(text.split())
+    if len(text) <= limit:
+        return text
+    return text[: limit + 1].rpartition(" ")[0] or text[:limit]
+
+
+def _is_visible(sign: str) -> bool:
+    return sign.isspace() or sign in _JOINERS or unicodedata.category(sign)[0] != "C"

@@ -7,9 +7,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from benchmarks import growth
-from benchmarks.growth import apart
+from benchmarks import growth, startup
 from benchmarks.serving import size_of
+from benchmarks.startup import apart
 
 
 def test_what_is_measured_apart_is_measured_in_another_process():
@@ -37,7 +37,7 @@ def test_memory_and_queue_grow_with_the_turns():
 
 
 def test_a_start_and_its_first_retrieval_take_time():
-    ready, first = growth.start(60, "none")
+    ready, first = startup.measure(60, "none")
 
     assert ready > 0
     assert first > 0

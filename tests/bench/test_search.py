@@ -19,7 +19,7 @@ def test_a_recall_is_the_share_of_the_nearest_that_the_index_finds(network):
 
     with search._library(400, network, print) as library:
         whole = search._recall(library, everything, asked)
-        ids = library.catalogue.ids(everything, limit=1_000)
+        ids = library.store.ids(everything, limit=1_000)
         assert {name: len(held) for name, held in ids.items()} == {
             "handbook": 250,
             "projects": 150,

@@ -161,7 +161,7 @@ async def test_ours_takes_the_round_trips_that_it_promises(variant, tmp_path):
     with trips._library(tmp_path) as library:
         async with local_model() as model:
             await model.begin(variant.scenario(latency=0, spread=0, seed=0))
-            web = trips.FixedWeb(texts=variant.web)
+            web = trips.web_of(variant)
             async with serving(library, tmp_path, model.base_url, web=lambda _turn: web) as assistant:
                 run = assistant.run
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from time import perf_counter
 
-from rich.console import Console
-
 from benchmarks import BENCHMARKS
 from bots.chat.texts import duration
 from bots.eval.report import Section, as_json, as_text
-from bots.terminal.screen import Screen
 from core.errors import FootnoteError
+
+# Also in the processes that a benchmark starts: warnings about what it stops on purpose are no news.
+logging.basicConfig(level=logging.ERROR)
 
 WIDTH = 160  # columns of a file or a pipe
 
@@ -32,6 +33,11 @@ HELP = {
 
 
 def main(given: Sequence[str]) -> int:
+    # Not above: a process that a benchmark starts loads this module as well, and may be what is measured.
+    from rich.console import Console
+
+    from bots.terminal.screen import Screen
+
     names = argparse.ArgumentParser(
         prog="python -m benchmarks", description=listing(), formatter_class=argparse.RawTextHelpFormatter
     )

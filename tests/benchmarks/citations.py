@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks import DATA, Say
 from benchmarks.estimates import Estimate
@@ -29,15 +28,12 @@ from benchmarks.extraction import similarity_of
 from benchmarks.serving import thinking_with
 from bots.eval.judging import normalized
 from bots.eval.report import Section, Table
-from core.conversation import Conversation, Question, value
-from core.grounding.claims import claims_of
+from core.conversation import Citation, Conversation, Outcome, Question, value
+from core.grounding.claims import Claim, claims_of
+from core.library.embedding.embedder import Embedder
+from core.reasoning.extractive import ExtractiveReasoner
 from core.text.inline import as_words
-
-if TYPE_CHECKING:
-    from core.conversation import Citation, Outcome
-    from core.grounding.claims import Claim
-    from core.library.embedding.embedder import Embedder
-    from core.turns.assistant import Assistant
+from core.turns.assistant import Assistant
 
 PATIENCE = 60.0  # seconds for one turn: a bound that no measurement should meet
 SAMPLE, QUICK = 200, 10  # answerable questions of each set, evenly spread
@@ -86,8 +82,6 @@ def sample(corpus: EvaluationSet, *, quick: bool) -> EvaluationSet:
 
 
 async def _scores(corpus: EvaluationSet, folder: Path, embedder: Embedder | None) -> list[CitationScore]:
-    from core.reasoning.extractive import ExtractiveReasoner
-
     library = open_library(folder, embedder)
     try:
         fill(library, corpus.documents)

@@ -9,7 +9,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks import DATA, Say
 from benchmarks.estimates import Estimate
@@ -30,9 +29,8 @@ from benchmarks.retrieval import SIDES, sides
 from bots.eval.intervals import RESAMPLES, percentile
 from bots.eval.report import Cell, Section, Table
 from core.library.documents import Scope
-
-if TYPE_CHECKING:
-    from core.library.library import Library
+from core.library.library import Library
+from core.library.retriever import Query
 
 ANSWERED = 0.9  # share of the answerable questions at which false answers are counted
 QUICK = 40  # questions of each kind in a quick run
@@ -105,8 +103,6 @@ def halves(corpus: EvaluationSet) -> list[Scoped]:
 
 def confidences(library: Library, questions: Iterable[Scoped]) -> Confidences:
     """The confidence in answerable questions, and in the others."""
-    from core.library.retriever import Query
-
     yes: list[float] = []
     no: list[float] = []
     for question, scope in questions:

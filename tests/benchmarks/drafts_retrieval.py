@@ -25,10 +25,10 @@ from benchmarks.evaluation_sets import (
 )
 from benchmarks.retrieval import NOT_FOUND, sides
 from bots.eval.report import Cell, Section, Table
-from core.library.catalogue import NewDocument
 from core.library.documents import Passage, Piece
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.retriever import Query
+from core.library.store import NewDocument
 
 RANKS = (1, 5, 8, 20)
 FASTAPI = "en-docs"  # how the ids of questions about FastAPI's documentation begin
@@ -45,7 +45,7 @@ def fill_handbook(library: Library, drafts: Iterable[JsonObject]) -> None:
     for passage in (passage for draft in drafts for passage in draft["passages"]):
         pages.setdefault((passage["source"], passage["title"]), {})[passage["text"]] = passage
     for (source, title), passages in pages.items():
-        library.catalogue.put(
+        library.store.put(
             NewDocument(
                 collection=DEFAULT_COLLECTION, address=f"/{source}", root=f"/{source}", source=source, title=title,
                 url=None, hash="", size=0, modified=0, pieces=_pieces(passages.values()),

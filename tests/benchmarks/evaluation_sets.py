@@ -12,17 +12,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from core.conversation import Exchange, value
 from core.graph.state import ANSWER_REMEMBERED, HISTORY_LIMIT
-from core.library.documents import Passage, Scope
-from core.library.library import DEFAULT_COLLECTION
-
-if TYPE_CHECKING:
-    from core.library.embedding.embedder import Embedder
-    from core.library.library import Library
+from core.library.documents import Passage, Piece, Scope
+from core.library.embedding.embedder import Embedder, embedder_for
+from core.library.formats.markdown import heading_text
+from core.library.formats.read import read_document
+from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.store import DocumentStore, NewDocument
+from core.library.vectors import VectorIndex
 
 EVERYTHING = Scope(collections=frozenset({DEFAULT_COLLECTION}))
 PASSAGE_LIMIT = 30_000  # passages of one look-up: SQLite binds at most 32,766 values
@@ -70,21 +71,15 @@ def spot(passage: Passage) -> Spot:
 
 def open_model(folder: str, say: Callable[[str], None] = print) -> Embedder | None:
     """The embedder of a folder; None for "none"."""
-    from core.library.embedding.embedder import embedder_for
-
     return embedder_for(
         folder, google_api_key="", google_base_url="", timeout=30, announce=say, progress=lambda _a, _b: None
     )
 
 
 def open_library(folder: Path, embedder: Embedder | None) -> Library:
-    from core.library.catalogue import Catalogue
-    from core.library.library import Library
-    from core.library.vectors import VectorIndex
-
     folder.mkdir(parents=True, exist_ok=True)
     return Library(
-        catalogue=Catalogue(folder / "library.sqlite"),
+        store=DocumentStore(folder / "library.sqlite"),
         open_vectors=lambda: VectorIndex(folder / "vectors"),
         embedder=embedder,
     )
@@ -99,14 +94,11 @@ def add_paragraphs(
     collection: str = DEFAULT_COLLECTION,
 ) -> None:
     """A document whose passages are these paragraphs, one each."""
-    from core.library.catalogue import NewDocument
-    from core.library.documents import Piece
-
     pieces = [
         Piece(path=(), location=f"paragraph {number}", text=text, start=start, end=start + len(text))
         for number, (text, start) in enumerate(_placed(paragraphs))
     ]
-    library.catalogue.put(
+    library.store.put(
         NewDocument(
             collection=collection, address=address, root=address, source=address, title=title, url=None,
             hash="", size=pieces[-1].end if pieces else 0, modified=0, pieces=pieces,
@@ -259,11 +251,8 @@ def headings(library: Library) -> tuple[LabelledQuestion, ...]:
     Gold are the passages that hold the heading or anything of what stands under it before the
     next heading, whatever the level of that one.
     """
-    from core.library.formats.markdown import heading_text
-    from core.library.formats.read import read_document
-
     asked, held = [], passages_of(library)
-    for entry in library.entries():
+    for entry in library.store.entries():
         passages = [passage for passage in held if passage.source == entry.source]
         document = read_document(Path(entry.address))
         starts = [block for block in document.blocks if block.kind == "heading"]
@@ -278,8 +267,8 @@ def headings(library: Library) -> tuple[LabelledQuestion, ...]:
 
 def passages_of(library: Library, scope: Scope = EVERYTHING) -> list[Passage]:
     """All passages of a scope."""
-    ids = library.catalogue.ids(scope, limit=PASSAGE_LIMIT)
-    return list(library.catalogue.passages(chain(*ids.values()), scope).values())
+    ids = library.store.ids(scope, limit=PASSAGE_LIMIT)
+    return list(library.store.passages(chain(*ids.values()), scope).values())
 
 
 def _address(corpus: str, name: str) -> str:

@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks import DATA, Say
 from benchmarks.estimates import Estimate
@@ -32,12 +31,10 @@ from core.conversation import value
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine
 from core.library.documents import Passage, Retrieved
-from core.reasoning.extractive import ExtractiveReasoner
+from core.library.library import Library
+from core.library.retriever import Query
+from core.reasoning.extractive import ExtractiveReasoner, Similarity
 from core.reasoning.reasoner import Ask
-
-if TYPE_CHECKING:
-    from core.library.library import Library
-    from core.reasoning.extractive import Similarity
 
 BEST = 3  # sentences looked at
 RETRIEVED = 8  # passages of one question, as the default policy reads
@@ -111,8 +108,6 @@ async def _quote(
     *,
     is_given: bool,
 ) -> Quotation:
-    from core.library.retriever import Query
-
     found = library.retrieve(Query(text=asked.question, scope=EVERYTHING, limit=RETRIEVED))
     hits = found.passages
     if is_given:

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle, islice
-from multiprocessing import get_context
 from pathlib import Path
-from time import process_time
-from typing import ParamSpec, TypeVar
 
-from benchmarks import Say
-from benchmarks.evaluation_sets import EVERYTHING, open_model
+from benchmarks import Say, startup
 from benchmarks.model_server import Scenario
 from benchmarks.serving import CONVERSATIONS, QUEUE, RunningQueue, question, running, size_of
-from benchmarks.synthetic import DrawnVectors, library_of, questions
+from benchmarks.startup import apart
+from benchmarks.synthetic import questions
 from bots.eval.report import Section, Table
 from core.conversation import value
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 PER_QUESTION, LONG_THREAD, IN_FLIGHT, START = 25.0, 3.0, 300.0, 3.0  # bars: KB, MB, MB, seconds of CPU
 PASSAGES = 1_000  # that the questions are asked over
@@ -89,7 +81,7 @@ def run(say: Say, *, model: str = "none", quick: bool = False) -> Section:
     long = apart(one_thread, extent.passages, extent.long)
     say(f"{long[-1].memory:,} bytes of a thread of {extent.long} turns")
     idle, flying = apart(in_flight, extent.passages, extent.flying)
-    ready, first = apart(start, extent.indexed, model)
+    ready, first = startup.measure(extent.indexed, model)
     return section(
         Measurements(
             extent=extent, short=short, long=tuple(long), idle=idle, flying=flying, ready=ready, first=first
@@ -133,12 +125,6 @@ def section(found: Measurements) -> Section:
         },
         note=LIMITS,
     )
-
-
-def apart(measure: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
-    """What the function returns in a fresh process; function, arguments and result are pickled."""
-    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
-        return process.submit(measure, *given, **named).result()
 
 
 # On the disk
@@ -214,39 +200,3 @@ def resident() -> int:
     """Bytes of main memory that this process holds now; Linux tells it in pages."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * resource.getpagesize()
-
-
-# At the start
-
-
-def start(indexed: int, model: str) -> tuple[float, float]:
-    """Seconds of CPU of a process until it could take a question, and of its first retrieval."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        apart(build, indexed, folder, model)
-        return apart(ready, folder / "library", model)
-
-
-def build(indexed: int, folder: Path, model: str) -> None:
-    with library_of(indexed, folder, model=model):
-        pass
-
-
-def ready(data_dir: Path, model: str) -> tuple[float, float]:
-    return asyncio.run(_ready(data_dir, model))
-
-
-async def _ready(data_dir: Path, model: str) -> tuple[float, float]:
-    from core.bootstrap import open_footnote, reads_everything
-    from core.library.retriever import Query
-    from core.settings import Settings
-
-    network = open_model(model)
-    settings = Settings(data_dir=data_dir, web_search="off")
-    embedder = DrawnVectors(network) if network else None
-    async with open_footnote(
-        settings, purpose="bench", reads=reads_everything, embedder=embedder
-    ) as footnote:
-        taken = process_time()
-        await asyncio.to_thread(footnote.library.retrieve, Query(text=next(questions(100)), scope=EVERYTHING))
-        return taken, process_time() - taken

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from benchmarks import DATA, Say
@@ -16,9 +16,7 @@ from benchmarks.evaluation_sets import open_library, open_model
 from benchmarks.synthetic import documents
 from bots.eval.report import Cell, Section, Table
 from core.conversation import value
-
-if TYPE_CHECKING:
-    from core.library.embedding.embedder import Embedder
+from core.library.embedding.embedder import Embedder
 
 LEXICAL_BAR, VECTORS_BAR = 5.0, 2.5  # times the published pipeline's passages per second, at least
 SYNC_BAR = 1.0  # seconds for one changed file among all
@@ -124,7 +122,7 @@ def _ours(files: Sequence[Path], folder: Path, network: Embedder | None) -> int:
     try:
         library.ingest(files)
         library.embed_pending()
-        return sum(entry.passages for entry in library.entries())
+        return sum(entry.passages for entry in library.store.entries())
     finally:
         library.close()
 

@@ -7,9 +7,10 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langgraph.errors import GraphRecursionError
+from langgraph.graph.state import CompiledStateGraph
 
 from benchmarks import DATA, Say, published
 from benchmarks.draft_labels import shown
@@ -21,9 +22,6 @@ from benchmarks.world import World, WorldQuestion, open_world
 from bots.eval.report import Cell, Section, Table
 from core.conversation import Outcome, value
 from core.graph.policy import PRESETS
-
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
 
 OURS = "footnote"
 ERRORS = (0.05, 0.1, 0.2, 0.3)  # probability that a verdict is wrong

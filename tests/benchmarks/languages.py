@@ -17,9 +17,9 @@ from benchmarks import DATA, Say
 from benchmarks.evaluation_sets import EVERYTHING, JsonObject, Spot, lines, open_library, spot
 from bots.eval.report import Cell, Section, Table
 from core.library import retriever
-from core.library.catalogue import NewDocument
 from core.library.documents import Piece
 from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.store import NewDocument
 from core.text.language import language_of
 
 AMONG = 8
@@ -106,7 +106,7 @@ def _filled(folder: Path, items: Sequence[JsonObject]) -> tuple[Library, dict[st
             Piece(path=tuple(passage["path"]), location="", text=passage["text"], start=number, end=number)
             for number, passage in enumerate(passages)
         ]
-        library.catalogue.put(
+        library.store.put(
             NewDocument(
                 collection=DEFAULT_COLLECTION, address=f"/{source}", root="/", source=source, title=passages[0]["title"],
                 url=None, hash="", size=0, modified=0, pieces=pieces,

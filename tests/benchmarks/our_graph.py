@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+
+from fakes.scripted import web_hit
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
 
 from benchmarks.fallible import Script, ScriptedDraft, called, counted
 from benchmarks.world import WEB_HITS, WorldQuestion, draw
 from core.conversation import Conversation, Decision, Exchange, Outcome, Progress, Question, Turn, Usage
+from core.graph.context import Deps
+from core.graph.graph import RECURSION_LIMIT, build_graph
 from core.graph.policy import Policy
+from core.graph.state import State
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.calls import Calls, Limits
+from core.reasoning.extractive import ExtractiveReasoner
+from core.reasoning.fallback import FallbackReasoner
 from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from langgraph.checkpoint.memory import InMemorySaver
-    from langgraph.graph.state import CompiledStateGraph
-
-    from core.graph.context import Deps
-    from core.graph.state import State
 
 CONVERSATION = Conversation(platform="bench", space="world", channel="judges", thread="1")
 REWRITES = 2  # wordings that a plan gives for the documents
@@ -29,7 +30,7 @@ SURE = ("plainly", "surely", "indeed", "clearly", "truly", "simply", "really", "
 
 @dataclass(slots=True)
 class FallibleReasoner:
-    """One turn's thinking by the script's models; batched verdicts are one call."""
+    """A turn's reasoner whose verdicts and drafts are the script's; each step is one counted call."""
 
     script: Script
     calls: Calls = field(default_factory=lambda: counted(Limits()))
@@ -89,8 +90,6 @@ class FallibleReasoner:
         return f"{_wording(written, source.text, question.answer if telling else '')} [{source.number}]"
 
     async def quote(self, ask: Ask, strips: tuple[Strip, ...]) -> Draft:
-        from core.reasoning.extractive import ExtractiveReasoner
-
         return await ExtractiveReasoner().quote(ask, strips)
 
     async def check_grounding(
@@ -147,12 +146,12 @@ class WorldDocuments:
         history: tuple[Exchange, ...] = (),
         within: tuple[str, ...] = (),
     ) -> Retrieval:
-        from dataclasses import replace
-
         found = self.script.find(query)
         return replace(found, passages=found.passages[:limit])
 
-    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:
+    async def neighbours(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Sequence[Passage]:
         """Its documents are passages."""
         return ()
 
@@ -170,16 +169,16 @@ class WorldWeb:
         report: Callable[[Progress], None],
     ) -> tuple[Retrieved, ...]:
         texts = self.script.search_web(query, WEB_HITS)
-        return tuple(_web_hit(number, text, of=len(texts)) for number, text in enumerate(texts, start=1))
-
-
-def _web_hit(number: int, text: str, *, of: int) -> Retrieved:
-    address = f"https://example.org/{number}"
-    passage = Passage(
-        id=f"web{number}", collection="", source=address, title="example.org", location="example.org",
-        text=text, start=0, end=len(text), url=address, origin="web",
-    )  # fmt: skip
-    return Retrieved(passage=passage, score=1 - (number - 1) / (2 * of))
+        return tuple(
+            web_hit(
+                text,
+                id=f"{number}",
+                score=1 - (number - 1) / (2 * len(texts)),
+                title="example.org",
+                location="example.org",
+            )
+            for number, text in enumerate(texts, start=1)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +191,6 @@ class OurGraph:
 
     @classmethod
     def build(cls, policy: Policy) -> OurGraph:
-        from langgraph.checkpoint.memory import InMemorySaver
-
-        from core.graph.graph import build_graph
-
         checkpoints = InMemorySaver()
         return cls(build_graph(checkpoints), checkpoints, policy)
 
@@ -220,11 +215,6 @@ class OurGraph:
         )
 
     async def _turn(self, turn: Turn, script: Script) -> tuple[Outcome, Usage]:
-        from core.graph.context import Deps
-        from core.graph.graph import RECURSION_LIMIT
-        from core.reasoning.extractive import ExtractiveReasoner
-        from core.reasoning.fallback import FallbackReasoner
-
         reasoner = FallibleReasoner(script=script)
         deps = Deps(
             policy=self.policy,

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 from time import process_time, thread_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks import Say
 from benchmarks.model_server import Scenario, local_model
@@ -20,9 +20,7 @@ from benchmarks.synthetic import library_of, questions
 from bots.eval.intervals import percentile
 from bots.eval.report import Cell, Section, Table
 from core.conversation import Conversation, Question, value
-
-if TYPE_CHECKING:
-    from core.turns.assistant import Assistant
+from core.turns.assistant import Assistant
 
 SIZES = {1_000: 30.0, 100_000: 60.0}  # passages, and the milliseconds of CPU that a turn may take
 QUICK_SIZES = {200: 30.0}

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks import DATA, Say
 from benchmarks.estimates import Estimate
@@ -25,10 +24,9 @@ from benchmarks.evaluation_sets import (
     squad,
 )
 from bots.eval.report import Cell, Section, Table
-
-if TYPE_CHECKING:
-    from core.library.embedding.embedder import Embedder
-    from core.library.library import Library
+from core.library.embedding.embedder import Embedder
+from core.library.library import Library
+from core.library.retriever import Query
 
 RANKS = (1, 5, 10)
 NOT_FOUND = 1_000  # a rank deeper than any that is looked at
@@ -122,16 +120,12 @@ READERS: Mapping[str, Callable[[Path], EvaluationSet]] = {
 
 def sides(library: Library) -> dict[str, Library]:
     """The library asked by words alone and, where it has an embedder, by words and vectors."""
-    from core.library.library import Library
-
-    words = Library(catalogue=library.catalogue, open_vectors=library.open_vectors)
+    words = Library(store=library.store, open_vectors=library.open_vectors)
     return {"words": words, **({"vectors": library} if library.embedder else {})}
 
 
 def ranks(library: Library, questions: Sequence[LabelledQuestion]) -> list[int]:
     """The rank of the first gold passage of each question, counted from 1."""
-    from core.library.retriever import Query
-
     found = []
     for asked in questions:
         query = Query(text=asked.question, scope=EVERYTHING, history=asked.history, limit=max(RANKS))

@@ -9,7 +9,9 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import Say
 from benchmarks.evaluation_sets import add_paragraphs, open_library, open_model
@@ -18,13 +20,8 @@ from bots.eval.intervals import percentile
 from bots.eval.report import Cell, Section, Table
 from core.conversation import value
 from core.library.documents import Scope
+from core.library.library import Library, embedded_text
 from core.library.retriever import CANDIDATES, Query
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from core.library.library import Library
 
 BARS = {100_000: 15.0, 1_000_000: 60.0}  # passages, and the milliseconds of half the retrievals
 QUICK_BARS = {1_000: 15.0}
@@ -126,8 +123,6 @@ def _search(library: Library, scope: Scope, asked: Sequence[str]) -> SearchTimes
 
 
 def _recall(library: Library, scope: Scope, asked: Sequence[str]) -> float:
-    import numpy as np
-
     if library.embedder is None:
         return float("nan")
     queries = library.embedder.embed_documents(asked)
@@ -141,8 +136,6 @@ def _recall(library: Library, scope: Scope, asked: Sequence[str]) -> float:
 
 def _nearest(library: Library, scope: Scope, queries: NDArray[np.float32]) -> list[set[str]]:
     """The passages whose vectors are nearest to each query, every one compared."""
-    import numpy as np
-
     best: list[dict[str, float]] = [{} for _ in queries]
     for ids, vectors in _vectors(library, scope):
         cosines = queries @ vectors.T
@@ -155,11 +148,9 @@ def _nearest(library: Library, scope: Scope, queries: NDArray[np.float32]) -> li
 
 def _vectors(library: Library, scope: Scope) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
     """Ids and vectors of all passages of a scope, made once more: they are the same for the same text."""
-    from core.library.library import embedded_text
-
     assert library.embedder is not None
-    for ids in library.catalogue.ids(scope, limit=library.catalogue.count_passages(scope)).values():
+    for ids in library.store.ids(scope, limit=library.store.count_passages(scope)).values():
         for start in range(0, len(ids), BLOCK):
-            passages = library.catalogue.passages(ids[start : start + BLOCK], scope)
+            passages = library.store.passages(ids[start : start + BLOCK], scope)
             texts = [embedded_text(passage) for passage in passages.values()]
             yield list(passages), library.embedder.embed_documents(texts)

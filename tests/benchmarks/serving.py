@@ -9,22 +9,25 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.evaluation_sets import EVERYTHING
 from benchmarks.model_server import API_KEY, LocalModel, local_model
 from benchmarks.synthetic import library_of
+from core.bootstrap import ScopedDocuments
 from core.conversation import Command, Conversation, Outcome, Progress, Question, ThreadMessage, Turn, value
+from core.graph.context import Deps, Web
+from core.graph.graph import build_graph
+from core.graph.policy import PRESETS
+from core.library.library import Library
+from core.reasoning.chat_model import ChatModels
+from core.reasoning.extractive import ExtractiveReasoner
+from core.reasoning.fallback import FallbackReasoner
+from core.reasoning.providers import Access
+from core.reasoning.reasoner import Reasoner
+from core.turns.assistant import Assistant
+from core.turns.checkpoints import open_checkpoints
 from core.turns.messenger import ReplyRoute
-from core.turns.turns import open_turns
-
-if TYPE_CHECKING:
-    from core.graph.context import Deps, Web
-    from core.library.library import Library
-    from core.reasoning.providers import Access
-    from core.reasoning.reasoner import Reasoner
-    from core.turns.assistant import Assistant
-    from core.turns.turns import Turns
+from core.turns.turns import Turns, open_turns
 
 CHAT_MODEL, GRADER_MODEL = "gemini-3.5-flash", "gemini-3.5-flash-lite"
 PATIENCE = 600.0  # seconds for one turn: a bound that no measurement should meet
@@ -36,8 +39,6 @@ WITHIN = 1_800.0  # seconds: a bound that no measurement should meet
 
 
 def access_to(base_url: str) -> Access:
-    from core.reasoning.providers import Access
-
     return Access(google_api_key=API_KEY, google_url=base_url, timeout=PATIENCE)
 
 
@@ -46,10 +47,6 @@ async def serving(
     library: Library, folder: Path, base_url: str, *, web: Callable[[Turn], Web | None] = lambda _turn: None
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library; conversations are kept in the folder."""
-    from core.reasoning.chat_model import ChatModels
-    from core.reasoning.extractive import ExtractiveReasoner
-    from core.reasoning.fallback import FallbackReasoner
-
     models = ChatModels.open(chat_model=CHAT_MODEL, grader_model=GRADER_MODEL, access=access_to(base_url))
 
     def reasoner() -> Reasoner:
@@ -70,12 +67,6 @@ async def thinking_with(
     turn_timeout: float = PATIENCE,
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library with a reasoner of each turn's own."""
-    from core.bootstrap import ScopedDocuments
-    from core.graph.context import Deps
-    from core.graph.graph import build_graph
-    from core.graph.policy import PRESETS
-    from core.turns.assistant import Assistant
-    from core.turns.checkpoints import open_checkpoints
 
     def make_deps(turn: Turn, report: Callable[[Progress], None]) -> Deps:
         return Deps(

@@ -13,14 +13,13 @@ from zlib import crc32
 
 from benchmarks import Say
 from benchmarks.evaluation_sets import fill, open_library, open_model
+from core.library.embedding.embedder import Embedder
+from core.library.library import Library
 from core.text.sentences import STOP_WORDS
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a start without vectors is measured without numpy
     import numpy as np
     from numpy.typing import NDArray
-
-    from core.library.embedding.embedder import Embedder
-    from core.library.library import Library
 
 WORDS = 8_000  # vocabulary of the synthetic passages
 SENTENCES, LENGTH = 6, 12  # of a passage, in words

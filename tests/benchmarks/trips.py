@@ -10,9 +10,12 @@ from itertools import count
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fakes.gemini import round_trips
+from fakes.scripted import ScriptedWeb, web_hit
+from langgraph.errors import GraphRecursionError
+from langgraph.graph.state import CompiledStateGraph
 
 from benchmarks import Say
 from benchmarks.evaluation_sets import EVERYTHING, fill, open_library
@@ -23,17 +26,14 @@ from benchmarks.serving import CHAT_MODEL, access_to, serving
 from benchmarks.variants import DOCUMENTS, VARIANTS, Variant
 from bots.eval.intervals import percentile
 from bots.eval.report import Section, Table
-from core.conversation import Conversation, Decision, Progress, Question, Turn, value
-from core.library.documents import Passage, Retrieval, Retrieved
+from core.conversation import Conversation, Decision, Question, Turn, value
+from core.library.documents import Retrieval
+from core.library.library import Library
 from core.library.retriever import Query
+from core.reasoning.providers import connect
+from core.turns.assistant import Assistant
 
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
-
-    from core.library.library import Library
-    from core.turns.assistant import Assistant
-
-    CompiledGraph = CompiledStateGraph[Any, Any, Any, Any]
+CompiledGraph = CompiledStateGraph[Any, Any, Any, Any]
 
 OURS = "footnote"
 FULL_STOP = "it stopped at its recursion limit"
@@ -57,28 +57,13 @@ class TimedRun:
 # One question
 
 
-@value
-class FixedWeb:
+def web_of(variant: Variant) -> ScriptedWeb:
     """A web that needs no time and finds the same for every query."""
-
-    texts: tuple[str, ...]
-
-    async def find(
-        self,
-        query: str,
-        question: str,
-        report: Callable[[Progress], None],
-    ) -> tuple[Retrieved, ...]:
-        return tuple(_hit(number, text) for number, text in enumerate(self.texts, start=1))
-
-
-def _hit(number: int, text: str) -> Retrieved:
-    address = f"https://example.org/{number}"
-    passage = Passage(
-        id=f"web{number}", collection="", source=address, title="example.org", location="example.org",
-        text=text, start=0, end=len(text), url=address, origin="web",
-    )  # fmt: skip
-    return Retrieved(passage=passage, score=1 / number)
+    hits = (
+        web_hit(text, id=f"{number}", score=1 / number, title="example.org", location="example.org")
+        for number, text in enumerate(variant.web, start=1)
+    )
+    return ScriptedWeb(hits=tuple(hits))
 
 
 async def run_ours(assistant: Assistant, variant: Variant, number: int) -> str:
@@ -105,8 +90,6 @@ async def run_ours(assistant: Assistant, variant: Variant, number: int) -> str:
 
 
 async def run_published(graph: CompiledGraph, script: ClientScript) -> str:
-    from langgraph.errors import GraphRecursionError
-
     try:
         state = await graph.ainvoke({}, {"recursion_limit": RECURSION_LIMIT}, context=script)
     except GraphRecursionError:
@@ -131,8 +114,6 @@ def _library(folder: Path) -> Iterator[Library]:
 
 def _published(library: Library, base_url: str) -> dict[str, AskGraph]:
     """The five graphs, each asked of the same library and the same model as ours."""
-    from core.reasoning.providers import connect
-
     model = connect("CHAT_MODEL", CHAT_MODEL, access_to(base_url))
 
     def retrieve(wording: str) -> Retrieval:
@@ -155,8 +136,8 @@ async def run_all(*, latency: float, spread: float, runs: int, say: Say) -> Runs
     with tempfile.TemporaryDirectory() as scratch, _library(Path(scratch, "library")) as library:
         by_name = {variant.name: variant for variant in VARIANTS}
 
-        def web(turn: Turn) -> FixedWeb:
-            return FixedWeb(texts=by_name[turn.conversation.channel].web)
+        def web(turn: Turn) -> ScriptedWeb:
+            return web_of(by_name[turn.conversation.channel])
 
         async with local_model() as model, serving(library, Path(scratch), model.base_url, web=web) as ours:
 

@@ -15,16 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from benchmarks.draft_labels import Item, read_items
 from benchmarks.evaluation_sets import EVERYTHING, JsonObject, add_paragraphs, lines, open_library
 from core.conversation import value
 from core.library.documents import Retrieval
+from core.library.library import Library
+from core.library.retriever import Query
 from core.text.sentences import STOP_WORDS, split_sentences
-
-if TYPE_CHECKING:
-    from core.library.library import Library
 
 Kind = Literal["held", "away", "near"]
 
@@ -140,8 +139,6 @@ def open_world(data: Path, folder: Path, *, count: int) -> Iterator[World]:
 
 
 def _retriever(library: Library) -> Callable[[str], Retrieval]:
-    from core.library.retriever import Query
-
     return lambda text, *within: library.retrieve(
         Query(text=text, scope=replace(EVERYTHING, addresses=within), limit=RETRIEVED)
     )

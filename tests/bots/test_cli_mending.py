@@ -99,7 +99,7 @@ def opened(machine):
 def sources(machine):
     """(collection, source) of everything indexed."""
     with closing(opened(machine)) as library:
-        return {(entry.collection, entry.source) for entry in library.entries()}
+        return {(entry.collection, entry.source) for entry in library.store.entries()}
 
 
 def everything(machine, *, forgotten=True, page=True):

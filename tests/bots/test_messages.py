@@ -10,7 +10,7 @@ import pytest
 
 from bots.chat import texts
 from core.conversation import Answer, Citation, Outcome, Progress, Proposal
-from core.library.library import Failure, SyncReport
+from core.library.sync import Failure, SyncReport
 
 
 def citation(**fields):

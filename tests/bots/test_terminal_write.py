@@ -12,7 +12,7 @@ from bots.terminal.markdown import SafeConsole
 from bots.terminal.render import ScreenContext, card, footnotes, link_of, proposal_list, source_list, write
 from bots.terminal.screen import THEME
 from core.conversation import Answer, Citation, Outcome, Proposal
-from core.library.catalogue import Entry
+from core.library.store import Entry
 
 
 def citation(number=1, **fields):

@@ -7,8 +7,8 @@ import pytest
 from bots.chat.channels import open_channel_store, own_collection
 from bots.chat.incoming import Feedback
 from core.conversation import Conversation
-from core.library.catalogue import Catalogue
 from core.library.library import Library
+from core.library.store import DocumentStore
 
 
 def place(channel, thread="1.1"):
@@ -22,12 +22,12 @@ HERE, ELSEWHERE = place("C1"), place("C2")
 def library(tmp_path):
     (tmp_path / "note.md").write_text("# Note\n\nA line.\n")
     library = Library(
-        catalogue=Catalogue(tmp_path / "library.sqlite"), open_vectors=lambda: None, embedder=None
+        store=DocumentStore(tmp_path / "library.sqlite"), open_vectors=lambda: None, embedder=None
     )
     for name in ("default", "handbook", own_collection(HERE)):
         library.ingest([tmp_path / "note.md"], collection=name)
     yield library
-    library.catalogue.close()
+    library.store.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host
-from bots.discord.components import link, small, words
+from bots.discord.components import link, small_print, words
 from bots.discord.dialect import DISCORD
 
 GOOD = "https://good.example/page"
@@ -188,8 +188,8 @@ def test_words_are_one_line_of_words():
 
 
 def test_small_print_is_a_line_or_nothing():
-    assert small("a_b") == "-# a\\_b"
-    assert small(" \n ") == ""
+    assert small_print("a_b") == "-# a\\_b"
+    assert small_print(" \n ") == ""
 
 
 def test_a_link_keeps_its_title_and_loads_nothing():
@@ -241,7 +241,7 @@ def test_hostile_words_only_show(texts):
     for title in (text[:1_000] for text in texts):
         assert entities(words(title)) == []
         assert entities(f"**1** {words(title)}") == []
-        assert entities(small(title)) == []
+        assert entities(small_print(title)) == []
         assert "\n" not in words(title)
         assert {found.target for found in entities(link(GOOD, title))} == {GOOD}
 

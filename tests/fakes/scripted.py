@@ -7,7 +7,7 @@ strips, and every call is written down.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from core.conversation import Conversation, Decision, Exchange, Progress, Question, Usage
 from core.errors import SearchTrouble
@@ -131,7 +131,9 @@ class ScriptedDocuments:
         found = self.by_query.get(query, self.default)
         return Retrieval(passages=found[:limit], confidence=self.confidence, searched=len(found))
 
-    async def beside(self, passages: Sequence[Passage], within: tuple[str, ...] = ()) -> Sequence[Passage]:
+    async def neighbours(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Sequence[Passage]:
         return [near for passage in passages for near in self.near.get(passage.id, ())]
 
 
@@ -152,6 +154,6 @@ class ScriptedWeb:
         return self.hits
 
 
-def web_hit(text: str, *, id: str = "web1") -> Retrieved:
-    found = hit(text, id=id, source=f"https://example.org/{id}", url=f"https://example.org/{id}")
-    return replace(found, passage=replace(found.passage, origin="web"))
+def web_hit(text: str, *, id: str = "web1", score: float = 1.0, **more) -> Retrieved:
+    address = f"https://example.org/{id}"
+    return hit(text, id=id, score=score, source=address, url=address, origin="web", **more)

@@ -38,11 +38,11 @@ def found(library: Library, question: str, *within, collections=("default",)) ->
 
 def quotable(library: Library) -> str:
     """Every word that an answer could be taken from."""
-    return " ".join(text for (text,) in library.catalogue.database.rows("SELECT text FROM passages"))
+    return " ".join(text for (text,) in library.store.database.rows("SELECT text FROM passages"))
 
 
 def sources(library: Library) -> list[str]:
-    return [entry.source for entry in library.entries()]
+    return [entry.source for entry in library.store.entries()]
 
 
 _opened: list[str] | None = None

@@ -15,7 +15,7 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import pdf
-from core.library.formats.reflow import Line, paragraphs
+from core.library.formats.pdf import Line, paragraphs
 
 BODY = (
     "Everyone may work from home on two days of each week, and on more of them when",

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
 from core.library.documents import Document
-from core.library.embedding.embedder import OnnxEmbedder
+from core.library.embedding.network import OnnxEmbedder
 from core.library.formats import markdown
 from core.library.library import EMBED_BATCH, embedded_text
 from core.library.retriever import Query
@@ -82,7 +82,7 @@ def test_no_word_of_a_forgotten_document_is_left_in_the_file(library, docs):
 def test_no_vector_of_a_forgotten_document_is_left_in_any_file(seeing, embedder, docs, others):
     secret = write(docs / "secret.md", "The zyxquartz hint is aardvarkian.")
     seeing.ingest([secret, *(write(docs / f"{number}.md", f"Note {number}.") for number in range(others))])
-    (passage,) = [each for each in seeing.catalogue.pending_vectors(limit=99) if "zyxquartz" in each.text]
+    (passage,) = [each for each in seeing.store.pending_vectors(limit=99) if "zyxquartz" in each.text]
     (vector,) = embedder.embed_documents([embedded_text(passage)])
     seeing.embed_pending()
     assert seeing.vectors.count("default") == 1 + others
@@ -358,7 +358,7 @@ def test_embedding_goes_on_where_it_was_broken_off(seeing, docs):
     with pytest.raises(KeyboardInterrupt):
         seeing.embed_pending(notify=interrupt)
 
-    assert seeing.catalogue.count_pending_vectors() == 20
+    assert seeing.store.count_pending_vectors() == 20
     assert seeing.embed_pending() == 20
     assert seeing.vectors.count("default") == EMBED_BATCH + 20
 
@@ -367,8 +367,8 @@ def test_a_crash_between_storing_vectors_and_noting_them_costs_only_their_batch(
     """The process died after the vectors were added and before their passages were marked."""
     first = open_library(tmp_path / "data", embedder)
     first.ingest([write(docs / "a.md", "cats purr"), write(docs / "b.md", "dogs bark")])
-    batch = first.catalogue.pending_vectors(limit=10)
-    first.catalogue.remember("embedding_model", embedder.name)
+    batch = first.store.pending_vectors(limit=10)
+    first.store.remember("embedding_model", embedder.name)
     first.vectors.add("default", [p.id for p in batch], embedder.embed_documents([p.text for p in batch]))
     first.close()
 
@@ -418,7 +418,7 @@ def test_a_passage_removed_while_its_vector_was_made_leaves_none_behind(tmp_path
     library.embed_pending()
 
     assert library.vectors.count("default") == 1
-    assert library.catalogue.count_pending_vectors() == 0
+    assert library.store.count_pending_vectors() == 0
     library.close()
 
 
@@ -501,7 +501,7 @@ def test_a_rebuild_reads_every_file_and_enters_the_words_of_pages_anew(library, 
     write(docs / "a.md", "Cats purr.")
     library.ingest([docs])
     library.ingest_page("https://example.org/", page("Dogs bark."))
-    with library.catalogue.transaction() as writing:  # as other terms would have cut them
+    with library.store.transaction() as writing:  # as other terms would have cut them
         writing.execute("UPDATE words SET body = 'nonsense'")
 
     report = library.rebuild()
@@ -740,4 +740,4 @@ def test_a_library_closes_its_files(tmp_path, docs, embedder):
     library.close()
 
     with pytest.raises(sqlite3.ProgrammingError):
-        library.entries()
+        library.store.entries()

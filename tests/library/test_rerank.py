@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.library.rerank import STEM, WINDOW, Scored, reranked
+from core.library.rerank import STEM, WINDOW, Scored, rerank
 
 ASKED = {"ferri": 3.0, "winter": 3.0, "leav": 2.0}
 
@@ -15,16 +15,16 @@ def candidate(body, *, title="", document="a", lexical=0.5, dense=None):
 
 
 def order(**candidates):
-    scores = reranked(candidates, ASKED)
+    scores = rerank(candidates, ASKED)
     return sorted(candidates, key=lambda name: -scores[name])
 
 
 def test_the_best_candidate_scores_one_and_none_below_nothing():
-    scores = reranked({"1": candidate("ferri"), "2": candidate("boat", lexical=0.0, dense=-1.0)}, ASKED)
+    scores = rerank({"1": candidate("ferri"), "2": candidate("boat", lexical=0.0, dense=-1.0)}, ASKED)
 
     assert scores == {"1": 1.0, "2": 0.0}
-    assert reranked({}, ASKED) == {}
-    assert reranked({"1": candidate("", lexical=0.0)}, {}) == {"1": 0.0}
+    assert rerank({}, ASKED) == {}
+    assert rerank({"1": candidate("", lexical=0.0)}, {}) == {"1": 0.0}
 
 
 def test_most_of_the_question_goes_before_one_word_of_it_said_often():
@@ -66,7 +66,7 @@ def test_a_word_of_the_same_beginning_counts_in_part():
 
 
 def test_words_of_how_one_asks_count_for_less():
-    scores = reranked({"how": candidate("want"), "what": candidate("anchor")}, {"want": 3.0, "anchor": 3.0})
+    scores = rerank({"how": candidate("want"), "what": candidate("anchor")}, {"want": 3.0, "anchor": 3.0})
 
     assert scores["what"] > scores["how"]
 
@@ -88,7 +88,7 @@ scored = st.builds(
 
 @given(candidates=st.dictionaries(st.sampled_from("12345"), scored))
 def test_every_score_is_between_nothing_and_one_and_no_candidate_is_lost(candidates):
-    scores = reranked(candidates, ASKED)
+    scores = rerank(candidates, ASKED)
 
     assert scores.keys() == candidates.keys()
     assert all(0 <= score <= 1 for score in scores.values())

@@ -3,11 +3,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.conversation import Exchange
-from core.library.catalogue import NewDocument
 from core.library.documents import Piece, Retrieval, Scope
-from core.library.embedding.embedder import OnnxEmbedder
-from core.library.retriever import EXACT_LIMIT, TERM_LIMIT, Query, subdued
+from core.library.embedding.network import OnnxEmbedder
+from core.library.retriever import EXACT_LIMIT, TERM_LIMIT, Query, limit_history
 from core.library.roots import is_within
+from core.library.store import NewDocument
 from tests.fakes.tiny_network import WORDS, write_tiny_network
 from tests.library.shelf import open_library, scope
 
@@ -17,7 +17,7 @@ QUESTION = "Which cats purr and which dogs bark at night under the moon?"
 
 
 def put(library, address, *texts, collection="default", title=""):
-    library.catalogue.put(
+    library.store.put(
         NewDocument(
             collection=collection,
             address=address,
@@ -102,7 +102,7 @@ def test_nothing_outside_the_scope_is_ever_found_and_nothing_inside_is_barred(
     library = library_of_either_kind
     allowed = {
         (entry.collection, entry.address)
-        for entry in library.entries()
+        for entry in library.store.entries()
         if entry.collection in wanted.collections
         and (not wanted.addresses or any(is_within(entry.address, place) for place in wanted.addresses))
     }
@@ -142,7 +142,7 @@ def test_a_scope_too_wide_to_compare_one_by_one_is_kept_to_all_the_same(seeing):
 def test_how_often_a_term_occurs_is_counted_within_the_scope(by_words):
     narrow = ask(by_words, "cats", scope("/docs/a/b", collections=["public"]))
     wide = ask(by_words, "cats", scope(collections=["public", "secret"]))
-    frequencies = by_words.catalogue.lexical.document_frequencies
+    frequencies = by_words.store.lexical.document_frequencies
 
     assert (narrow.searched, wide.searched) == (4, 40)
     assert frequencies(["cat"], scope("/docs/a/b", collections=["public"])) == {"cat": 2}
@@ -252,15 +252,19 @@ def test_a_question_that_points_back_looks_first_where_the_talk_is(library):
 def test_the_history_weighs_no_more_than_its_share_and_decides_where_the_question_says_nothing():
     rarity = {"spade": 2.0, "ferry": 3.0, "pier": 1.0}
 
-    assert subdued(rarity, ("spade",), rarity, points_back=False) == {
+    assert limit_history(rarity, ("spade",), rarity, points_back=False) == {
         "spade": 2.0,
         "ferry": 0.75,
         "pier": 0.25,
     }
-    assert subdued(rarity, ("spade",), rarity, points_back=True) == {"spade": 2.0, "ferry": 1.5, "pier": 0.5}
-    assert subdued(rarity, ("spade",), ("ferry", "pier"), points_back=True) == rarity
-    assert subdued(rarity, ("spade", "ferry"), rarity, points_back=False) == rarity
-    assert subdued(rarity, (), rarity, points_back=False) == rarity
+    assert limit_history(rarity, ("spade",), rarity, points_back=True) == {
+        "spade": 2.0,
+        "ferry": 1.5,
+        "pier": 0.5,
+    }
+    assert limit_history(rarity, ("spade",), ("ferry", "pier"), points_back=True) == rarity
+    assert limit_history(rarity, ("spade", "ferry"), rarity, points_back=False) == rarity
+    assert limit_history(rarity, (), rarity, points_back=False) == rarity
 
 
 def test_a_term_of_the_thread_weighs_less_than_one_of_the_question(by_words):
@@ -357,9 +361,9 @@ def test_the_number_of_statements_does_not_grow_with_the_question(library_of_eit
     counted = []
     for question in ("cats", QUESTION, " ".join(f"word{number} cats" for number in range(200))):
         statements = []
-        library.catalogue.database._reading.set_trace_callback(statements.append)
+        library.store.database._reading.set_trace_callback(statements.append)
         ask(library, question, wanted)
-        library.catalogue.database._reading.set_trace_callback(None)
+        library.store.database._reading.set_trace_callback(None)
         # FTS5's own reading of its tables is not ours to count.
         counted.append(
             len([sql for sql in statements if "'main'.'words_" not in sql and not sql.startswith("--")])

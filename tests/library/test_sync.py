@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import SettingsError
-from core.library.catalogue import Entry
-from core.library.files import Failure, Found, Listing, list_files
 from core.library.formats.read import FILE_LIMIT
 from core.library.roots import Kept, Unreadable
-from core.library.sync import SyncReport, plan_sync
+from core.library.store import Entry
+from core.library.sync import Failure, Found, Listing, SyncReport, list_files, plan_sync
 from tests.library.shelf import files_read, found, open_library, quotable, sources, write
 
 # What lies on the disk
@@ -177,7 +176,7 @@ def test_a_second_ingest_of_an_unchanged_folder_touches_nothing(library, docs):
     write(docs / "a.md", "Cats purr.")
     write(docs / "sub" / "b.txt", "Dogs bark.")
     first = library.ingest([docs])
-    database = library.catalogue.database
+    database = library.store.database
     written, size = (
         database._writing.total_changes,
         (docs.parent / "data" / "library.sqlite-wal").stat().st_size,
@@ -231,7 +230,7 @@ def test_a_renamed_file_is_found_under_its_new_name_alone(library, docs):
 def test_a_touched_file_with_the_same_bytes_keeps_its_passages(library, docs):
     file = write(docs / "a.md", "Cats purr.")
     library.ingest([docs])
-    before = library.catalogue.database.rows("SELECT id FROM passages")
+    before = library.store.database.rows("SELECT id FROM passages")
     os.utime(file, ns=(1, 1))
 
     with files_read(docs) as read:
@@ -240,7 +239,7 @@ def test_a_touched_file_with_the_same_bytes_keeps_its_passages(library, docs):
         library.refresh()
 
     assert report == SyncReport(skipped=1)
-    assert library.catalogue.database.rows("SELECT id FROM passages") == before
+    assert library.store.database.rows("SELECT id FROM passages") == before
     assert (read, read_later) == (["a.md"], [])
 
 
@@ -298,7 +297,7 @@ def test_an_unreadable_file_is_read_once_it_is_whole(library, docs):
 
     assert [failure.reason for failure in failed.failed] == ["is empty"]
     assert repaired == SyncReport(added=1)
-    assert library.catalogue.roots.unreadable("default") == {}
+    assert library.store.roots.unreadable("default") == {}
 
 
 def test_the_failure_of_a_file_is_forgotten_with_the_file(library, docs):
@@ -307,7 +306,7 @@ def test_the_failure_of_a_file_is_forgotten_with_the_file(library, docs):
     file.unlink()
 
     assert library.refresh() == SyncReport()
-    assert library.catalogue.roots.unreadable("default") == {}
+    assert library.store.roots.unreadable("default") == {}
 
 
 def test_a_file_that_disappears_between_listing_and_reading_is_a_failure_and_no_more(library, docs):
@@ -396,7 +395,7 @@ def test_a_file_that_may_not_be_opened_is_a_failure_of_that_moment(unprivileged)
     file.chmod(0)
 
     refused = library.refresh()
-    still_unreadable = library.catalogue.roots.unreadable("default")
+    still_unreadable = library.store.roots.unreadable("default")
     file.chmod(0o600)
 
     assert refused.failed == (Failure(source="docs/a.md", reason="could not be read: permission denied"),)
@@ -423,7 +422,7 @@ def test_the_order_in_which_nested_folders_are_ingested_does_not_matter(tmp_path
         library = open_library(tmp_path / order)
         for paths in ingests:
             library.ingest(paths)
-        names[order] = [(entry.source, entry.root) for entry in library.entries()]
+        names[order] = [(entry.source, entry.root) for entry in library.store.entries()]
         assert library.refresh() == SyncReport(skipped=3)
         library.close()
 

@@ -19,7 +19,7 @@ from core.library.formats import parser_process
 from core.library.formats.assembly import TEXT_LIMIT
 from core.library.formats.parser_process import Worker, Workers
 from core.library.formats.read import parse_html, read_document
-from core.library.sync import storable
+from core.library.sync import drop_surrogates
 
 LEFT = "takes too much time or memory to read, so it was left"
 OURS = 400_000_000  # bytes by which this process may grow: a file at its limit, and its text
@@ -124,7 +124,7 @@ def test_what_takes_too_much_memory_is_left_and_the_next_file_read(tmp_path, wor
     ids=["a page", "a long text"],
 )
 def test_what_is_read_apart_comes_back_cut_as_it_would_be_here(name, data, tmp_path, workers):
-    document = storable(read_document(written(tmp_path, name, data)))
+    document = drop_surrogates(read_document(written(tmp_path, name, data)))
 
     assert len(workers) == 1
     assert document.pieces

@@ -146,7 +146,7 @@ async def test_nothing_is_learned_from_there(settings, connections, tmp_path):
                 if is_page(url)
                 else (told.text == say_in("en")("what_to_learn"))
             )
-        assert library.entries() == []
+        assert library.store.entries() == []
     assert private(connections) == []
 
 

@@ -26,7 +26,7 @@ CALLS = (
     ("webbrowser", "open", "file://{mark}"),
     ("shutil", "rmtree", "{mark}"),
     ("importlib", "import_module", "antigravity"),
-    ("core.library.data_lock", "prepare", "{mark}"),
+    ("core.library.data_lock", "make_data_dir", "{mark}"),
 )
 CONSTRUCTOR, POSITIONAL, NAMED, METHOD, PYDANTIC = 0, 1, 2, 3, 5  # LangGraph's codes for msgpack
 

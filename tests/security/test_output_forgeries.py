@@ -12,7 +12,7 @@ from bots.chat import proposals
 from bots.chat.platform import CardContext, Footnotes, Note, Sources
 from bots.chat.texts import help_lines
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
-from core.library.catalogue import Entry
+from core.library.store import Entry
 
 LINK_SHARE, MENTION_SHARE = (
     13,

@@ -98,7 +98,7 @@ def test_a_direct_message_needs_no_mention():
 
 
 @pytest.mark.parametrize(
-    ("room", "user", "is_read"),
+    ("context", "user", "is_read"),
     [
         (ThreadContext(), "U1", False),
         (ThreadContext(knows_thread=True, follow="mention", asker="U1"), "U1", False),

@@ -20,7 +20,7 @@ from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
 from bots.slack.render import editor, messages, note, proposal_card, reply
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
-from core.library.catalogue import Entry
+from core.library.store import Entry
 
 GOOD = "https://good.example/page"
 ENGLISH = say_in("en")

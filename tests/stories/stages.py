@@ -57,8 +57,8 @@ class ChatStage(Stage, Protocol):
     async def kill_and_open(self) -> None: ...
 
 
-CardContext = Callable[[Path, dict[str, str]], AbstractAsyncContextManager[Stage]]
-ChatSetting = Callable[[Path, dict[str, str]], AbstractAsyncContextManager[ChatStage]]
+Begin = Callable[[Path, dict[str, str]], AbstractAsyncContextManager[Stage]]
+BeginChat = Callable[[Path, dict[str, str]], AbstractAsyncContextManager[ChatStage]]
 
 
 @dataclass

@@ -7,18 +7,18 @@ import shutil
 import pytest
 from fakes.served import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE
 from fakes.web_servers import FakeSearXNG
-from stages import CardContext, at_terminal, in_discord, in_slack
+from stages import Begin, at_terminal, in_discord, in_slack
 
 
-@pytest.mark.parametrize("setting", [at_terminal, in_slack, in_discord])
+@pytest.mark.parametrize("begin", [at_terminal, in_slack, in_discord])
 async def test_a_question_a_follow_up_a_search_that_is_refused_and_one_that_is_changed_and_allowed(
-    card_context: CardContext, template, tmp_path
+    begin: Begin, template, tmp_path
 ):
     folder = tmp_path / "home"
     shutil.copytree(template, folder)
     async with FakeSearXNG([FRANCE]) as engine:
         searching = {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
-        async with card_context(folder, searching) as stage:
+        async with begin(folder, searching) as stage:
             answer = await stage.ask(FERRY)
             follow_up = await stage.ask("And does it take cars?")
             card = await stage.ask(CUP)

@@ -12,7 +12,7 @@ import pytest
 from fakes.gemini import FakeGemini
 from fakes.served import environment
 from fakes.web_servers import FakeSearXNG, Result
-from stages import CardContext, ChatSetting, at_terminal, in_discord, in_slack
+from stages import Begin, BeginChat, at_terminal, in_discord, in_slack
 
 ASKED = "When does the ferry to Sark leave, and what does a ticket cost?"
 MISSING = "price of a ticket for the ferry to Sark"
@@ -126,12 +126,12 @@ def sent(engine):
     return [request.query["q"] for request in engine.requests]
 
 
-@pytest.mark.parametrize("setting", [in_slack, in_discord])
+@pytest.mark.parametrize("begin", [in_slack, in_discord])
 async def test_the_search_for_the_other_half_waits_through_a_kill_for_whoever_asked(
-    card_context: ChatSetting, engine, gemini, folder
+    begin: BeginChat, engine, gemini, folder
 ):
     gemini.reply = ENGLISH_MODEL
-    async with card_context(folder, settings(engine, gemini)) as stage:
+    async with begin(folder, settings(engine, gemini)) as stage:
         answer = await stage.ask(ASKED)
         offered = stage.buttons()
         footnotes = await stage.press_in_private("footnotes", stage.bob)
@@ -159,12 +159,12 @@ async def test_the_search_for_the_other_half_waits_through_a_kill_for_whoever_as
     assert offered - left == {"approve", "edit", "deny"}
 
 
-@pytest.mark.parametrize("setting", [at_terminal, in_slack, in_discord])
+@pytest.mark.parametrize("begin", [at_terminal, in_slack, in_discord])
 async def test_the_answer_to_a_german_question_stays_when_the_search_beside_it_is_refused(
-    card_context: CardContext, engine, gemini, german_folder
+    begin: Begin, engine, gemini, german_folder
 ):
     gemini.reply = GERMAN_MODEL
-    async with card_context(german_folder, settings(engine, gemini)) as stage:
+    async with begin(german_folder, settings(engine, gemini)) as stage:
         answer = await stage.ask(ASKED_IN_GERMAN)
         refused = await stage.say_no()
 
@@ -173,18 +173,18 @@ async def test_the_answer_to_a_german_question_stays_when_the_search_beside_it_i
     assert f"Nicht in deinen Dokumenten: {MISSING_IN_GERMAN}" in words
     assert "Weggelassen: ein Satz" in words
     assert f"Ich würde mit SearXNG suchen nach: {MISSING_IN_GERMAN}" in words
-    if card_context is not at_terminal:  # where what was said is not written anew
+    if begin is not at_terminal:  # where what was said is not written anew
         assert refused.startswith(answer.partition("Ich würde")[0])
     assert "ann hat um" in refused
     assert "Es wurde nichts ins Web geschickt." in refused
     assert sent(engine) == []
 
 
-@pytest.mark.parametrize("setting", [at_terminal, in_slack, in_discord])
+@pytest.mark.parametrize("begin", [at_terminal, in_slack, in_discord])
 async def test_without_a_model_a_quote_that_may_be_it_is_shown_with_the_search_beside_it(
-    card_context: CardContext, engine, folder
+    begin: Begin, engine, folder
 ):
-    async with card_context(folder, settings(engine)) as stage:
+    async with begin(folder, settings(engine)) as stage:
         engine.results = [NO_CARS]
         quote = await stage.ask(CARS)
         found = await stage.allow("cars on Sark")

@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from core.errors import FetchRefused, SearchTrouble
-from core.web.fetch import BODY_LIMIT, REDIRECT_LIMIT, GuardedFetcher
-from core.web.pages import Resource, page_of
+from core.web.fetch import BODY_LIMIT, REDIRECT_LIMIT, GuardedFetcher, Resource, page_of
 from tests.fakes.web_servers import Canary, FakeDns, FakeSite, Served
 
 PLAIN = "text/plain; charset=utf-8"

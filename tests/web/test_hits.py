@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.web.hits import SNIPPET_LIMIT, TITLE_LIMIT, clean_hits, plain
-from core.web.results import Hit
+from core.web.results import SNIPPET_LIMIT, TITLE_LIMIT, Hit, clean_hits, plain
 
 
 def test_a_hit_is_plain_text():

@@ -3,8 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import FetchRefused, SettingsError
-from core.web.hosts import URL_LIMIT, filter_hits, host_of, is_allowed, is_blocked, is_trusted, parse, pattern
-from core.web.results import Hit
+from core.web.hosts import URL_LIMIT, host_of, is_allowed, is_blocked, is_trusted, parse, pattern
+from core.web.results import Hit, filter_hits
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from core.errors import SettingsError
 from core.library.embedding.minilm import DownloadError, minilm
 from core.library.embedding.network import OnnxEmbedder
-from core.library.embedding.provider import ProviderEmbedder, connect
+from core.library.embedding.provider import connect
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,6 +95,3 @@ def _minilm_or_a_sentence(announce: Announce, progress: DownloadProgress) -> Emb
         return minilm(announce=announce, progress=progress)
     except DownloadError as failure:
         raise SettingsError(f"EMBEDDING_MODEL=minilm could not be downloaded: {failure}.") from failure
-
-
-__all__ = ["Embedder", "OnnxEmbedder", "ProviderEmbedder", "embedder_for", "minilm"]

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
 from benchmarks.model_server import REWORD
 from core.conversation import value
 from core.library.documents import Retrieval
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+from core.reasoning.calls import QUIET
 
 
 class RouterReply(BaseModel):
@@ -138,8 +137,6 @@ class ClientScript:
         return said.read(await self._send(said))
 
     async def _send(self, request: ModelRequest) -> Any:
-        from core.reasoning.calls import QUIET
-
         messages = [("system", request.instructions), ("human", request.content)]
         if request.shape is None:
             return (await self.model.ainvoke(messages, config=QUIET)).text

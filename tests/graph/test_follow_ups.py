@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TALKS = ROOT / "tests" / "evaluation" / "fastapi_follow_ups.jsonl"
 
 

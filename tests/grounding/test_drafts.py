@@ -10,7 +10,7 @@ from benchmarks.draft_labels import plain, read_items
 from benchmarks.drafts import figures, play, play_all
 from fakes.drafts import DraftModel, PromptBlock, blocks_of
 
-ITEMS = read_items(Path(__file__).parent / "evaluation" / "drafts.json")
+ITEMS = read_items(Path(__file__).parents[1] / "evaluation" / "drafts.json")
 #: At least, at most: on the eight items here and on the whole set.
 KEPT, WHOLE, COST = 0.97, 0.95, 2.5
 BESIDE_FALSEHOODS = 0.9

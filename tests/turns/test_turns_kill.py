@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fakes.fork_server import PIPE, start_python
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 MORTAL = TESTS / "fakes" / "mortal.py"
 POINTS = (
     "before store", "after store", "before begin", "after begin", "plan", "grade", "write", "verify",
@@ -35,7 +35,7 @@ async def start(folder, point="none"):
         *(str(MORTAL), str(folder), point),
         cwd=folder,
         stdout=PIPE,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(TESTS.parent), str(TESTS)))},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS, TESTS / "graph")))},
     )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from core.errors import IndexInUse, SettingsError
-from core.library.catalogue import Catalogue
-from core.library.data_lock import owned, prepare
+from core.library.data_lock import lock_data_dir, make_data_dir
+from core.library.store import DocumentStore
 from core.library.vectors import VectorIndex
 
 HOLD = """
@@ -42,7 +42,7 @@ def another_process(data_dir):
 
 def test_a_second_process_is_told_who_holds_the_folder_and_how_to_go_on(tmp_path):
     with another_process(tmp_path / "data") as process, pytest.raises(IndexInUse) as refused:
-        owned(tmp_path / "data", "footnote ask").__enter__()
+        lock_data_dir(tmp_path / "data", "footnote ask").__enter__()
 
     assert str(refused.value) == (
         f"Another Footnote (process {process.pid}, footnote chat) is using {tmp_path / 'data'}. "
@@ -55,7 +55,7 @@ def test_a_killed_process_holds_nothing(tmp_path):
         process.kill()
         process.wait()
 
-        with owned(tmp_path / "data", "footnote ask"):
+        with lock_data_dir(tmp_path / "data", "footnote ask"):
             note = (tmp_path / "data" / "owner").read_text()
 
     assert note == f"process {os.getpid()}, footnote ask"
@@ -66,41 +66,41 @@ def test_a_process_that_ended_holds_nothing(tmp_path):
         process.communicate("")
 
         assert not (tmp_path / "data" / "owner").exists()
-        with owned(tmp_path / "data", "footnote ask"):
+        with lock_data_dir(tmp_path / "data", "footnote ask"):
             pass
 
 
 def test_one_process_cannot_hold_a_folder_twice_and_keeps_it_when_it_tries(tmp_path):
-    with owned(tmp_path, "footnote chat"):
+    with lock_data_dir(tmp_path, "footnote chat"):
         for _ in range(2):
             with pytest.raises(IndexInUse, match=rf"process {os.getpid()}, footnote chat"):
-                owned(tmp_path, "footnote ask").__enter__()
+                lock_data_dir(tmp_path, "footnote ask").__enter__()
 
-    with owned(tmp_path, "footnote ask"):
+    with lock_data_dir(tmp_path, "footnote ask"):
         pass
 
 
 def test_the_folder_is_let_go_when_the_work_fails(tmp_path):
     def fail():
-        with owned(tmp_path, "footnote chat"):
+        with lock_data_dir(tmp_path, "footnote chat"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fail()
 
-    with owned(tmp_path, "footnote ask"):
+    with lock_data_dir(tmp_path, "footnote ask"):
         pass
 
 
 @pytest.mark.parametrize("note", [None, b"", b"\xff\xfe"])
 def test_an_owner_whose_note_cannot_be_read_is_named_as_far_as_it_goes(tmp_path, note):
-    with owned(tmp_path, "footnote chat"):
+    with lock_data_dir(tmp_path, "footnote chat"):
         (tmp_path / "owner").unlink()
         if note is not None:
             (tmp_path / "owner").write_bytes(note)
 
         with pytest.raises(IndexInUse, match=r"Another Footnote \((just starting|\ufffd+)\) is using"):
-            owned(tmp_path, "footnote ask").__enter__()
+            lock_data_dir(tmp_path, "footnote ask").__enter__()
 
 
 # Where it cannot be
@@ -111,14 +111,14 @@ def test_a_file_in_the_place_of_the_folder_is_a_sentence(tmp_path):
 
     for folder in (tmp_path / "data", tmp_path / "data" / "below"):
         with pytest.raises(SettingsError, match=rf"DATA_DIR {folder} cannot be made: .+\.$"):
-            owned(folder, "footnote ask").__enter__()
+            lock_data_dir(folder, "footnote ask").__enter__()
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no file system that takes no files")
 @pytest.mark.parametrize("folder", ["/proc", "/proc/footnote"])
 def test_a_place_that_takes_no_files_is_a_sentence(folder):
     with pytest.raises(SettingsError, match=rf"DATA_DIR {folder} cannot be (made|written): .+\.$"):
-        owned(Path(folder), "footnote ask").__enter__()
+        lock_data_dir(Path(folder), "footnote ask").__enter__()
 
 
 def test_a_folder_that_may_not_be_written_is_a_sentence(unprivileged):
@@ -128,16 +128,16 @@ def test_a_folder_that_may_not_be_written_is_a_sentence(unprivileged):
         with pytest.raises(
             SettingsError, match=rf"DATA_DIR .+{name} cannot be written: permission denied\.$"
         ):
-            owned(unprivileged / name, "footnote ask").__enter__()
+            lock_data_dir(unprivileged / name, "footnote ask").__enter__()
         with pytest.raises(SettingsError, match=r"cannot be made: permission denied\.$"):
-            prepare(unprivileged / name / "below")
+            make_data_dir(unprivileged / name / "below")
 
 
 def test_a_folder_in_the_place_of_the_lock_is_a_sentence(tmp_path):
     (tmp_path / "lock").mkdir()
 
     with pytest.raises(SettingsError, match=r"cannot be written: .+\.$"):
-        owned(tmp_path, "footnote ask").__enter__()
+        lock_data_dir(tmp_path, "footnote ask").__enter__()
 
 
 # Who may read it
@@ -159,14 +159,14 @@ def permissive():
 def test_everything_in_the_folder_is_readable_by_its_owner_alone(tmp_path):
     data = tmp_path / "state" / "data"
 
-    with owned(data, "footnote ingest"):
-        catalogue, vectors = Catalogue(data / "library.sqlite"), VectorIndex(data / "vectors")
+    with lock_data_dir(data, "footnote ingest"):
+        store, vectors = DocumentStore(data / "library.sqlite"), VectorIndex(data / "vectors")
         vectors.add("default", [f"{number}" for number in range(300)], np.eye(300, 8, dtype=np.float32))
         (data / "history").write_text("what was asked")
         (data / "sub").mkdir()
         found = modes(data)
         vectors.close()
-        catalogue.close()
+        store.close()
 
     assert {name: mode for name, mode in found.items() if mode & 0o077} == {}
     assert found["data"] == found["vectors"] == 0o700
@@ -179,8 +179,8 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path):
     """It may be a shared one; what is put there is private all the same."""
     (tmp_path / "shared").mkdir(mode=0o755)
 
-    with owned(tmp_path / "shared", "footnote ingest"):
-        Catalogue(tmp_path / "shared" / "library.sqlite").close()
+    with lock_data_dir(tmp_path / "shared", "footnote ingest"):
+        DocumentStore(tmp_path / "shared" / "library.sqlite").close()
 
         assert modes(tmp_path / "shared") == {
             "shared": 0o755,
@@ -192,7 +192,7 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path):
 
 @pytest.mark.usefixtures("permissive")
 def test_reading_without_owning_makes_private_files_too(tmp_path):
-    prepare(tmp_path / "data")
-    Catalogue(tmp_path / "data" / "library.sqlite").close()
+    make_data_dir(tmp_path / "data")
+    DocumentStore(tmp_path / "data" / "library.sqlite").close()
 
     assert set(modes(tmp_path / "data").values()) == {0o700, 0o600}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from core.library.throttle import others_first, paced
+from core.library.throttle import enable_throttling, throttle
 
 THREADS, ITEMS = 4, 30
 
@@ -17,7 +17,7 @@ def most_at_once() -> int:
     def work() -> None:
         nonlocal at_work, most
         together.wait()
-        for number in paced(range(ITEMS)):
+        for number in throttle(range(ITEMS)):
             with noting:
                 at_work += 1
                 most = max(most, at_work)
@@ -34,15 +34,15 @@ def most_at_once() -> int:
 
 
 def test_every_item_comes_once_and_in_order_with_and_without_others():
-    alone = list(paced(range(5)))
-    with others_first():
-        beside = list(paced(range(5)))
+    alone = list(throttle(range(5)))
+    with enable_throttling():
+        beside = list(throttle(range(5)))
 
     assert alone == beside == [0, 1, 2, 3, 4]
 
 
 def test_one_thread_at_a_time_works_where_others_are_served():
-    with others_first():
+    with enable_throttling():
         assert most_at_once() == 1
 
 
@@ -51,9 +51,9 @@ def test_threads_work_side_by_side_where_nobody_waits():
 
 
 def test_whoever_leaves_in_the_middle_holds_up_nobody():
-    with others_first():
-        half = paced([1, 2])
+    with enable_throttling():
+        half = throttle([1, 2])
         next(half)
         half.close()
 
-        assert list(paced([3])) == [3]
+        assert list(throttle([3])) == [3]

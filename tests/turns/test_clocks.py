@@ -30,7 +30,7 @@ from core.turns.turns import open_turns
 from core.web.request import WAIT_LIMIT, seconds_asked
 from tests.library.shelf import open_library
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp()
 
@@ -39,6 +39,7 @@ NOON = datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp()
 READ_ON_THE_WALL = {
     "core/reasoning/limits.py": "counts tokens by the day: a day that comes again is counted on",
     "core/turns/archive.py": "is never further ahead than what has really passed; else reads what it is given",
+    "core/turns/order.py": "only where no time is given",
     "core/turns/queue.py": "only where no time is given",
     "core/web/request.py": "how long an engine wants to be left alone, at most WAIT_LIMIT",
     "core/graph/web_nodes.py": "tells when a search was decided",
@@ -250,7 +251,7 @@ def library(tmp_path) -> Library:
     ("jump", "is_left_alone"), [(MINUTE, True), (2 * HOUR, False), (-HOUR, False), (-30 * DAY, False)]
 )
 def test_a_network_that_could_not_be_had_is_tried_again_after_a_jump(library, jump, is_left_alone):
-    library.catalogue.remember(GIVEN_UP, str(NOON))
+    library.store.remember(GIVEN_UP, str(NOON))
 
     assert was_given_up(library, NOON + jump) == is_left_alone
 

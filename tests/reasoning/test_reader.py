@@ -19,7 +19,7 @@ from fakes.gemini import FakeGemini
 
 from core.settings import Settings, read_settings
 
-ITEM = read_items(Path(__file__).parent / "evaluation" / "drafts.json")[0]
+ITEM = read_items(Path(__file__).parents[1] / "evaluation" / "drafts.json")[0]
 GRADES = [{"passage": number, "relevance": "correct", "evidence": [1, 2, 3]} for number in range(1, 5)]
 REPLIES = {
     "plan": '{"route": "documents", "standalone": "", "queries": [], "web_query": "", "reply": "", "options": []}',

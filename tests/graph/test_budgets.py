@@ -369,4 +369,4 @@ async def test_the_conversation_goes_on_after_trouble(gemini, tmp_path):
         outcome = await assistant.run(question("And how old is it?", id="q2"))
 
     assert outcome.kind == "answered"
-    assert "How tall is the tower?" in gemini.calls[-1].prompt + gemini.calls[-4].prompt
+    assert any("How tall is the tower?" in call.prompt for call in gemini.calls[-4:])

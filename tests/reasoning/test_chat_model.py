@@ -797,7 +797,7 @@ import asyncio, sys
 {before}
 from core.reasoning.chat_model import ChatModels
 from core.errors import ModelTrouble
-from core.model import faults
+from core.reasoning import faults
 from core.reasoning.calls import Limits
 from core.reasoning.providers import Access
 from core.reasoning.reasoner import Ask
@@ -822,7 +822,7 @@ wait_for_all_tracers()
     def run(turns):
         return subprocess.run(
             [sys.executable, *WARNINGS, "-c", script, str(turns)],
-            cwd=Path(__file__).parents[1], env={**os.environ, **environment}, capture_output=True, text=True,
+            cwd=Path(__file__).parents[2], env={**os.environ, **environment}, capture_output=True, text=True,
             timeout=60, check=False,
         )  # fmt: skip
 

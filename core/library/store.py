@@ -26,7 +26,7 @@ from core.library.lexical import (
     words_of,
 )
 from core.library.roots import Roots, span_below
-from core.library.throttle import paced
+from core.library.throttle import throttle
 
 MAY_LACK = 0.1  # share of the passages without a vector, up to which dense search takes part
 
@@ -71,7 +71,7 @@ class NewDocument:
     pieces: Sequence[Piece]
 
 
-class Catalogue:
+class DocumentStore:
     """Reads and writes ``library.sqlite``; safe to share between threads."""
 
     def __init__(self, file: Path) -> None:
@@ -137,7 +137,7 @@ class Catalogue:
         rows = self._rows(f"{_PASSAGE} WHERE p.id IN ({marks}) AND {where}", (*wanted, *values))
         return {str(row[0]): _passage(row) for row in rows}
 
-    def beside(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
+    def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
         """The neighbours of these passages in their documents, and the documents' heads, in reading order."""
         wanted = json.dumps([int(number) for number in ids])
         where, values = _scope_condition(scope)
@@ -154,7 +154,7 @@ class Catalogue:
 
     def put(self, document: NewDocument) -> None:
         """Write a document and its passages in place of an older version; what stays the same keeps its vector."""
-        words = [words_of(document.title, piece.path, piece.text) for piece in paced(document.pieces)]
+        words = [words_of(document.title, piece.path, piece.text) for piece in throttle(document.pieces)]
         with self.transaction() as writing:
             embedded = _embedded(writing, document)
             self.remove(document.collection, document.address)
@@ -205,7 +205,7 @@ class Catalogue:
             merge(writing)
         self.database.empty_log()
 
-    def enter_anew(self) -> None:
+    def reindex(self) -> None:
         """Make the lexical index of the passages that are here once more."""
         with self.transaction() as writing:
             enter_all(writing)

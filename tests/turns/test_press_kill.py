@@ -21,7 +21,7 @@ from fakes.mortal_press import ALLOWED, ASKED, PRESSED
 from core.graph.graph import build_graph
 from core.turns.checkpoints import open_checkpoints
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 PATIENCE = 60  # seconds until a process that hangs fails its test
 
 
@@ -36,7 +36,7 @@ async def run_to_the_end(folder, point="none"):
     process = await start_python(
         *(str(TESTS / "fakes" / "mortal_press.py"), str(folder), point),
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(TESTS.parent), str(TESTS)))},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS, TESTS / "graph")))},
     )
     await asyncio.wait_for(process.communicate(), PATIENCE)
     return process.returncode
