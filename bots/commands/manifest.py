@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bots import process
-from bots.discord.commands import COMMANDS, application_of, ask, invite_url
+from bots.discord.commands import COMMANDS, application_of, invite_url, register_commands
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.slack.manifest import manifest
@@ -43,12 +43,10 @@ def _discord() -> DiscordSettings:
 
 
 async def _register(settings: DiscordSettings) -> int:
-    """Put these commands in the place of whatever was registered; Discord shows them within seconds."""
+    """Replace the registered commands; Discord shows the new ones within seconds."""
     application = await application_of(settings)
-    path = f"/applications/{application.id}/commands"
-    registered: list[Any] = await ask(settings, path, method="PUT", json=_commands()["commands"])
-    names = ", ".join(command["name"] for command in registered)
-    sys.stdout.write(f"Registered {len(registered)} commands: {names}.\n")
+    names = await register_commands(settings, application.id)
+    sys.stdout.write(f"Registered {len(names)} commands: {', '.join(names)}.\n")
     sys.stdout.write(f"Invite the bot: {invite_url(application.id)}\n")
     return 0
 
