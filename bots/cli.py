@@ -11,7 +11,7 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 CONCURRENCY_LIMIT = 64  # questions of one batch at a time
@@ -31,23 +31,20 @@ SHELLS = ("bash", "zsh")
 
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
-#: Commands that run whatever the settings are: the doctor looks for faults in them, completion needs none.
-WITHOUT_SETTINGS = ("doctor", "completion")
-
-#: What a command loads lives until it ends: at Python's own (700, 10, 10), a tenth of its start goes into
-#: looking through that for garbage.
-COLLECTING = (50_000, 20, 100)
+#: Thresholds of the garbage collector. What a command loads lives until it ends; at Python's own
+#: (700, 10, 10), a tenth of the start-up time is spent on scanning it.
+GC_THRESHOLDS = (50_000, 20, 100)
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Carry out what was typed; the exit code."""
-    gc.set_threshold(*COLLECTING)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that was typed; the exit code."""
+    gc.set_threshold(*GC_THRESHOLDS)
     for stream in (sys.stdout, sys.stderr):
-        if stream is None:  # it was closed before we began
+        if stream is None:  # closed before the process started
             return FAILED
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        code = _carry_out(build_parser().parse_args(given))
+        code = _run_command(build_parser().parse_args(arguments))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -57,65 +54,65 @@ def main(given: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _carry_out(arguments: argparse.Namespace) -> int:
+def _run_command(arguments: argparse.Namespace) -> int:
     from bots.process import log_to_stderr
     from core.errors import FootnoteError, NotFound, SettingsError
     from core.settings import Settings, read_settings
 
     try:
-        settings = Settings() if arguments.command in WITHOUT_SETTINGS else read_settings(os.environ)
+        settings = read_settings(os.environ) if arguments.needs_settings else Settings()
         log_to_stderr(settings, quiet=True)
-        return int(_command(arguments.command).run(arguments, settings))
-    except (SettingsError, NotFound) as wrong:
-        return _say(str(wrong), WRONG_USE)
-    except FootnoteError as trouble:
-        return _say(str(trouble), FAILED)
+        return int(_load(arguments.handler)(arguments, settings))
+    except (SettingsError, NotFound) as error:
+        return _print_error(str(error), WRONG_USE)
+    except FootnoteError as error:
+        return _print_error(str(error), FAILED)
     except (KeyboardInterrupt, BrokenPipeError):
         raise
-    except Exception as fault:
+    except Exception as error:
         import logging
 
-        # The boundary of the process: a person is told in a sentence, the log gets the rest.
+        # The boundary of the process: the person gets a sentence, the log gets the rest.
         logging.getLogger(__name__).exception("%s failed", arguments.command)
-        kind = type(fault).__name__
-        return _say(f"Footnote has a fault of its own ({kind}); LOG_LEVEL=info shows where.", FAILED)
+        kind = type(error).__name__
+        return _print_error(f"Footnote has a fault of its own ({kind}); LOG_LEVEL=info shows where.", FAILED)
 
 
-def _command(name: str) -> Any:
-    """The command's module. What it stands on takes a second or two to load, so a person is told."""
+def _load(handler: str) -> Any:
+    """The function of ``module:function``. Loading it may take a second or two, so a terminal shows that something happens."""
     from importlib import import_module
 
-    if not sys.stderr.isatty():
-        return import_module(f"bots.commands.{name}")
-    sys.stderr.write("Starting…")
-    sys.stderr.flush()
+    module, _, function = handler.partition(":")
+    is_terminal = sys.stderr.isatty()
+    if is_terminal:
+        print("Starting…", end="", file=sys.stderr, flush=True)  # noqa: T201 - a progress note
     try:
-        return import_module(f"bots.commands.{name}")
+        return getattr(import_module(f"bots.commands.{module}"), function)
     finally:
-        sys.stderr.write("\r\x1b[K")  # ECMA-48: to the line's start, and erase it
-        sys.stderr.flush()
+        if is_terminal:  # ECMA-48: to the line's start, and erase it
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201 - same
 
 
-def _say(sentence: str, code: int) -> int:
+def _print_error(sentence: str, code: int) -> int:
     from shutil import get_terminal_size
     from textwrap import fill
 
     from bots.terminal.markdown import line
 
-    told = line(sentence)
+    text = line(sentence)
     if sys.stderr.isatty():
-        told = fill(told, get_terminal_size().columns)
-    print(told, file=sys.stderr)  # noqa: T201 - this is what a command line does
+        text = fill(text, get_terminal_size().columns)
+    print(text, file=sys.stderr)  # noqa: T201 - this is what a command line does
     return code
 
 
 def _discard_output() -> None:
-    """Nobody reads on: without this, the interpreter complains when it flushes at its end."""
+    """The reader has gone: without this, the interpreter complains when it flushes at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one sentence what is wrong, and tells a shell which arguments are files."""
+    """Reports an error in one sentence, and marks for shtab which arguments are files."""
 
     def add_argument(self, *names: str, **options: Any) -> argparse.Action:
         action = super().add_argument(*names, **options)
@@ -133,16 +130,16 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for."""
+    """Looks the version up only when it is needed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            known = version("footnote")
+            number = version("footnote")
         except PackageNotFoundError:
-            known = "(a checkout that was never installed)"
-        print("footnote", known)  # noqa: T201 - this is the output
+            number = "(a checkout that was never installed)"
+        print("footnote", number)  # noqa: T201 - this is the output
         parser.exit()
 
 
@@ -154,43 +151,48 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-V", "--version", action=_Version, nargs=0, help="show the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (
-        _chat,
-        _ask,
-        _decide,
-        _ingest,
-        _sources,
-        _forget,
-        _run,
-        _doctor,
-        _manifest,
-        _completion,
-        _graph,
-        _eval,
-    ):
-        add(commands)
+    for name, (handler, add_arguments, help_text) in COMMANDS.items():
+        command = commands.add_parser(name, help=help_text)
+        command.set_defaults(handler=handler, needs_settings=name not in WITHOUT_SETTINGS)
+        add_arguments(command)
     return parser
 
 
-def _chat(commands: Any) -> None:
-    chat = commands.add_parser("chat", help="talk with your documents in the terminal")
+def _add_concurrency(parser: _Parser, help_text: str, default: int | None = None) -> None:
+    parser.add_argument(
+        "--concurrency",
+        type=_from_1_to(CONCURRENCY_LIMIT),
+        default=default,
+        metavar="N",
+        help=help_text,
+    )
+
+
+def _add_docs(parser: _Parser) -> None:
+    parser.add_argument(
+        "--docs", nargs="+", action="extend", default=[], metavar="PATH", help="read these and nothing else"
+    )
+
+
+def _add_thread(parser: _Parser, help_text: str) -> None:
+    parser.add_argument("--thread", metavar="NAME", help=help_text)
+
+
+def _add_json(parser: _Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+
+
+def _define_chat(chat: _Parser) -> None:
     chat.add_argument("paths", nargs="*", metavar="PATH", help="files or folders to read; none: all indexed")
     _add_thread(chat, "come back to this conversation, or begin one of this name")
 
 
-def _ask(commands: Any) -> None:
-    ask = commands.add_parser("ask", help="ask one question, or many with --batch")
+def _define_ask(ask: _Parser) -> None:
     ask.add_argument("question", nargs="?")
     ask.add_argument(
         "--batch", metavar="FILE", help='one {"id", "question", "thread"?} per line; "-": standard input'
     )
-    ask.add_argument(
-        "--concurrency",
-        type=_from_1_to(CONCURRENCY_LIMIT),
-        default=8,
-        metavar="N",
-        help="batch: at a time (8)",
-    )
+    _add_concurrency(ask, "batch: at a time (8)", default=8)
     _add_docs(ask)
     _add_thread(ask, "ask within this conversation")
     _add_json(ask)
@@ -199,8 +201,7 @@ def _ask(commands: Any) -> None:
     )
 
 
-def _decide(commands: Any) -> None:
-    decide = commands.add_parser("decide", help="allow or decline a proposed web search")
+def _define_decide(decide: _Parser) -> None:
     decide.add_argument("proposal", metavar="PROPOSAL_ID")
     verdict = decide.add_mutually_exclusive_group(required=True)
     verdict.add_argument("--approve", dest="verdict", action="store_const", const="approve")
@@ -210,73 +211,51 @@ def _decide(commands: Any) -> None:
     _add_json(decide)
 
 
-def _ingest(commands: Any) -> None:
-    ingest = commands.add_parser("ingest", help="index files, folders and web pages, or bring them in step")
+def _define_ingest(ingest: _Parser) -> None:
     ingest.add_argument("targets", nargs="*", metavar="PATH_OR_URL")
     ingest.add_argument("--collection", metavar="NAME", help="put them into this part of the library")
-    ingest.add_argument("--rebuild", action="store_true", help="read and embed everything indexed anew")
+    ingest.add_argument("--rebuild", action="store_true", help="read and embed everything indexed again")
 
 
-def _sources(commands: Any) -> None:
-    sources = commands.add_parser("sources", help="list what is indexed")
-    _add_json(sources)
-
-
-def _forget(commands: Any) -> None:
-    forget = commands.add_parser("forget", help="remove a document, folder or page from the index")
+def _define_forget(forget: _Parser) -> None:
     forget.add_argument("source", metavar="SOURCE", help="as `footnote sources` names it, or its path or URL")
 
 
-def _manifest(commands: Any) -> None:
-    manifest = commands.add_parser("manifest", help="print what a platform is told of the bot")
-    manifest.add_argument("platform", choices=PLATFORMS)
-    manifest.add_argument("--sync", action="store_true", help="register Discord's commands")
-
-
-def _completion(commands: Any) -> None:
-    completion = commands.add_parser(
-        "completion",
-        help="print what lets a shell complete `footnote`",
-        description='For every new shell: put eval "$(footnote completion bash)" into ~/.bashrc,'
-        ' or eval "$(footnote completion zsh)" into ~/.zshrc after compinit.',
-    )
-    completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh")
-
-
-def _run(commands: Any) -> None:
-    run = commands.add_parser("run", help="serve the platforms whose tokens are set")
+def _define_run(run: _Parser) -> None:
     run.add_argument("platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="slack, discord")
     run.add_argument(
         "--http", type=_port, metavar="PORT", help="take Slack's events over HTTP on this port, not a socket"
     )
 
 
-def _doctor(commands: Any) -> None:
-    doctor = commands.add_parser("doctor", help="check this installation, and say how to mend it")
+def _define_doctor(doctor: _Parser) -> None:
     doctor.add_argument(
         "platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="must work too: slack, discord"
     )
     _add_json(doctor)
 
 
-def _graph(commands: Any) -> None:
-    commands.add_parser("graph", help="how a question is answered, as Mermaid")
+def _define_manifest(manifest: _Parser) -> None:
+    manifest.add_argument("platform", choices=PLATFORMS)
+    manifest.add_argument("--sync", action="store_true", help="register Discord's commands")
 
 
-def _eval(commands: Any) -> None:
-    evaluate = commands.add_parser("eval", help="ask a file of questions, and judge the answers")
+def _define_completion(completion: _Parser) -> None:
+    completion.description = (
+        'For every new shell: put eval "$(footnote completion bash)" into ~/.bashrc,'
+        ' or eval "$(footnote completion zsh)" into ~/.zshrc after compinit.'
+    )
+    completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh")
+
+
+def _define_eval(evaluate: _Parser) -> None:
     evaluate.add_argument(
         "questions",
         metavar="QUESTIONS.jsonl",
         help='one {"id", "question", "thread"?, "source"?, "answerable"?, "answer"?, "kind"?} per line',
     )
     _add_docs(evaluate)
-    evaluate.add_argument(
-        "--concurrency",
-        type=_from_1_to(CONCURRENCY_LIMIT),
-        metavar="N",
-        help="at a time (8 with a model, else 1)",
-    )
+    _add_concurrency(evaluate, "at a time (8 with a model, else 1)")
     for side in ("in", "out"):
         evaluate.add_argument(
             f"--price-{side}", type=_price, metavar="PRICE", help=f"of a million tokens {side}"
@@ -287,42 +266,49 @@ def _eval(commands: Any) -> None:
     _add_json(evaluate)
 
 
-def _add_docs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--docs", nargs="+", action="extend", default=[], metavar="PATH", help="read these and nothing else"
-    )
+#: What can be typed after ``footnote``: the module and function in ``bots.commands`` that carry it out, what adds
+#: its arguments, and its line of help.
+COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
+    "chat": ("chat:run", _define_chat, "talk with your documents in the terminal"),
+    "ask": ("ask:run", _define_ask, "ask one question, or many with --batch"),
+    "decide": ("decide:run", _define_decide, "allow or decline a proposed web search"),
+    "ingest": ("documents:ingest", _define_ingest, "index files, folders and web pages, or update them"),
+    "sources": ("documents:list_sources", _add_json, "list what is indexed"),
+    "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
+    "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
+    "doctor": ("doctor:run", _define_doctor, "check this installation, and say how to repair it"),
+    "manifest": ("describe:manifest", _define_manifest, "print what a platform has to know about the bot"),
+    "completion": ("describe:completion", _define_completion, "print what lets a shell complete `footnote`"),
+    "graph": ("describe:graph", lambda _: None, "how a question is answered, as Mermaid"),
+    "eval": ("eval:run", _define_eval, "ask a file of questions, and judge the answers"),
+}
+
+#: The doctor looks for faults in the settings itself, completion uses none.
+WITHOUT_SETTINGS = ("doctor", "completion")
 
 
-def _add_thread(parser: argparse.ArgumentParser, does: str) -> None:
-    parser.add_argument("--thread", metavar="NAME", help=does)
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
-
-
-def _port(given: str) -> int:
-    number = int(given) if given.isdecimal() else -1
+def _port(typed: str) -> int:
+    number = int(typed) if typed.isdecimal() else -1
     if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{given} is not a port")
+        raise argparse.ArgumentTypeError(f"{typed} is not a port")
     return number
 
 
-def _price(given: str) -> float:
+def _price(typed: str) -> float:
     try:
-        price = float(given)
+        price = float(typed)
     except ValueError:
         price = -1.0
     if not 0 <= price < float("inf"):
-        raise argparse.ArgumentTypeError(f"{given} is not a price")
+        raise argparse.ArgumentTypeError(f"{typed} is not a price")
     return price
 
 
 def _from_1_to(most: int) -> Any:
-    def parse(given: str) -> int:
-        number = int(given) if given.isdecimal() else 0
+    def parse(typed: str) -> int:
+        number = int(typed) if typed.isdecimal() else 0
         if not 1 <= number <= most:
-            raise argparse.ArgumentTypeError(f"{given} is not a number from 1 to {most}")
+            raise argparse.ArgumentTypeError(f"{typed} is not a number from 1 to {most}")
         return number
 
     return parse

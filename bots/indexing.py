@@ -1,6 +1,6 @@
-"""Bringing the index in step with the disk and giving it vectors: what comes before an answer.
+"""Updating the index from the disk and embedding its passages: what comes before an answer.
 
-Everything here blocks except :func:`in_thread` and :class:`BackgroundVectors`.
+Everything here blocks except :func:`run_in_thread` and :class:`BackgroundVectors`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from bots.chat.texts import counted, nothing_to_read
-from core.bootstrap import make_embedder
+from core.bootstrap import Announce, make_embedder
 from core.conversation import value
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError
 from core.library.documents import Document
@@ -28,11 +28,13 @@ from core.library.sync import Failure, SyncReport, list_files
 from core.settings import Settings
 from core.web.fetch import HTML_TYPES, GuardedFetcher, Resource
 
-RETRY_AFTER = 3600.0  # seconds before the embedding network is asked for again after it could not be had
-GRACE = 3.0  # seconds that work which nobody waits for is given to end; a batch of vectors takes less
-GIVEN_UP = "minilm_given_up"  # the library's note of when that was, seconds since the epoch
+RETRY_AFTER = 3600.0  # seconds before a failed download of the embedding network is tried again
+CANCEL_TIMEOUT = 3.0  # seconds that cancelled work gets to end; a batch of vectors takes less
+DOWNLOAD_FAILED = (
+    "minilm_given_up"  # under this name the library notes when it failed, seconds since the epoch
+)
 
-#: Which loader reads what a server calls by these types; HTML is read as a page.
+#: The suffix that chooses a parser, by the content type of a response; HTML is read as a page.
 _SUFFIX_OF_TYPE = {
     "application/pdf": ".pdf",
     "text/plain": ".txt",
@@ -41,60 +43,56 @@ _SUFFIX_OF_TYPE = {
 }
 
 T = TypeVar("T")
-Work = Phase | Literal["downloading"]
-Watch = Callable[[Work, int, int], None]  # what is being done, how much of it, of how much (0: unknown)
-Say = Callable[[str], None]
 
 
-class Stopped(Exception):
-    """The work was ended at a sign of progress, because nobody waits for it any more."""
+class Cancelled(Exception):
+    """Raised inside work in a thread, at its next note of progress after it was cancelled."""
 
 
 @value
 class Targets:
-    """What a person named to be read."""
+    """What a person named to be indexed."""
 
     paths: tuple[Path, ...] = ()  #: absolute
     urls: tuple[str, ...] = ()
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """As the library knows them, for a question that stays within them."""
+        """Paths and URLs as the library stores them, to limit a question to them."""
         return (*map(str, self.paths), *self.urls)
 
 
-def read_targets(named: Sequence[str]) -> Targets:
-    """Files, folders and URLs; SettingsError when one does not exist."""
-    urls = tuple(name for name in named if "://" in name)
-    paths = tuple(Path(name).expanduser() for name in named if "://" not in name)
-    for path in paths:
-        if not path.exists():
-            raise SettingsError(f"{path} does not exist.")
+def read_targets(names: Sequence[str]) -> Targets:
+    """Files, folders and URLs; SettingsError names every path that does not exist."""
+    urls = tuple(name for name in names if "://" in name)
+    paths = tuple(Path(name).expanduser() for name in names if "://" not in name)
+    if missing := [str(path) for path in paths if not path.exists()]:
+        verb = "does" if len(missing) == 1 else "do"
+        raise SettingsError(f"{', '.join(missing)} {verb} not exist.")
     return Targets(paths=tuple(path.resolve() for path in paths), urls=urls)
 
 
 def require_documents(library: Library, targets: Targets) -> None:
-    """SettingsError for a folder that holds nothing to read, unless it once did and must be brought in step."""
-    for path in targets.paths:
-        if not list_files([path]) and not _indexed_within(library, path):
-            raise SettingsError(nothing_to_read(_as_typed(path), SUFFIXES))
+    """SettingsError names every folder without documents, unless some of it is still indexed."""
+    empty = [
+        str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+        for path in targets.paths
+        if not list_files([path]) and not _is_indexed(library, path)
+    ]
+    if empty:
+        raise SettingsError(nothing_to_read(", ".join(empty), SUFFIXES))
 
 
-def _as_typed(path: Path) -> Path:
-    """The path as a person here would name it."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
-def bring_in_step(
+def update_index(
     library: Library, targets: Targets, fetcher: GuardedFetcher, *, notify: Notify
 ) -> SyncReport:
-    """Everything known, and the targets beside it, as they are now; what is known is not taken in twice."""
+    """Update everything indexed, and index those of the targets that are new."""
     report = library.refresh(notify=notify)
-    new = [path for path in targets.paths if not _indexed_within(library, path)]
-    return report + take_in(library, replace(targets, paths=tuple(new)), fetcher, notify=notify)
+    new = [path for path in targets.paths if not _is_indexed(library, path)]
+    return report + ingest_targets(library, replace(targets, paths=tuple(new)), fetcher, notify=notify)
 
 
-def take_in(
+def ingest_targets(
     library: Library,
     targets: Targets,
     fetcher: GuardedFetcher,
@@ -102,29 +100,29 @@ def take_in(
     notify: Notify,
     collection: str = DEFAULT_COLLECTION,
 ) -> SyncReport:
-    """Index files, folders and pages, and keep the files and folders in step from then on."""
+    """Index files, folders and pages. Files and folders are kept up to date from then on."""
     report = SyncReport()
     if targets.paths:
         report += library.ingest(targets.paths, collection=collection, notify=notify)
     for url in targets.urls:
-        report += _take_page_in(library, url, fetcher, collection)
+        report += _ingest_page(library, url, fetcher, collection)
     return report
 
 
-def _indexed_within(library: Library, path: Path) -> bool:
+def _is_indexed(library: Library, path: Path) -> bool:
     return any(is_within(entry.address, str(path)) for entry in library.store.entries())
 
 
-def _take_page_in(library: Library, url: str, fetcher: GuardedFetcher, collection: str) -> SyncReport:
+def _ingest_page(library: Library, url: str, fetcher: GuardedFetcher, collection: str) -> SyncReport:
     try:
         document = document_of(asyncio.run(fetcher.get_public(url)))
-    except (FetchRefused, SearchTrouble, DocumentError) as fault:
-        return SyncReport(failed=(Failure(source=url, reason=str(fault)),))
+    except (FetchRefused, SearchTrouble, DocumentError) as error:
+        return SyncReport(failed=(Failure(source=url, reason=str(error)),))
     return library.ingest_page(url, document, collection=collection)
 
 
 def document_of(resource: Resource) -> Document:
-    """What a server sent, read as a page or as a file of its type; DocumentError when it cannot be."""
+    """The response of a server, read as a page or as a file of its type; DocumentError when it cannot be."""
     data = resource.data
     if resource.content_type != "application/pdf" and resource.charset:
         data = decode(data, declared=resource.charset).encode()
@@ -140,99 +138,107 @@ def document_of(resource: Resource) -> Document:
 # Vectors
 
 
-def embedder_of(
-    library: Library, settings: Settings, *, insist: bool, say: Say, watch: Watch
+def find_embedder(
+    library: Library, settings: Settings, *, insist: bool, announce: Announce, notify: Notify
 ) -> Embedder | None:
     """The embedder that this index may be used with. Blocks: it may download.
 
-    Without a network ``auto`` finds none after some seconds; unless someone insists, it then is
-    not tried again for RETRY_AFTER. IndexMismatch when the index was built with another model.
+    A failed download takes some seconds, so it is tried again only after RETRY_AFTER, or with ``insist``.
+    IndexMismatch when the index was built with another model.
     """
-    if not insist and was_given_up(library, time.time()):
+    if not insist and failed_recently(library, time.time()):
         return None
     embedder = make_embedder(
-        settings, announce=say, progress=lambda done, total: watch("downloading", done, total)
+        settings, announce=announce, progress=lambda done, total: notify("downloading", done, total)
     )
     if embedder is None and settings.embedding_model == "auto":
-        library.store.remember(GIVEN_UP, str(time.time()))
-    seen_with(library, embedder).check_model()
+        library.store.set_meta(DOWNLOAD_FAILED, str(time.time()))
+    with_embedder(library, embedder).check_model()
     return embedder
 
 
-def seen_with(library: Library, embedder: Embedder | None) -> Library:
+def with_embedder(library: Library, embedder: Embedder | None) -> Library:
     """The same index through another embedder."""
     return Library(store=library.store, open_vectors=lambda: library.vectors, embedder=embedder)
 
 
-def was_given_up(library: Library, now: float) -> bool:
-    """Whether the network could not be had a while ago; a note of a time to come says nothing."""
-    since = library.store.recall(GIVEN_UP)
+def failed_recently(library: Library, now: float) -> bool:
+    """Whether the last download of the network failed less than RETRY_AFTER ago; a time in the future is ignored."""
+    since = library.store.get_meta(DOWNLOAD_FAILED)
     return since is not None and 0 <= now - float(since) < RETRY_AFTER
 
 
-async def in_thread(work: Callable[[Watch], T], watch: Watch) -> T:
-    """Run blocking work beside the loop. Once nobody waits for it, it ends at its next sign of progress."""
-    left = threading.Event()
+async def run_in_thread(work: Callable[[Notify], T], notify: Notify) -> T:
+    """Run blocking work beside the loop. When this is cancelled, the work ends at its next note of progress."""
+    cancelled = threading.Event()
 
-    def watched(kind: Work, done: int, total: int) -> None:
-        if left.is_set():
-            raise Stopped
-        watch(kind, done, total)
+    def notify_or_cancel(phase: Phase, done: int, total: int) -> None:
+        if cancelled.is_set():
+            raise Cancelled
+        notify(phase, done, total)
 
-    running = asyncio.ensure_future(asyncio.to_thread(work, watched))
+    running = asyncio.ensure_future(asyncio.to_thread(work, notify_or_cancel))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        left.set()
-        await asyncio.wait([running], timeout=GRACE)
+        cancelled.set()
+        await asyncio.wait([running], timeout=CANCEL_TIMEOUT)
         raise
 
 
 class BackgroundVectors:
-    """Vectors for whatever has none yet, made beside a conversation that goes on meanwhile.
+    """Embeds the passages that have no vector yet, while a conversation goes on.
 
-    The library gets its embedder when every passage has a vector: searched by meaning before,
-    the passages that were embedded first would push the others aside.
+    The library gets its embedder when every passage has a vector. Earlier, the passages that were embedded
+    first would rank before all others.
     """
 
     def __init__(
-        self, library: Library, settings: Settings, say: Say, *, embedder: Embedder | None, may_begin: bool
+        self,
+        library: Library,
+        settings: Settings,
+        announce: Announce,
+        *,
+        embedder: Embedder | None,
+        may_find: bool,
     ) -> None:
-        """``may_begin`` allows to look for an embedder when there is none."""
+        """``may_find``: look for an embedder when none is given."""
         self._embedder = embedder
         self._library = library
         self._settings = settings
-        self._say = say
-        self._may_begin = may_begin
+        self._announce = announce
+        self._may_find = may_find
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, unless it is under way."""
+        """Begin, unless it is running."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """End it at the next batch; what is made is kept, the rest follows another time."""
+        """End at the next batch; vectors made so far are kept."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
         try:
-            if self._embedder is None and self._may_begin:
-                self._embedder = await in_thread(self._find_embedder, _quiet)
-            view = seen_with(self._library, self._embedder)
-            made = await in_thread(lambda watch: view.embed_pending(notify=watch), _quiet)
-        except FootnoteError as trouble:
-            self._say(f"Searching by words alone: {trouble}")
+            if self._embedder is None and self._may_find:
+                self._embedder = await run_in_thread(self._find_embedder, _ignore)
+            view = with_embedder(self._library, self._embedder)
+            made = await run_in_thread(lambda notify: view.embed_pending(notify=notify), _ignore)
+        except FootnoteError as error:
+            self._announce(f"Searching by words alone: {error}")
             return
         self._library.embedder = self._embedder
         if made:
-            self._say(f"{counted(made, 'passage')} can now be found by meaning too.")
+            self._announce(f"{counted(made, 'passage')} can now be found by meaning too.")
 
-    def _find_embedder(self, watch: Watch) -> Embedder | None:
-        return embedder_of(self._library, self._settings, insist=False, say=self._say, watch=watch)
+    def _find_embedder(self, notify: Notify) -> Embedder | None:
+        return find_embedder(
+            self._library, self._settings, insist=False, announce=self._announce, notify=notify
+        )
 
 
-def _quiet(_kind: Work, _done: int, _total: int) -> None:
+def _ignore(_phase: Phase, _done: int, _total: int) -> None:
     return None

@@ -1,11 +1,4 @@
-"""The event loop of one command.
-
-Where the log goes: standard error, as text or as one JSON object a line.
-
-How the C library keeps memory that was given back.
-
-How long the event loop keeps everybody waiting: told once a minute, and kept short.
-"""
+"""The process of a command: its event loop, its log on standard error, its memory."""
 
 from __future__ import annotations
 
@@ -28,13 +21,35 @@ from core.library.throttle import enable_throttling
 from core.settings import Settings
 
 INTERRUPTED = 130  # exit code: 128 + SIGINT
-ENDING = 1.0  # seconds that threads get which have nothing left to do
+JOIN_TIMEOUT = 1.0  # seconds that threads get to end when the work is done
+
+#: What a LogRecord always carries; everything else was handed in as ``extra``.
+_RECORD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+#: Debug output is logged for our own code alone: libraries log what they send and store, which is what people said.
+_OURS = ("core.", "bots.")
+
+#: Libraries that log whole URLs, and with them search queries, at the level of information.
+_TALKATIVE = ("httpx", "httpcore", "primp", "ddgs", "urllib3", "aiohttp.access")
+
+ARENAS = 2
+M_ARENA_MAX = -8  # glibc's <malloc.h>
+
+LAG_INTERVAL = 0.05  # seconds between two measurements
+LAG_REPORT = 60.0  # seconds between two lines of the log
+PERCENTILE = 0.99
+GC_THRESHOLDS = (700, 10, 10)  # Python's own: many short collections instead of a few long ones
+SWITCH_INTERVAL = (
+    0.0005  # seconds after which a computing thread lets the loop run; Python's default is 0.005
+)
+
+logger = logging.getLogger(__name__)
 
 
 def run(command: Coroutine[Any, Any, int]) -> int:
-    """Like ``asyncio.run``, but it does not wait for threads that wait for somebody else.
+    """Like ``asyncio.run``, but it does not wait for blocked threads.
 
-    By then everything that was opened is closed again; a thread may still hang in a download or
+    By then everything that was opened is closed again. A thread may still hang in a download or
     a search until its timeout, or wait for a full disk, and the interpreter would wait for it.
     """
     runner = asyncio.Runner()
@@ -42,43 +57,31 @@ def run(command: Coroutine[Any, Any, int]) -> int:
         code = runner.run(command)
         runner.close()
     except KeyboardInterrupt:
-        _leave(INTERRUPTED)
-    if _is_waited_for():
-        _leave(code)
+        _exit(INTERRUPTED)
+    if _has_blocked_threads():
+        _exit(code)
     return code
 
 
-def _is_waited_for() -> bool:
+def _has_blocked_threads() -> bool:
     """Whether a thread is left that the interpreter would join."""
-    until = time.monotonic() + ENDING
-    threads = [
-        each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon
-    ]
+    until = time.monotonic() + JOIN_TIMEOUT
+    main = threading.main_thread()
+    threads = [each for each in threading.enumerate() if each is not main and not each.daemon]
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
     return any(thread.is_alive() for thread in threads)
 
 
-def _leave(code: int) -> NoReturn:
+def _exit(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
-#: What a LogRecord always carries; everything else was handed in as ``extra``.
-_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
-
-#: Whose details may be written down: libraries log what they send and store, and that is what people said.
-_OURS = ("core.", "bots.")
-
-#: Libraries that write down whole addresses, and with them what is searched for, as mere information.
-_TALKATIVE = ("httpx", "httpcore", "primp", "ddgs", "urllib3", "aiohttp.access")
-
-
 def log_to_stderr(settings: Settings, *, quiet: bool) -> None:
-    """``quiet`` is for a person at a terminal, who is told everything as a sentence anyway:
-    the log then speaks only when LOG_LEVEL asks for more than its default."""
+    """As text or as JSON lines. ``quiet`` is for a person at a terminal, who gets every message as a
+    sentence anyway: nothing is logged unless LOG_LEVEL differs from its default."""
     handler = logging.StreamHandler(sys.stderr)
     text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonLines() if settings.log_format == "json" else text)
@@ -100,22 +103,18 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **{name: content for name, content in vars(record).items() if name not in _USUAL},
+            **{name: content for name, content in vars(record).items() if name not in _RECORD_FIELDS},
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str)
 
 
-ARENAS = 2
-M_ARENA_MAX = -8  # glibc's <malloc.h>
+def limit_arenas() -> bool:
+    """Limit glibc's memory arenas, before threads start; False where the C library has none.
 
-
-def keep_few_arenas() -> bool:
-    """Whether glibc was told, before threads begin, to share its arenas: each keeps what it once held.
-
-    By itself it makes eight for each processor. 5,600 questions left 19 MB in them that nobody used, and
-    4 MB in two. Other C libraries have none.
+    By default glibc makes eight for each processor, and each keeps freed memory: 19 MB after
+    5,600 questions, against 4 MB with two.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -125,69 +124,59 @@ def keep_few_arenas() -> bool:
         return False
 
 
-logger = logging.getLogger(__name__)
-
-BETWEEN = 0.05  # seconds between two looks
-TOLD_EVERY = 60.0  # seconds
-SHARE = 0.99
-OFTEN = (700, 10, 10)  # Python's own: many short rounds of the garbage collector, none of them felt
-HAND_OVER = 0.0005  # seconds after which a thread that computes lets the loop go on; Python's own are .005
-
-
 @contextmanager
-def loop_first() -> Iterator[None]:
-    """Keep what is beside the loop from holding it up.
+def favor_loop() -> Iterator[None]:
+    """Keep the garbage collector and computing threads from delaying the event loop.
 
-    What was built so far lives as long as the process: the garbage collector leaves it out of its rounds,
-    which would look through 220,000 objects for 150 ms. And threads that compute hand over sooner.
+    What was built so far lives as long as the process. Without the freeze, each full collection would
+    scan 220,000 objects for 150 ms.
     """
     gc.collect()
     gc.freeze()
-    loading = gc.get_threshold()
-    gc.set_threshold(*OFTEN)
-    switching = sys.getswitchinterval()
-    sys.setswitchinterval(HAND_OVER)
+    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(*GC_THRESHOLDS)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         with enable_throttling():
             yield
     finally:
-        sys.setswitchinterval(switching)
-        gc.set_threshold(*loading)
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)
         gc.unfreeze()
 
 
 @asynccontextmanager
-async def lag_watched() -> AsyncIterator[None]:
-    """Log, at the level of information, by how much the loop was late in the last minute."""
-    watching = asyncio.create_task(_watch())
+async def log_lag() -> AsyncIterator[None]:
+    """Log, at the level of information, how late the event loop was in the last minute."""
+    measuring = asyncio.create_task(_measure_lag())
     try:
         yield
     finally:
-        watching.cancel()
-        await asyncio.wait([watching])
+        measuring.cancel()
+        await asyncio.wait([measuring])
 
 
-async def _watch() -> None:
+async def _measure_lag() -> None:
     loop = asyncio.get_running_loop()
-    late: list[float] = []
-    told = loop.time()
+    delays: list[float] = []
+    reported_at = loop.time()
     try:
         while True:
-            due = loop.time() + BETWEEN
-            await asyncio.sleep(BETWEEN)
-            late.append(loop.time() - due)
-            if loop.time() - told >= TOLD_EVERY:
-                _tell(late)
-                late, told = [], loop.time()
+            due = loop.time() + LAG_INTERVAL
+            await asyncio.sleep(LAG_INTERVAL)
+            delays.append(loop.time() - due)
+            if loop.time() - reported_at >= LAG_REPORT:
+                _log_delays(delays)
+                delays, reported_at = [], loop.time()
     finally:
-        _tell(late)
+        _log_delays(delays)
 
 
-def _tell(late: list[float]) -> None:
-    if late:
-        ordered = sorted(late)
-        p99 = ordered[ceil(SHARE * len(ordered)) - 1]
+def _log_delays(delays: list[float]) -> None:
+    if delays:
+        delays.sort()
+        p99 = delays[ceil(PERCENTILE * len(delays)) - 1]
         logger.info(
             "the event loop was late",
-            extra={"p99_ms": round(1000 * p99, 1), "most_ms": round(1000 * ordered[-1], 1)},
+            extra={"p99_ms": round(1000 * p99, 1), "most_ms": round(1000 * delays[-1], 1)},
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bots.chat.texts import counted
 from bots.chat.uploads import Place, learned_in
-from bots.indexing import Targets, require_documents, take_in
+from bots.indexing import Targets, ingest_targets, require_documents
 from bots.terminal.screen import Screen
 from core.bootstrap import LIBRARY, make_fetcher, open_library
 from core.errors import IndexDamaged, SettingsError, VersionMismatch
@@ -116,7 +116,7 @@ def _read(
             if (name, address) not in known:
                 report += library.ingest([Path(address)], collection=name, notify=notify)
         new = tuple(path for path in targets.paths if (collection, str(path)) not in known)
-        return report + take_in(
+        return report + ingest_targets(
             library,
             replace(targets, paths=new),
             make_fetcher(settings),

@@ -6,9 +6,9 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from bots.indexing import BackgroundVectors, Watch, in_thread
+from bots.indexing import BackgroundVectors, run_in_thread
 from core.errors import FootnoteError
-from core.library.library import Library
+from core.library.library import Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings
 
@@ -42,18 +42,18 @@ class IndexRefresher:
             await self._vectors.stop()
 
     async def _bring_in_step(self, library: Library) -> None:
-        def work(watch: Watch) -> SyncReport:
-            return library.refresh(notify=watch)
+        def work(notify: Notify) -> SyncReport:
+            return library.refresh(notify=notify)
 
         try:
-            report = await in_thread(work, lambda _kind, _done, _total: None)
+            report = await run_in_thread(work, lambda _kind, _done, _total: None)
         except (FootnoteError, OSError):
             logger.exception("the documents could not be looked at")
             report = SyncReport()
         self._next = asyncio.get_running_loop().time() + EVERY
         if self._vectors is None:
             self._vectors = BackgroundVectors(
-                library, self.settings, logger.info, embedder=library.embedder, may_begin=True
+                library, self.settings, logger.info, embedder=library.embedder, may_find=True
             )
             self._vectors.start()
         elif report.added or report.changed:

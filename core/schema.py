@@ -1,9 +1,9 @@
-"""The version of each SQLite file in the data folder, and the steps from one version to the next.
+"""The version of each SQLite file in the data folder, and the migrations from one version to the next.
 
-The file itself says whose it is (``PRAGMA application_id``) and of which version (``PRAGMA user_version``).
-Version 1 is that of the first release. A file of an older version is brought up to the newest in one
-transaction: a process that is killed in the middle leaves it as it was. A file of a newer version is refused,
-and so is one from before the first release.
+``PRAGMA application_id`` marks the file as Footnote's, ``PRAGMA user_version`` is its version. The first
+release has version 1. An older file is migrated to the newest version in one transaction, so that a process
+that is killed in the middle leaves it as it was. A newer file is refused, and so is one from before the
+first release.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @value
 class Schema:
-    """What one kind of file holds."""
+    """What one kind of file contains."""
 
     tables: str = ""  #: SQL that makes the tables of the newest version; empty where a library makes its own
     migrations: tuple[Migration, ...] = ()  #: append only; the first brings version 1 to version 2
@@ -40,7 +40,7 @@ class Schema:
 def prepare(database: sqlite3.Connection, file: Path, schema: Schema) -> None:
     """Make the tables of a new file, or migrate an older one. VersionMismatch where it is neither.
 
-    Whoever migrates a file owns the data folder, so that no older process writes to it afterwards.
+    To migrate a file, the caller must own the data folder, so that no older process writes to it afterwards.
     """
     version = _version_of(database)
     check(file, version, schema)
@@ -69,7 +69,7 @@ def check(file: Path, version: int | None, schema: Schema) -> None:
 
 
 def version_in(file: Path) -> int | None:
-    """The version of a file; None where it holds nothing, or cannot be read: opening it says why."""
+    """The version of a file; None if it is empty, or cannot be read: then opening it says why."""
     if not file.is_file():
         return None
     try:
@@ -81,7 +81,7 @@ def version_in(file: Path) -> int | None:
 
 def _migrate(database: sqlite3.Connection, schema: Schema) -> None:
     database.execute("BEGIN IMMEDIATE")
-    version = _version_of(database) or 1  # read again: another process may have been faster
+    version = _version_of(database) or 1  # read again: another process may have migrated it meanwhile
     for migration in schema.migrations[version - 1 :]:
         migration(database)
     database.execute(f"PRAGMA user_version = {schema.version}")

@@ -234,13 +234,13 @@ def test_channels_and_threads_are_known(data):
     moved = Conversation(platform="slack", space="T1", channel="C1", thread="1700000000.000900")
 
     with open_channel_store(data) as rooms:
-        room = rooms.room_of(QUAY)
+        room = rooms.context_of(QUAY)
 
         assert (room.follow, room.knows_thread, room.asker, room.since) == ("mentions", True, "U1", 5.0)
         assert rooms.moved_to(moved.thread) == QUAY
-        assert rooms.last_heard("discord") == 7
+        assert rooms.watermark("discord") == 7
         assert rooms.ratings("q1") == {"U1": True}
-        assert [rooms.take_word(word) for word in ("w1", "w2")] == [False, True]
+        assert [rooms.is_first(word) for word in ("w1", "w2")] == [False, True]
 
 
 def test_tokens_of_the_day_are_counted(data):

@@ -1,7 +1,7 @@
-"""What the bot knows of channels and threads: preferences, and which collections a channel reads.
+"""What the bot stores about channels and threads: preferences, and which collections a channel reads.
 
-Kept in one small SQLite file. What is learned in a channel goes into a collection of its own,
-which is read there alone, whoever names it elsewhere: so nothing hangs on who may see the channel today.
+One small SQLite file. What is learned in a channel goes into a collection of its own, which can be
+read in that channel only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from core.library.library import DEFAULT_COLLECTION, Library
 from core.schema import Schema, prepare
 from core.turns.disk_watch import disk_trouble
 
-LOCKED = 0.05  # seconds that the loop waits for another program; whoever must write tries again
+LOCKED = 0.05  # seconds that the event loop waits for another program; the inbox retries writes
 
 SCHEMA = Schema(
     tables="""
@@ -43,33 +43,30 @@ CREATE TABLE IF NOT EXISTS feedback (
 
 @dataclass(frozen=True, slots=True)
 class ChannelStore:
-    """Each question takes microseconds, so none waits for a thread."""
+    """Every statement takes microseconds, so none needs a thread."""
 
     database: sqlite3.Connection
 
-    def room_of(self, conversation: Conversation) -> ThreadContext:
+    def context_of(self, conversation: Conversation) -> ThreadContext:
         """What decides how a message of this thread is read."""
-        follow = self._one("SELECT follow FROM channels WHERE channel = ?", conversation.channel_id)
-        known = self.database.execute(
-            "SELECT asker, since FROM threads WHERE conversation = ?", (conversation.id,)
+        follow, asker, since = self.database.execute(
+            "SELECT (SELECT follow FROM channels WHERE channel = ?), asker, since"
+            " FROM (SELECT 1) LEFT JOIN threads ON conversation = ?",
+            (conversation.channel_id, conversation.id),
         ).fetchone()
-        asker, since = known or (None, 0.0)
         return ThreadContext(
-            follow=cast("Follow", follow or "thread"),
-            knows_thread=known is not None,
-            asker=asker,
-            since=since,
+            follow=follow or "thread", knows_thread=asker is not None, asker=asker, since=since or 0.0
         )
 
     def remember_thread(self, conversation: Conversation, asker: str, since: float) -> None:
-        """The bot is part of this thread from then on; who asked first stays its asker."""
+        """Make the bot part of this thread; the first asker stays the thread's asker."""
         self._write("INSERT OR IGNORE INTO threads VALUES (?, ?, ?)", conversation.id, asker, since)
 
     def forget_thread(self, conversation: Conversation) -> None:
         self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
 
     def move(self, conversation: Conversation, place: str) -> None:
-        """The conversation goes on in a place whose name is not in its id."""
+        """Continue the conversation in a place that its id does not name."""
         self._write("INSERT OR REPLACE INTO places VALUES (?, ?)", conversation.id, place)
 
     def place_of(self, conversation: Conversation) -> str | None:
@@ -83,14 +80,14 @@ class ChannelStore:
         found = self._one("SELECT conversation FROM places WHERE place = ?", place)
         return Conversation.parse(found) if found else None
 
-    def note_heard(self, platform: str, message: int) -> None:
-        """The newest message that was taken in, by an id that grows with time."""
+    def set_watermark(self, platform: str, message: int) -> None:
+        """Remember the newest message that was accepted; ids grow with time."""
         self._write(
             "INSERT INTO heard VALUES (?, ?) ON CONFLICT DO UPDATE SET message = max(message, excluded.message)",
             platform, message,
         )  # fmt: skip
 
-    def last_heard(self, platform: str) -> int | None:
+    def watermark(self, platform: str) -> int | None:
         return cast("int | None", self._one("SELECT message FROM heard WHERE platform = ?", platform))
 
     def threads_of(self, platform: str, space: str) -> tuple[Conversation, ...]:
@@ -106,7 +103,7 @@ class ChannelStore:
         self._write("UPDATE channels SET follow = ? WHERE channel = ?", follow, conversation.channel_id)
 
     def use(self, conversation: Conversation, collection: str, library: Library) -> bool:
-        """Read this collection from now on; False when there is none of that name to be read here."""
+        """Read this collection from now on; False if there is none of that name, or not for this channel."""
         known = library.store.collections() | {DEFAULT_COLLECTION}
         if collection not in known or not may_read(conversation, collection):
             return False
@@ -115,20 +112,20 @@ class ChannelStore:
         return True
 
     def reads(self, conversation: Conversation, library: Library) -> frozenset[str]:
-        """The collections that a question asked here may read; checked anew for each."""
+        """The collections that a question in this channel may read; checked for every question."""
         chosen = self._one("SELECT reads FROM channels WHERE channel = ?", conversation.channel_id)
         named = {chosen or DEFAULT_COLLECTION, own_collection(conversation)}
         allowed = frozenset(name for name in named if may_read(conversation, name))
         return allowed & library.store.collections()
 
-    def take_word(self, word_id: str) -> bool:
-        """True the first time; a word that is brought again is not carried out again."""
+    def is_first(self, request_id: str) -> bool:
+        """True the first time; a command that is delivered again is not carried out again."""
         with self.database:
-            taken = self.database.execute("INSERT OR IGNORE INTO words VALUES (?)", (word_id,))
+            taken = self.database.execute("INSERT OR IGNORE INTO words VALUES (?)", (request_id,))
         return taken.rowcount == 1
 
     def remember_forgotten(self, turn_ids: Iterable[str]) -> None:
-        """Turns of which nothing is kept but that they were: they may be brought once more."""
+        """Keep the ids of forgotten turns, which may be delivered again."""
         with self.database:
             self.database.executemany(
                 "INSERT OR IGNORE INTO words VALUES (?)", ((turn,) for turn in turn_ids)
@@ -138,14 +135,14 @@ class ChannelStore:
         return self._one("SELECT 1 FROM words WHERE id = ?", turn_id) is not None
 
     def rate(self, feedback: Feedback) -> None:
-        """One opinion of one person about one turn: the last counts."""
+        """Store one person's rating of one turn; the last one counts."""
         self._write(
             "INSERT OR REPLACE INTO feedback VALUES (?, ?, ?, ?)",
             feedback.turn_id, feedback.author, int(feedback.is_positive), feedback.given_at,
         )  # fmt: skip
 
     def ratings(self, turn_id: str) -> dict[str, bool]:
-        """Who found an answer good, and who did not."""
+        """Ratings of an answer, by author."""
         rows = self.database.execute("SELECT author, is_positive FROM feedback WHERE turn = ?", (turn_id,))
         return {author: bool(is_positive) for author, is_positive in rows}
 
@@ -165,12 +162,12 @@ _OWN = "channel-"
 
 
 def may_read(conversation: Conversation, collection: str) -> bool:
-    """What the operator ingested, and what was learned in this very channel."""
+    """Whether it is the operator's, or of what was learned in this channel."""
     return not collection.startswith(_OWN) or collection == own_collection(conversation)
 
 
 def own_collection(conversation: Conversation) -> str:
-    """Where a channel's learned documents are kept; ids of channels hold letters and digits alone."""
+    """The collection of a channel's learned documents; ids of channels have only letters and digits."""
     return _OWN + conversation.channel_id.replace("/", "-")
 
 

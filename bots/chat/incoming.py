@@ -1,7 +1,4 @@
-"""A message that a person wrote -> a question, a word to the bot, or nothing. Pure.
-
-What people say to the bot beside questions and decisions.
-"""
+"""What a platform delivers: a question, a decision, a command or a rating, and how a message is read as one. Pure."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from core.conversation import Command, Conversation, Decision, Question, check_q
 from core.errors import QuestionRejected
 from core.graph.approval import fault_of_query
 from core.text.characters import without_shaping
+from core.turns.messenger import ReplyRoute
 from core.wording import LANGUAGES
 
 CommandName = Literal[
@@ -40,17 +38,16 @@ class ChatCommand:
     """Something asked of the bot rather than of the documents."""
 
     name: CommandName
-    argument: str = (
-        ""  #: what follows the word; of "edit" a proposal's id, of "footnotes" and "again" a turn's,
-        #: of "choose" an option's number from 1, a colon and a turn's
-    )
+    #: What follows the name. Of "edit" a proposal's id, of "footnotes" and "again" a turn's id,
+    #: of "choose" an option's number from 1, a colon and a turn's id.
+    argument: str = ""
     id: str
     conversation: Conversation
     author: str
     said_at: float  #: seconds since the epoch
     files: tuple[Attachment, ...] = ()
-    is_private: bool = False  #: answered to whoever said it, and to nobody else
-    language: str = "en"  #: of whoever said it, as far as it is known; ISO 639-1
+    is_private: bool = False  #: only its author sees the reply
+    language: str = "en"  #: of its author, as far as it is known; ISO 639-1
 
 
 @value
@@ -65,27 +62,49 @@ class Feedback:
     given_at: float  #: seconds since the epoch
 
 
-TELL = "tell"  # an errand that is no word: a sentence for whoever spoke, stored until it is said
+@value
+class Rejection:
+    """A message that cannot be a question, such as one that is too long."""
 
-Incoming = Question | Decision | ChatCommand | Feedback
+    id: str
+    conversation: Conversation
+    author: str
+    sentence: str  #: why, for its author
 
 
-def queued(word: ChatCommand) -> Command:
-    """The word as it is stored until it is carried out."""
-    files = [asdict(file) for file in word.files]
-    details = {"argument": word.argument, "files": files, "language": word.language}
+Request = Question | Decision | ChatCommand | Feedback | Rejection
+
+
+@value
+class Incoming:
+    """A delivery of a platform, read once: all that the inbox needs to know of it."""
+
+    request: Request
+    route: ReplyRoute
+    is_follow_up: bool = False  #: in a thread that the bot is part of
+    has_files: bool = False
+    is_awaited: bool = False  #: the platform shows its author an error unless a reply comes
+
+
+TELL = "tell"  # a queued command that nobody gave: a sentence for the author of a request
+
+
+def queued(command: ChatCommand) -> Command:
+    """The command as it is stored until it is carried out."""
+    files = [asdict(file) for file in command.files]
+    details = {"argument": command.argument, "files": files, "language": command.language}
     return Command(
-        id=word.id,
-        conversation=word.conversation,
-        author=word.author,
-        name=word.name,
+        id=command.id,
+        conversation=command.conversation,
+        author=command.author,
+        name=command.name,
         details=details,
-        said_at=word.said_at,
+        said_at=command.said_at,
     )
 
 
 def unqueued(command: Command) -> ChatCommand:
-    """The word of an errand made by :func:`errand_of`."""
+    """The command that :func:`queued` was given."""
     return ChatCommand(
         name=command.name,  # type: ignore[arg-type] # it was stored from one
         argument=command.details["argument"],
@@ -94,12 +113,12 @@ def unqueued(command: Command) -> ChatCommand:
         author=command.author,
         said_at=command.said_at,
         files=tuple(Attachment(**file) for file in command.details["files"]),
-        language=command.details.get("language", "en"),  # of an earlier version, an errand does not say
+        language=command.details.get("language", "en"),  # stored by an earlier version without one
     )
 
 
 def checked_query(text: str) -> str:
-    """One line that may leave the machine; QuestionRejected when it cannot be sent."""
+    """A query on one line; QuestionRejected if it cannot be sent."""
     query = " ".join(without_shaping(text).split())
     if fault := fault_of_query(query):
         raise QuestionRejected(fault)
@@ -119,31 +138,31 @@ class ThreadContext:
     since: float = 0.0  #: when that was, in seconds since the epoch
 
     def follows(self, author: str, text: str, said_at: float) -> bool:
-        """Whether what this person writes in the thread is for the bot without a mention.
+        """Whether a message in the thread is for the bot without a mention.
 
-        The asker goes on talking to the bot; others in the thread talk to each other, unless they ask.
+        The asker goes on talking to the bot; others talk to each other, unless they ask a question.
         """
         if not self.may_follow(author, said_at) or is_aside(text):
             return False
         return author == self.asker or asks(text)
 
     def may_follow(self, author: str, said_at: float) -> bool:
-        """The same of a message whose words nobody knows."""
-        is_heard = self.follow == "thread" or (self.follow == "asker" and author == self.asker)
-        return self.knows_thread and said_at >= self.since and is_heard
+        """The same for a message whose text the bot may not read."""
+        is_followed = self.follow == "thread" or (self.follow == "asker" and author == self.asker)
+        return self.knows_thread and said_at >= self.since and is_followed
 
 
 def is_aside(text: str) -> bool:
-    """Whether a message calls for no answer: nothing that is said, or an acknowledgement."""
+    """Whether a message calls for no answer: it has no words, or only acknowledges."""
     return not any(sign.isalnum() for sign in text) or bool(_ASIDE.fullmatch(text))
 
 
 def asks(text: str) -> bool:
-    """Whether a message is a question by its look, or one of the words that stand alone."""
+    """Whether a message looks like a question, or is a command that needs no mention."""
     return (
         "?" in text
         or bool(_ASKS.match(text))
-        or _spoken_word(text, has_files=False, is_called=False) is not None
+        or _command_in(text, has_files=False, is_called=False) is not None
     )
 
 
@@ -161,7 +180,7 @@ _ASKS = re.compile(
 
 @value
 class IncomingMessage:
-    """A message for the bot, by whatever platform it came."""
+    """A message for the bot, on any platform."""
 
     id: str
     conversation: Conversation
@@ -171,7 +190,7 @@ class IncomingMessage:
     files: tuple[Attachment, ...] = ()
     is_called: bool  #: by a mention, a reply or in a direct message; else it is a follow-up
 
-    def word(self, name: CommandName, argument: str = "", language: str = ENGLISH) -> ChatCommand:
+    def command(self, name: CommandName, argument: str = "", language: str = ENGLISH) -> ChatCommand:
         return ChatCommand(
             name=name, argument=argument, id=self.id, conversation=self.conversation, author=self.author,
             said_at=self.said_at, files=self.files, language=language,
@@ -179,12 +198,12 @@ class IncomingMessage:
 
 
 def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
-    """None for what says nothing; QuestionRejected when a question is too long."""
-    if said := _spoken_word(message.text, has_files=bool(message.files), is_called=message.is_called):
-        return message.word(*said)
+    """None for a message without words; QuestionRejected if a question is too long."""
+    if command := _command_in(message.text, has_files=bool(message.files), is_called=message.is_called):
+        return message.command(*command)
     if not any(sign.isalnum() for sign in message.text):
-        # A file alone is to be learned, a mention alone calls for help; anything else says nothing.
-        return message.word("learn" if message.files else "help") if message.is_called else None
+        # A file alone is learned, a mention alone asks for help.
+        return message.command("learn" if message.files else "help") if message.is_called else None
     return Question(
         id=message.id,
         conversation=message.conversation,
@@ -208,48 +227,48 @@ _PATTERNS: Sequence[tuple[CommandName, str, bool]] = (
     ("approve", r"approve:\s*(\S.*)", True),
     ("approve", r"approve\s+(\S.*)", False),
 )
-#: What a word looks like, and whether a follow-up may say it without a mention.
-_WORDS = tuple(
+#: What a command looks like, and whether a follow-up may give it without a mention.
+_COMMANDS = tuple(
     (name, re.compile(looks, re.IGNORECASE | re.DOTALL), is_bare) for name, looks, is_bare in _PATTERNS
 )
 _LEARN_FILES = re.compile(r"learn\b.*", re.IGNORECASE | re.DOTALL)
-#: One thing after such a word is what it was told, though it may be nothing that it takes: it says what is.
-_TOLD = re.compile(r"(follow|learn|use)\s+(\S*[^\s?])", re.IGNORECASE)
+#: One word after such a name is its argument, even one that it does not take: the reply says which it takes.
+_WITH_ARGUMENT = re.compile(r"(follow|learn|use)\s+(\S*[^\s?])", re.IGNORECASE)
 _QUOTING = "`'\"‘’“”"
 _ENDING = " .!?。！？"
 
 
 @cache
-def _words_of_others() -> Mapping[str, tuple[str, str]]:
-    """The English word for one of another language, and which that is."""
+def _translations() -> Mapping[str, tuple[str, str]]:
+    """The English name of a command in another language, and the language."""
     return {
-        said: (word, language)
+        translation: (name, language)
         for language in LANGUAGES
-        for word, others in say_in(language).entries["words"].items()
-        for said in others
+        for name, translations in say_in(language).entries["words"].items()
+        for translation in translations
     }
 
 
-def _spoken_word(text: str, *, has_files: bool, is_called: bool) -> tuple[CommandName, str, str] | None:
-    """The word, what follows it, and its language."""
-    text, language = _words_of_others().get(text.strip(_ENDING).casefold(), (text, ENGLISH))
-    for name, pattern, is_bare in _WORDS:
+def _command_in(text: str, *, has_files: bool, is_called: bool) -> tuple[CommandName, str, str] | None:
+    """The command's name, its argument, and its language."""
+    text, language = _translations().get(text.strip(_ENDING).casefold(), (text, ENGLISH))
+    for name, pattern, is_bare in _COMMANDS:
         if (is_called or is_bare) and (found := pattern.fullmatch(text)):
             return name, _argument(name, found[1] or ""), language
     if has_files and is_called and _LEARN_FILES.fullmatch(text):
         return "learn", "", language
-    if is_called and (told := _TOLD.fullmatch(text)):
-        name = cast("CommandName", told[1].lower())
-        return name, _argument(name, told[2].strip(_QUOTING)), language
+    if is_called and (found := _WITH_ARGUMENT.fullmatch(text)):
+        name = cast("CommandName", found[1].lower())
+        return name, _argument(name, found[2].strip(_QUOTING)), language
     return None
 
 
-def is_page(named: str) -> bool:
+def is_page(argument: str) -> bool:
     """Whether it is an address that "learn" takes."""
-    return named.lower().startswith(("http://", "https://"))
+    return argument.lower().startswith(("http://", "https://"))
 
 
-def _argument(name: CommandName, given: str) -> str:
-    if name == "approve" and given:
-        return checked_query(given)
-    return given.lower() if name == "follow" else given
+def _argument(name: CommandName, text: str) -> str:
+    if name == "approve" and text:
+        return checked_query(text)
+    return text.lower() if name == "follow" else text

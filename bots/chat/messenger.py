@@ -1,7 +1,4 @@
-"""Footnote's voice: one message for each turn, first a sign of life, in the end its outcome.
-
-Signs of progress: the newest note of a turn, about once a second at most, and again before it fades.
-"""
+"""What a chat platform shows: one message for each turn, first with its progress, in the end with its outcome."""
 
 from __future__ import annotations
 
@@ -10,9 +7,10 @@ import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Generic, cast
 
-from bots.chat import proposals
+from bots.chat import proposals as cards
 from bots.chat.channels import ChannelStore
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import TELL, unqueued
@@ -55,35 +53,40 @@ BETWEEN = 1.0  # seconds between two edits; Slack and Discord take about one mes
 
 @dataclass(slots=True, kw_only=True)
 class ProgressNotes:
-    """Notes on their way to the platform; those that are overtaken by a newer one are left out."""
+    """Shows the newest progress of a turn, at most about once a second, and again before it fades."""
 
-    show: Callable[[Progress], Awaitable[None]]
-    refresh: float  #: seconds after which the platform's own sign fades, or nearly
-    _newest: Progress = field(default_factory=lambda: Progress(stage="reading"))
+    #: Shows it; the flag says whether the note changed, or only the platform's sign of work fades.
+    show: Callable[[Progress, bool], Awaitable[None]]
+    refresh: float  #: seconds after which the platform's own sign of work fades, or nearly
+    newest: Progress  #: at first what the message shows already
     _is_fresh: asyncio.Event = field(default_factory=asyncio.Event)
     _is_closed: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
 
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
     def report(self, progress: Progress) -> None:
-        self._newest = progress
+        self.newest = progress
         self._is_fresh.set()
-        if self._task is None:
-            self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """No note comes after this: one on its way is waited for, or it could cover the answer."""
+        """No note comes after this. One that is being sent is waited for, or it could cover the answer."""
         self._is_closed.set()
         self._is_fresh.set()
         if self._task is not None:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
+        shown = self.newest
         while not self._is_closed.is_set():
             self._is_fresh.clear()
+            newest = self.newest
             try:
-                await self.show(self._newest)
+                await self.show(newest, newest != shown)
+                shown = newest
             except (Unreachable, Refused):
-                logger.info("a note of progress was left out")
+                logger.info("a progress note was left out")
             if not await _happens(self._is_closed, BETWEEN):
                 await _happens(self._is_fresh, self.refresh)
 
@@ -95,7 +98,7 @@ async def _happens(event: asyncio.Event, within: float) -> bool:
         return False
 
 
-#: Handles that are no message: nothing may be said there any more; only the one who pressed is told.
+#: Handles without a message: nothing can be posted there any more; only the person who pressed is told.
 NOWHERE, PRIVATELY = "nowhere", "privately"
 
 
@@ -104,16 +107,17 @@ class ChatMessenger(Generic[Shown]):
     """The Messenger of one platform, over what its adapter offers."""
 
     posts: Posts[Shown]
-    writer: Renderer[Shown]
+    renderer: Renderer[Shown]
     people: People
-    words: ChatCommands
+    commands: ChatCommands
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
     engine: str  #: the search engine, as people know it
     approval: WebApproval
     has_approvers: bool
-    refresh: float  #: seconds after which the platform's own sign of work is given again
-    outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is kept
+    refresh: float  #: seconds after which the platform's own sign of work is shown again
+    outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is stored
     _notes: dict[str, ProgressNotes] = field(default_factory=dict)  #: by turn
+    _languages: dict[str, str] = field(default_factory=dict)  #: by turn
 
     @classmethod
     def over(
@@ -122,18 +126,18 @@ class ChatMessenger(Generic[Shown]):
         channel_store: ChannelStore,
         *,
         posts: Posts[Shown],
-        writer: Renderer[Shown],
+        renderer: Renderer[Shown],
         people: People,
         uploads: Uploads,
         refresh: float,
     ) -> ChatMessenger[Shown]:
-        """The voice of a platform whose adapter offers these."""
+        """The messenger of a platform whose adapter offers these."""
         settings = footnote.settings
         return cls(
             posts=posts,
-            writer=writer,
+            renderer=renderer,
             people=people,
-            words=ChatCommands(
+            commands=ChatCommands(
                 footnote=footnote, channel_store=channel_store, people=people, uploads=uploads
             ),
             proposals=footnote.assistant.proposals,
@@ -144,54 +148,72 @@ class ChatMessenger(Generic[Shown]):
         )
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
+        proposal = await self._proposal(turn) if isinstance(turn, Decision) else None
         if isinstance(turn, Decision):
-            proposal = await self._proposal(turn)
             if proposal is None or not proposal.is_open:
                 return PRIVATELY
             if turn.verdict == "deny":
                 return ""
+        self._languages[turn.id] = language_of_turn(turn, (proposal,) if proposal else ())
         try:
-            first = self.writer.note(progress_note(_first(turn), await self._language(turn)))
+            first = self.renderer.note(progress_note(_first_progress(turn), self._languages[turn.id]))
             return await self.posts.say(route, turn.id, 0, first, is_again=is_again)
         except Refused as refused:
             logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
             return NOWHERE
 
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        if self.words.has_forgotten(turn.conversation):
-            return ()  # else what was forgotten would be read again where it was said
+        if self.commands.has_forgotten(turn.conversation):
+            return ()  # else what was forgotten would be read again from the platform
         try:
             return await self.posts.thread_context(route)
         except (Refused, Unreachable):
-            logger.warning("what was said before could not be read", extra=_named(turn))
+            logger.warning("the thread before the question could not be read", extra=_named(turn))
             return ()
 
     def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Report:
         if handle in ("", NOWHERE, PRIVATELY):
             return lambda _: None
-        loop = asyncio.get_running_loop()
-        notes = ProgressNotes(show=self._shower(turn, route, handle), refresh=self.refresh)
+        notes = ProgressNotes(
+            show=partial(self._show_progress, turn, route, handle),
+            refresh=self.refresh,
+            newest=_first_progress(turn),
+        )
         self._notes[turn.id] = notes
-        notes.report(_first(turn))
-        # Steps of the graph may run beside the loop.
-        return lambda noted: cast("None", loop.call_soon_threadsafe(notes.report, noted))
+        notes.start()
+        loop = asyncio.get_running_loop()
+        # Steps of the graph may run in other threads.
+        return lambda progress: cast("None", loop.call_soon_threadsafe(notes.report, progress))
+
+    async def _show_progress(
+        self, turn: Turn, route: ReplyRoute, handle: str, progress: Progress, is_new: bool
+    ) -> None:
+        language = self._languages.get(turn.id)
+        if language is None:  # the first sign was shown by an earlier process
+            proposals = await self.proposals(turn.conversation) if isinstance(turn, Decision) else ()
+            language = self._languages[turn.id] = language_of_turn(turn, proposals)
+        sentence = progress_note(progress, language)
+        if is_new:
+            await self.posts.change(route, handle, turn.id, 0, self.renderer.note(sentence))
+        await self.posts.set_status(route, sentence)
 
     async def deliver(
         self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         if notes := self._notes.pop(turn.id, None):
             await notes.close()
+        self._languages.pop(turn.id, None)
         if handle == NOWHERE:
             return
         try:
             if handle == PRIVATELY:
-                await self._tell_privately(turn, route, outcome)
+                await self._deliver_privately(turn, route, outcome)
             else:
                 await self._show(turn, route, handle, outcome, is_again=is_again)
         except Refused as refused:
             logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
 
-    async def _tell_privately(self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome) -> None:
+    async def _deliver_privately(self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome) -> None:
         proposal = await self._proposal(turn) if isinstance(turn, Decision) else None
         if proposal is not None and not proposal.is_open:
             await self.point_out_decision(route, proposal)
@@ -203,7 +225,7 @@ class ChatMessenger(Generic[Shown]):
             await self._tell(command, route)
             return
         replies = await self._replies(command, route)
-        messages = [message for reply in replies for message in self.writer.reply(reply)]
+        messages = [message for reply in replies for message in self.renderer.reply(reply)]
         try:
             for part, message in enumerate(messages):
                 await self.posts.say(route, command.id, part, message, is_again=is_again)
@@ -211,9 +233,9 @@ class ChatMessenger(Generic[Shown]):
             logger.warning("cannot answer there", extra={**_named(command), "reason": refused.code})
 
     async def _tell(self, command: Command, route: ReplyRoute) -> None:
-        message = self.writer.note(command.details["sentence"])
+        message = self.renderer.note(command.details["sentence"])
         try:
-            if command.details.get("is_private"):  # of an earlier version, an errand does not say
+            if command.details.get("is_private"):  # stored by an earlier version without it
                 await self.posts.send_direct(route, command.id, message)
             else:
                 await self.posts.send_ephemeral(route, message)
@@ -221,38 +243,39 @@ class ChatMessenger(Generic[Shown]):
             logger.warning("cannot answer there", extra={**_named(command), "reason": refused.code})
 
     async def send_ephemeral(self, route: ReplyRoute, sentence: str) -> None:
-        """A sentence for whoever spoke or pressed, and for nobody else."""
-        await self.posts.send_ephemeral(route, self.writer.note(sentence))
+        """Show a sentence to the person who wrote or pressed, and to nobody else."""
+        await self.posts.send_ephemeral(route, self.renderer.note(sentence))
 
-    async def whisper_reply(self, route: ReplyRoute, reply: CommandReply) -> None:
-        for message in self.writer.reply(reply):
+    async def send_private_reply(self, route: ReplyRoute, reply: CommandReply) -> None:
+        for message in self.renderer.reply(reply):
             await self.posts.send_ephemeral(route, message)
 
     async def refuse(self, decision: Decision, route: ReplyRoute, proposal: Proposal) -> None:
         """Tell somebody who may not decide who may."""
-        told = proposals.refused(proposal, await self._setting(route, proposal))
-        await self.posts.send_direct(route, f"{decision.id}/told", self.writer.note(told))
+        sentence = cards.refused(proposal, await self._card_context(route, proposal))
+        await self.posts.send_direct(route, f"{decision.id}/told", self.renderer.note(sentence))
 
     async def point_out_decision(self, route: ReplyRoute, proposal: Proposal) -> None:
         """Tell somebody who comes too late who decided."""
-        await self.send_ephemeral(route, proposals.settled(proposal, await self._setting(route, proposal)))
+        sentence = cards.decided_already(proposal, await self._card_context(route, proposal))
+        await self.send_ephemeral(route, sentence)
 
     async def open_editor(self, route: ReplyRoute, proposal: Proposal) -> None:
-        await self.posts.open_editor(route, self.writer.editor(proposal, route))
+        await self.posts.open_editor(route, self.renderer.editor(proposal, route))
 
     async def _replies(self, command: Command, route: ReplyRoute) -> tuple[CommandReply, ...]:
-        word = unqueued(command)
-        say = say_in(word.language)
+        given = unqueued(command)
+        say = say_in(given.language)
         try:
-            return await self.words.carry_out(word, route)
+            return await self.commands.carry_out(given, route)
         except FootnoteError as trouble:
-            return (Note(text=in_language(for_people(trouble), word.language)),)
+            return (Note(text=in_language(for_people(trouble), given.language)),)
         except sqlite3.OperationalError as trouble:
-            logger.exception("a word could not be written down", extra=_named(command))
+            logger.exception("a command could not be stored", extra=_named(command))
             reason = disk_trouble(trouble) or Sentence("disk_refused")
             return (Note(text=say("not_written", trouble=reason)),)
         except Exception:
-            # The boundary of an errand: whatever failed, a person is told that it did.
+            # The boundary of a command: whatever failed, the person is told.
             logger.exception("a command failed", extra=_named(command))
             return (Note(text=say("own_fault")),)
 
@@ -260,9 +283,9 @@ class ChatMessenger(Generic[Shown]):
         self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         if isinstance(turn, Decision):
-            await self._settle_card(turn, route)
-        card_context = await self._setting(route, outcome.proposal, can_retry=isinstance(turn, Question))
-        first, *others = self.writer.messages(outcome, card_context)
+            await self._close_card(turn, route)
+        card_context = await self._card_context(route, outcome.proposal, can_retry=isinstance(turn, Question))
+        first, *others = self.renderer.messages(outcome, card_context)
         if handle:
             await self.posts.change(route, handle, turn.id, 0, first)
         else:
@@ -271,27 +294,25 @@ class ChatMessenger(Generic[Shown]):
             await self.posts.say(route, turn.id, part, message, is_again=is_again)
         await self.posts.set_status(route, "")
 
-    async def _settle_card(self, turn: Decision, route: ReplyRoute) -> None:
-        """Who decided and when, in place of the buttons; a card without buttons says so already."""
+    async def _close_card(self, turn: Decision, route: ReplyRoute) -> None:
+        """Show who decided and when in place of the buttons."""
         proposal = await self._proposal(turn)
         if proposal is None or proposal.is_open:
             return
         proposed = await self.outcomes(proposal.turn_id)
-        if (
-            proposed is None
-        ):  # forgotten by the queue: an answer that stands above the buttons must not be lost
+        if proposed is None:  # no longer stored: an answer above the buttons must not be lost
             return
-        card_context = await self._setting(route, proposal)
-        shown = self.writer.messages(replace(proposed, proposal=proposal), card_context)
+        card_context = await self._card_context(route, proposal)
+        shown = self.renderer.messages(replace(proposed, proposal=proposal), card_context)
         part = len(shown) - 1
         card = await self.posts.find(route, proposal.turn_id, part)
         if card is not None:
             await self.posts.change(route, card, proposal.turn_id, part, shown[part])
 
-    async def _setting(
+    async def _card_context(
         self, route: ReplyRoute, proposal: Proposal | None = None, *, can_retry: bool = False
     ) -> CardContext:
-        """What the layout depends on, with the names of those who have to do with the proposal."""
+        """What the layout depends on, with the names of the asker and the decider."""
         people = (proposal.asker, proposal.decided_by) if proposal else ()
         return CardContext(
             engine=self.engine,
@@ -305,26 +326,8 @@ class ChatMessenger(Generic[Shown]):
         proposals = await self.proposals(turn.conversation)
         return next((each for each in proposals if each.id == turn.proposal_id), None)
 
-    async def _language(self, turn: Turn) -> str:
-        proposals = await self.proposals(turn.conversation) if isinstance(turn, Decision) else ()
-        return language_of_turn(turn, proposals)
 
-    def _shower(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], Awaitable[None]]:
-        shown, language = _first(turn), ""
-
-        async def show(progress: Progress) -> None:
-            nonlocal shown, language
-            language = language or await self._language(turn)
-            words = progress_note(progress, language)
-            if progress != shown:
-                await self.posts.change(route, handle, turn.id, 0, self.writer.note(words))
-                shown = progress
-            await self.posts.set_status(route, words)
-
-        return show
-
-
-def _first(turn: Turn) -> Progress:
+def _first_progress(turn: Turn) -> Progress:
     return Progress(stage="searching" if isinstance(turn, Decision) else "reading")
 
 

@@ -1,10 +1,6 @@
-"""What each platform's adapter has to offer, so that the rest is the same on all of them.
+"""The interfaces of a platform's adapter, and the values that they exchange.
 
-``Shown`` is a message as the platform's API is given it; an address is the platform's own.
-
-What a word is answered, before a platform gives it its looks.
-
-What the layout of an outcome depends on beside the outcome itself.
+``Shown`` is a message as the platform's API takes it.
 """
 
 from __future__ import annotations
@@ -23,14 +19,14 @@ from core.turns.messenger import ReplyRoute
 
 @value
 class Note:
-    """A sentence or a few, one a line."""
+    """A few sentences, one on each line."""
 
     text: str
 
 
 @value
 class Sources:
-    """The documents that are read here, by collection."""
+    """The documents that a channel reads, by collection."""
 
     language: str
     entries: tuple[Entry, ...]
@@ -38,7 +34,7 @@ class Sources:
 
 @value
 class Footnotes:
-    """Every footnote of an answer with its whole quote."""
+    """All footnotes of an answer with their whole quotes."""
 
     outcome: Outcome
 
@@ -48,13 +44,13 @@ CommandReply = Note | Sources | Footnotes
 
 @value
 class CardContext:
-    """Of one installation, and of the people who have to do with a proposal."""
+    """What the layout of an outcome depends on beside the outcome itself."""
 
     engine: str = "the web"  #: the search engine, as people know it
     approval: WebApproval = "asker"
     has_approvers: bool = False  #: whether others than the asker may decide
-    can_retry: bool = False  #: whether a turn that failed can be begun anew by a press
-    names: Mapping[str, str] = field(default_factory=dict)  #: what people are called, by user id
+    can_retry: bool = False  #: whether a failed turn gets a button that repeats it
+    names: Mapping[str, str] = field(default_factory=dict)  #: by user id
 
     def name(self, user: str) -> str:
         return clipped(self.names.get(user, user))
@@ -66,7 +62,7 @@ Shown_co = TypeVar("Shown_co", covariant=True)
 
 
 class Refused(Exception):
-    """The platform will never do this; ``code`` is its own word for why."""
+    """The platform will never do this; ``code`` is its error code."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -74,7 +70,7 @@ class Refused(Exception):
 
 
 class Posts(Protocol[Shown_contra]):
-    """Saying a thing once: every message is one part of a turn, counted from 0, and is known by both.
+    """Posts each message once: it is identified by its turn and its part, counted from 0.
 
     Every method raises Refused or Unreachable.
     """
@@ -82,37 +78,37 @@ class Posts(Protocol[Shown_contra]):
     async def say(
         self, route: ReplyRoute, turn: str, part: int, message: Shown_contra, *, is_again: bool
     ) -> str:
-        """The handle of the message. ``is_again``: it may be there already, and is looked for."""
+        """Post a message and return its handle. ``is_again``: it may be there already, so look first."""
         ...
 
     async def change(
         self, route: ReplyRoute, handle: str, turn: str, part: int, message: Shown_contra
     ) -> None:
-        """Put a message in the place of one; said anew where that one is gone."""
+        """Replace a message; post it again if it is gone."""
         ...
 
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
-        """The handle of a message of ours, by the turn and part it is."""
+        """The handle of one of our messages, by its turn and part."""
         ...
 
     async def send_ephemeral(self, route: ReplyRoute, message: Shown_contra) -> None:
-        """Only the one who spoke or pressed sees it; never the only copy of an answer."""
+        """Show a message only to the person who wrote or pressed; never the only copy of an answer."""
         ...
 
     async def send_direct(self, route: ReplyRoute, turn: str, message: Shown_contra) -> None:
-        """The same where others are not to see it: wherever the platform has a place for that."""
+        """The same where nobody pressed: by whatever private way the platform has."""
         ...
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
-        """Show whoever pressed what :meth:`Writer.editor` made."""
+        """Open the form of :meth:`Renderer.editor` for the person who pressed."""
         ...
 
-    async def set_status(self, route: ReplyRoute, words: str) -> None:
-        """The platform's own sign that the bot is at work; empty words: it is not any more."""
+    async def set_status(self, route: ReplyRoute, status: str) -> None:
+        """Set the platform's own sign that the bot is at work; an empty one removes it."""
         ...
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        """What was said in the thread before the message of this address, oldest first; bounded."""
+        """The messages of the thread before the one of this route, oldest first; bounded."""
         ...
 
 
@@ -120,8 +116,8 @@ class Renderer(Protocol[Shown_co]):
     """Values -> messages; pure."""
 
     def messages(self, outcome: Outcome, card_context: CardContext) -> tuple[Shown_co, ...]:
-        """The outcome as one message, or as several in order. A proposed search is in the last of them, and
-        stays in the same one once it is decided."""
+        """The outcome as one or several messages in order. A proposed search is in the last one, and stays in
+        the same one once it is decided."""
         ...
 
     def note(self, sentence: str) -> Shown_co: ...
@@ -134,7 +130,7 @@ class Renderer(Protocol[Shown_co]):
 
 
 class People(Protocol):
-    """Who people are. What cannot be asked counts as unknown: no name but the id, in no group."""
+    """Who people are. If the platform does not say, a person has no name but the id, and is in no group."""
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 
@@ -144,7 +140,7 @@ class People(Protocol):
 
 
 class Uploads(Protocol):
-    """Where the files are that came with a message."""
+    """The files that came with messages."""
 
     async def fetch(self, file: Attachment) -> bytes:
         """Raises DocumentError."""

@@ -1,4 +1,4 @@
-"""Who a proposed search waits for, and who decided it, in the names that people know."""
+"""The sentences about a proposed search: who may decide it and who decided, by the names that people know."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def decision(proposal: Proposal, card_context: CardContext) -> str:
 
 
 def refused(proposal: Proposal, card_context: CardContext) -> str:
-    """What a person is told, privately, who may not decide."""
+    """For somebody who may not decide: who may."""
     sentence = refusal(_named(proposal, card_context), approval=card_context.approval)
     return in_language(sentence, language_of(proposal.question))
 
 
-def settled(proposal: Proposal, card_context: CardContext) -> str:
-    """What a late press is told, privately."""
+def decided_already(proposal: Proposal, card_context: CardContext) -> str:
+    """For somebody who comes too late: who decided."""
     return in_language(already_decided(_named(proposal, card_context)), language_of(proposal.question))
 
 

@@ -180,8 +180,8 @@ def finishing(turn: Turn) -> str:
     return say("finishing_search")
 
 
-def nothing_to_read(path: Path, suffixes: Mapping[str, object]) -> str:
-    return f"There is nothing to read in {path}: Footnote reads {', '.join(suffixes)}."
+def nothing_to_read(place: str, suffixes: Mapping[str, object]) -> str:
+    return f"There is nothing to read in {place}: Footnote reads {', '.join(suffixes)}."
 
 
 def synced(report: SyncReport, language: str = ENGLISH) -> str:

@@ -1,1 +1,1 @@
-"""What can be typed after ``footnote``: one module each, with ``run(arguments, settings)`` -> exit code."""
+"""What carries out ``footnote …``: functions of ``(arguments, settings)`` that return the exit code."""

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from bots import process
 from bots.chat import texts
-from bots.commands.preparing import find_embedder, index
+from bots.commands.preparing import index_documents, load_embedder
 from bots.indexing import BackgroundVectors, Targets, read_targets
 from bots.terminal.prompt import lines_from_here
 from bots.terminal.screen import Screen
@@ -28,7 +28,7 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     async with open_footnote(settings, purpose="footnote chat", reads=reads_everything) as footnote:
         library = footnote.library
-        await index(footnote, targets, screen)
+        await index_documents(footnote, targets, screen)
         if not library.store.entries():
             raise SettingsError(texts.NOTHING_INDEXED)
         vectors = await _vectors(footnote, targets, screen)
@@ -52,16 +52,17 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
 
 
 async def _vectors(footnote: Footnote, targets: Targets, screen: Screen) -> BackgroundVectors:
-    """What makes the vectors; the embedder is here at once where the index or the operator calls for one.
+    """What makes the missing vectors.
 
-    ``auto`` alone may end without one and may download for long, so it waits for the background.
+    The embedder is loaded now where the index or the operator calls for one. ``auto`` alone may find none or
+    download for long, so it is left to the background.
     """
     library, settings = footnote.library, footnote.settings
     embedder = None
     if library.store.has_vectors() or (targets.addresses and settings.embedding_model != "auto"):
-        embedder = await find_embedder(library, settings, screen)
+        embedder = await load_embedder(library, settings, screen)
     if library.store.count_pending_vectors() <= EMBED_BATCH:
         library.embedder = embedder
     return BackgroundVectors(
-        library, settings, screen.note, embedder=embedder, may_begin=bool(targets.addresses)
+        library, settings, screen.note, embedder=embedder, may_find=bool(targets.addresses)
     )

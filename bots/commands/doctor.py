@@ -1,4 +1,4 @@
-"""``footnote doctor``: what of this installation works, and how to mend the rest. It changes nothing."""
+"""``footnote doctor``: what of this installation works, and how to repair the rest. It changes nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ from shutil import get_terminal_size
 from rich.text import Text
 
 from bots import process
-from bots.doctor.checkup import SECRET, checks_for, examine
-from bots.doctor.findings import Concealer, Finding, State, lines, record, summary, works
-from bots.doctor.settings import Installation, look
+from bots.doctor.checkup import SECRET_NAMES, checks_for, examine
+from bots.doctor.findings import (
+    Finding,
+    State,
+    all_work,
+    conceal,
+    format_lines,
+    secrets_in,
+    summary,
+    to_record,
+)
+from bots.doctor.settings import Installation, read_installation
 from bots.process import log_to_stderr
 from bots.terminal.markdown import SafeConsole
 from core.settings import Settings
@@ -21,30 +30,30 @@ STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "red",
 
 
 def run(arguments: Namespace, _settings: Settings) -> int:
-    """Reads the settings itself: what is wrong with them is a finding too."""
-    installation = look(os.environ)
+    """Reads the settings itself, as what is wrong with them is a finding too."""
+    installation = read_installation(os.environ)
     log_to_stderr(installation.settings, quiet=True)
     return process.run(_examine(arguments, installation))
 
 
 async def _examine(arguments: Namespace, installation: Installation) -> int:
     console = SafeConsole(highlight=False)
-    conceal = Concealer(installation.given, SECRET)
+    secrets = secrets_in(installation.values, SECRET_NAMES)
     found: list[Finding] = []
     async for finding in examine(checks_for(arguments.platforms), installation):
-        found.append(conceal(finding))
+        found.append(conceal(finding, secrets))
         if not arguments.json:
             _show(found[-1], console)
     if arguments.json:
-        print(json.dumps(record(found)))  # noqa: T201 - this is the output
+        print(json.dumps(to_record(found)))  # noqa: T201 - this is the output
     else:
         console.print(f"\n{summary(found)}")
-    return 0 if works(found) else 1
+    return 0 if all_work(found) else 1
 
 
 def _show(finding: Finding, console: SafeConsole) -> None:
     width = get_terminal_size().columns if console.is_terminal else None
-    for number, each in enumerate(lines(finding, width)):
+    for number, each in enumerate(format_lines(finding, width)):
         text = Text(each)
         if number == 0:
             text.stylize(STYLES[finding.state], 0, 1)

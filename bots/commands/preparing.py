@@ -1,55 +1,53 @@
-"""What comes before an answer: the index in step with the disk, and vectors for what changed."""
+"""What comes before an answer: the index is updated from the disk, and new passages get their vectors."""
 
 from __future__ import annotations
 
-from bots.indexing import Targets, Watch, bring_in_step, embedder_of, in_thread, require_documents
+from bots.indexing import Targets, find_embedder, require_documents, run_in_thread, update_index
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, make_fetcher
 from core.errors import IndexMismatch, ModelTrouble, SettingsError
 from core.library.embedding.embedder import Embedder
 from core.library.library import Library
-from core.library.sync import SyncReport
 from core.settings import Settings
 
 
 async def prepare(footnote: Footnote, targets: Targets, screen: Screen) -> None:
-    """Both phases, with progress; without targets only what is known already."""
-    await index(footnote, targets, screen)
+    """Both steps, with progress; without targets, what is indexed already."""
+    await index_documents(footnote, targets, screen)
     if targets.addresses or footnote.library.store.has_vectors():
-        footnote.library.embedder = await find_embedder(footnote.library, footnote.settings, screen)
-        await embed(footnote.library, screen)
+        footnote.library.embedder = await load_embedder(footnote.library, footnote.settings, screen)
+        await _embed_passages(footnote.library, screen)
 
 
-async def index(footnote: Footnote, targets: Targets, screen: Screen) -> None:
-    """What can be searched by words; documents that were named and cannot be read are told."""
+async def index_documents(footnote: Footnote, targets: Targets, screen: Screen) -> None:
+    """Index by words; of documents that were named, failures are reported."""
     library, fetcher = footnote.library, make_fetcher(footnote.settings)
     require_documents(library, targets)
-
-    def work(watch: Watch) -> SyncReport:
-        return bring_in_step(library, targets, fetcher, notify=watch)
-
-    with screen.indexing() as watch:
-        report = await in_thread(work, watch)
+    with screen.indexing() as show:
+        report = await run_in_thread(
+            lambda notify: update_index(library, targets, fetcher, notify=notify), show
+        )
     for failure in report.failed if targets.addresses else ():
         screen.note(f"{failure.source}: {failure.reason}")
 
 
-async def find_embedder(library: Library, settings: Settings, screen: Screen) -> Embedder | None:
+async def load_embedder(library: Library, settings: Settings, screen: Screen) -> Embedder | None:
     """IndexMismatch when the index was built with another model."""
+    with screen.indexing() as show:
+        return await run_in_thread(
+            lambda notify: find_embedder(
+                library, settings, insist=False, announce=screen.note, notify=notify
+            ),
+            show,
+        )
 
-    def work(watch: Watch) -> Embedder | None:
-        return embedder_of(library, settings, insist=False, say=screen.note, watch=watch)
 
-    with screen.indexing() as watch:
-        return await in_thread(work, watch)
-
-
-async def embed(library: Library, screen: Screen) -> None:
-    """Vectors for what has none; when the model gives none, words alone have to do for now."""
+async def _embed_passages(library: Library, screen: Screen) -> None:
+    """Make the missing vectors; when that fails, passages are found by their words alone."""
     try:
-        with screen.indexing() as watch:
-            await in_thread(lambda watched: library.embed_pending(notify=watched), watch)
+        with screen.indexing() as show:
+            await run_in_thread(lambda notify: library.embed_pending(notify=notify), show)
     except IndexMismatch:
         raise
-    except (ModelTrouble, SettingsError) as trouble:  # a damaged vector index is no reason not to answer
-        screen.note(f"Searching by words alone: {trouble}")
+    except (ModelTrouble, SettingsError) as error:  # a damaged vector index is no reason not to answer
+        screen.note(f"Searching by words alone: {error}")

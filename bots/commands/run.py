@@ -17,9 +17,9 @@ from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
-from bots.doctor.checkup import KNOWN
-from bots.doctor.settings import look, misspelt
-from bots.process import keep_few_arenas, lag_watched, log_to_stderr, loop_first
+from bots.doctor.checkup import SETTING_NAMES
+from bots.doctor.settings import find_misspellings, read_installation
+from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import open_slack
@@ -50,7 +50,7 @@ class Served:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    keep_few_arenas()
+    limit_arenas()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
     return process.run(_run(_served(arguments), settings))
@@ -69,9 +69,9 @@ async def _run(served: Served, settings: Settings) -> int:
             ) as footnote,
             _kept(keeper, footnote),
             _serving(served, footnote, channel_store, stop),
-            lag_watched(),
+            log_lag(),
         ):
-            with loop_first():
+            with favor_loop():
                 sys.stdout.write(f"{_greeting(served, footnote)}\n")
                 sys.stdout.flush()
                 await stop.wait()
@@ -105,7 +105,7 @@ async def _serving(
 
 def _warn_of_misspellings() -> None:
     """A limit that was misspelt is no limit, and nobody would notice."""
-    for finding in misspelt(look(os.environ), KNOWN):
+    for finding in find_misspellings(read_installation(os.environ), SETTING_NAMES):
         logger.warning("%s %s", finding.text, finding.fix)
 
 

@@ -39,11 +39,11 @@ class Watermark:
     @property
     def last(self) -> int | None:
         """None before the very first start."""
-        return self.channel_store.last_heard(PLATFORM)
+        return self.channel_store.watermark(PLATFORM)
 
     def begin(self, newest: int) -> None:
         """The very first time: nothing up to this message is fetched."""
-        self.channel_store.note_heard(PLATFORM, max(newest, 1))
+        self.channel_store.set_watermark(PLATFORM, max(newest, 1))
 
     def hold(self, first: int) -> None:
         """From this message on some may be missing, until it is released."""
@@ -56,7 +56,7 @@ class Watermark:
         self._held.remove(first)
         self._newest = max(self._newest, newest)
         if watermark := min([self._newest, *(held - 1 for held in self._held)]):
-            self.channel_store.note_heard(PLATFORM, watermark)
+            self.channel_store.set_watermark(PLATFORM, watermark)
 
 
 def backfill_start(watermark: int, now: float) -> int:

@@ -14,7 +14,7 @@ import discord
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox
-from bots.chat.incoming import ChatCommand, Feedback, Incoming, ThreadContext
+from bots.chat.incoming import ChatCommand, Feedback, Incoming, Rejection, Request, ThreadContext
 from bots.chat.platform import Refused
 from bots.chat.proxies import proxy_for
 from bots.chat.texts import ENGLISH, say_in
@@ -73,22 +73,26 @@ class DiscordListeners:
             self.channel_store.remember_forgotten([turn_id(route, event.id)])
             self._explain_unreadable(event, me, route, context)
             return
+        request: Request | None
         try:
-            incoming = read(event, me, context, route)
+            request = read(event, me, context, route)
         except QuestionRejected as rejection:
-            reason = in_language(rejection.sentence, language_of(event.text))
-            conversation = conversation_of(route)
-            await self.inbox.tell(turn_id(route, event.id), conversation, event.author, reason, route)
-            return
-        if isinstance(incoming, ChatCommand):
+            request = Rejection(
+                id=turn_id(route, event.id), conversation=conversation_of(route), author=event.author,
+                sentence=in_language(rejection.sentence, language_of(event.text)),
+            )  # fmt: skip
+        if isinstance(request, ChatCommand):
             route.pop("opens", None)  # only a conversation opens a thread
-        if incoming is not None:
-            await self.inbox.take(incoming, route, files=len(event.files))
+        if request is not None:
+            incoming = Incoming(
+                request=request, route=route, is_follow_up=context.knows_thread, has_files=bool(event.files)
+            )
+            await self.inbox.accept(incoming)
 
     def _locate(self, event: MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadContext]:
         """Where the answer goes, and what is known of that thread."""
         route = route_of(event, me, self.channel_store.moved_to(thread_of(event)))
-        context = self.channel_store.room_of(conversation_of(route))
+        context = self.channel_store.context_of(conversation_of(route))
         if event.answers and event.answers_me and not event.is_thread and not context.knows_thread:
             # A reply to something that began no conversation, such as help, begins one.
             return self._locate(replace(event, answers=None), me)
@@ -108,7 +112,7 @@ class DiscordListeners:
         if not is_called(event, me):
             may_be_for_me = event.is_thread and context.may_follow(event.author, said_at(event.id))
             once = f"{PLATFORM}/{route['server']}/cannot read"
-            if not may_be_for_me or not self.channel_store.take_word(once):
+            if not may_be_for_me or not self.channel_store.is_first(once):
                 return
         self.inbox.begin(self.inbox.messenger.send_ephemeral(route, say_in(ENGLISH)("cannot_read")))
 
@@ -121,22 +125,23 @@ class DiscordListeners:
         if moved := self.channel_store.moved_to(interaction.route["thread"]):
             interaction.route["thread"] = moved.thread
         try:
-            incoming = read_interaction(interaction)
+            request = read_interaction(interaction)
         except QuestionRejected as rejection:
             reason = in_language(rejection.sentence, interaction.language)
             await self.posts.send_ephemeral(interaction.route, note(reason))
             return
-        if incoming is None:
+        if request is None:
             return
         is_command = "name" in interaction.data
-        if await self.inbox.take(incoming, interaction.route, is_awaited=is_command) or not is_command:
-            await self._acknowledge(incoming, interaction)
+        incoming = Incoming(request=request, route=interaction.route, is_awaited=is_command)
+        if await self.inbox.accept(incoming) or not is_command:
+            await self._acknowledge(request, interaction)
 
-    async def _acknowledge(self, incoming: Incoming, interaction: Interaction) -> None:
-        if isinstance(incoming, ChatCommand) and incoming.name == "edit":
+    async def _acknowledge(self, request: Request, interaction: Interaction) -> None:
+        if isinstance(request, ChatCommand) and request.name == "edit":
             return  # the form that opens is the acknowledgement
         name = interaction.data.get("name", "")
-        key = "noted" if isinstance(incoming, Feedback) else _ACKNOWLEDGEMENTS.get(name)
+        key = "noted" if isinstance(request, Feedback) else _ACKNOWLEDGEMENTS.get(name)
         try:
             if key:
                 await self.posts.send_ephemeral(interaction.route, note(say_in(interaction.language)(key)))

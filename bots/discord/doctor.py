@@ -28,8 +28,8 @@ from bots.discord.doctor_servers import PATIENCE, SERVERS, of_servers
 from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
 from bots.discord.settings import API_URL, DiscordSettings, read_discord_settings
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
-from bots.doctor.folder import they_come, threads_below
-from bots.doctor.settings import Installation, by_setting
+from bots.doctor.folder import report_events, thread_ids
+from bots.doctor.settings import Installation, faults_by_setting
 from core.errors import SettingsError
 from core.turns.messenger import Unreachable
 
@@ -108,11 +108,11 @@ async def examine(installation: Installation) -> list[Finding]:
 
 def read(installation: Installation) -> tuple[DiscordSettings | None, list[Finding]]:
     """The settings, None if they cannot be used, and what is wrong with them."""
-    values = {name: installation.given.get(name, "").strip() for name in SETTINGS}
+    values = {name: installation.values.get(name, "").strip() for name in SETTINGS}
     try:
         settings = read_discord_settings(values, None)
     except SettingsError as fault:
-        return None, [failed(READ, text, _FIXES[name]) for name, text in by_setting(fault).items()]
+        return None, [failed(READ, text, _FIXES[name]) for name, text in faults_by_setting(fault).items()]
     return settings, list(_check_shape(values["DISCORD_TOKEN"]))
 
 
@@ -139,9 +139,9 @@ def _invite(application_id: str) -> Iterator[Finding]:
 def _events(data_dir: Path, servers: Collection[str] | None) -> Finding:
     """``servers``: those of the bot; None if unknown."""
     places = [PLATFORM] if servers is None else [f"{PLATFORM}/{server}" for server in (*servers, DIRECT)]
-    threads = [thread for place in places for thread in threads_below(data_dir, place)]
+    threads = [thread for place in places for thread in thread_ids(data_dir, place)]
     if began := [said_at(thread) for thread in threads if ID.fullmatch(thread)]:
-        return they_come(EVENTS, began)
+        return report_events(EVENTS, began)
     if TALK in threads:
         return ok(EVENTS, "They come: there were direct messages.")
     if servers is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from bots.chat.incoming import Attachment, ChatCommand, CommandName, Feedback, Incoming, checked_query
+from bots.chat.incoming import Attachment, ChatCommand, CommandName, Feedback, Request, checked_query
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id
 from core.conversation import Decision, Question, Verdict, check_question, value
@@ -61,18 +61,18 @@ class Interaction:
         return str(options.get(name, ""))
 
 
-def read_press(interaction: Interaction) -> Incoming | None:
+def read_press(interaction: Interaction) -> Request | None:
     """None for an unknown button; the part of a button's id before a colon says what it does."""
     action, _, argument = str(interaction.data.get("custom_id", "")).partition(":")
     read = _BUTTONS.get(action)
     return read(interaction, argument) if read else None
 
 
-def _command(name: CommandName) -> Callable[[Interaction, str], Incoming]:
+def _command(name: CommandName) -> Callable[[Interaction, str], Request]:
     return lambda interaction, argument: interaction.command(name, argument)
 
 
-_BUTTONS: Mapping[str, Callable[[Interaction, str], Incoming]] = {
+_BUTTONS: Mapping[str, Callable[[Interaction, str], Request]] = {
     "approve": lambda interaction, proposal: interaction.decision("approve", proposal),
     "deny": lambda interaction, proposal: interaction.decision("deny", proposal),
     "edit": _command("edit"),
@@ -101,7 +101,7 @@ def _entered_query(components: Any) -> str:
     return ""
 
 
-def read_command(interaction: Interaction) -> Incoming | None:
+def read_command(interaction: Interaction) -> Request | None:
     """QuestionRejected when a question is too long or empty."""
     read = _COMMANDS.get(str(interaction.data.get("name", "")))
     return read(interaction) if read else None
@@ -120,7 +120,7 @@ def _learn(interaction: Interaction) -> ChatCommand:
 
 
 #: The commands of :mod:`bots.discord.commands`.
-_COMMANDS: Mapping[str, Callable[[Interaction], Incoming]] = {
+_COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
     "ask": lambda interaction: interaction.question(interaction.option("question")),
     "Ask about this": _ask_about,
     "help": lambda interaction: interaction.command("help", is_private=True),
@@ -131,7 +131,7 @@ _COMMANDS: Mapping[str, Callable[[Interaction], Incoming]] = {
 }
 
 #: By the interaction's type, "Interaction Type".
-READERS: Mapping[str, Callable[[Interaction], Incoming | None]] = {
+READERS: Mapping[str, Callable[[Interaction], Request | None]] = {
     "component": read_press,
     "modal_submit": read_form,
     "application_command": read_command,

@@ -213,7 +213,7 @@ async def open_discord(
         people = DiscordPeople(calls=calls)
         posts = DiscordPosts(calls=calls, channel_store=channel_store, my_user_id=str(client.user.id))
         messenger = ChatMessenger.over(
-            footnote, channel_store, posts=posts, writer=render, people=people,
+            footnote, channel_store, posts=posts, renderer=render, people=people,
             uploads=DiscordUploads(settings=settings), refresh=REFRESH,
         )  # fmt: skip
         yield DiscordServer(

@@ -1,40 +1,87 @@
-"""The checkup: every check side by side, none ended by another, each within its time."""
+"""The checkup: all checks run side by side, each with a time limit, and none stops another."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from dataclasses import dataclass
-from functools import partial
 
-from bots.doctor import embedding, folder, index, model, platforms, search, settings, turns
-from bots.doctor.findings import Finding, failed, skipped
-from bots.doctor.platforms import PLATFORMS, Platform
+from bots.discord import doctor as discord
+from bots.doctor import folder, index, models, search, settings
+from bots.doctor.findings import Finding, failed, skipped, warning
 from bots.doctor.settings import NAMES, SECRETS, Installation
+from bots.slack import doctor as slack
+from core.conversation import value
 
-PATIENCE = 30.0  # seconds for one check, whatever it waits for
+TIMEOUT = 30.0  # seconds for one check
+PEOPLE = "people"
 
 logger = logging.getLogger(__name__)
 
 Examine = Callable[[Installation], Awaitable[list[Finding]]]
 
-KNOWN = (*NAMES, *(name for platform in PLATFORMS for name in platform.settings))
-SECRET = (*SECRETS, *(name for platform in PLATFORMS for name in platform.secrets))
+
+@value
+class Platform:
+    """What the checkup knows about a platform."""
+
+    name: str  #: as it is typed: "slack"
+    title: str  #: as people write it
+    settings: tuple[str, ...]  #: the names of all its settings
+    secrets: tuple[str, ...]  #: those of them that are never shown
+    tokens: tuple[str, ...]  #: those of them of which one at least is set where the platform is used
+    begin: str  #: how to set it up
+    id: re.Pattern[str]  #: the id of a person, a role or a group
+    ids: str  #: where such an id is found
+    examine: Examine
+
+    def is_begun(self, installation: Installation) -> bool:
+        return any(installation.values.get(name, "").strip() for name in self.tokens)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+#: Another platform is another entry.
+PLATFORMS = (
+    Platform(
+        name="slack",
+        title="Slack",
+        settings=slack.SETTINGS,
+        secrets=slack.SECRETS,
+        tokens=slack.TOKENS,
+        begin="`footnote manifest slack` prints the app to create; the README says what follows.",
+        id=slack.ID,
+        ids=slack.IDS,
+        examine=slack.examine,
+    ),
+    Platform(
+        name="discord",
+        title="Discord",
+        settings=discord.SETTINGS,
+        secrets=discord.SECRETS,
+        tokens=discord.TOKENS,
+        begin=f"Create an application at {discord.PORTAL}; the README says what follows.",
+        id=discord.ID,
+        ids=discord.IDS,
+        examine=discord.examine,
+    ),
+)
+
+SETTING_NAMES = (*NAMES, *(name for platform in PLATFORMS for name in platform.settings))
+SECRET_NAMES = (*SECRETS, *(name for platform in PLATFORMS for name in platform.secrets))
+
+
+@value
 class Check:
     """One kind of thing to look at."""
 
     name: str
     examine: Examine
-    reads: tuple[str, ...] = ()  #: settings without which it makes no sense
+    reads: tuple[str, ...] = ()  #: settings that it needs
     after: str = ""  #: the check that must not have failed
 
 
-def checks_for(named: Collection[str]) -> tuple[Check, ...]:
-    """All checks; a platform that is named has to work, the others where somebody began to set them up."""
+def checks_for(names: Collection[str]) -> tuple[Check, ...]:
+    """All checks. A platform that is named has to work, the others only where one of their tokens is set."""
     model_settings = (
         "GOOGLE_API_KEY",
         "GOOGLE_GEMINI_BASE_URL",
@@ -46,26 +93,27 @@ def checks_for(named: Collection[str]) -> tuple[Check, ...]:
         "WEB_SEARCH", "TAVILY_API_KEY", "TAVILY_BASE_URL", "SEARXNG_URL", "SEARCH_TIMEOUT", "WEB_APPROVAL",
     )  # fmt: skip
     embedding_settings = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
+    turn_settings = ("DATA_DIR", "DATABASE_URL")
     return (
-        Check(name=settings.NAME, examine=_in_thread(partial(settings.examine, known=KNOWN))),
+        Check(name=settings.NAME, examine=_in_thread(lambda each: settings.examine(each, SETTING_NAMES))),
         Check(name=folder.NAME, examine=_in_thread(folder.examine), reads=("DATA_DIR",)),
         Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=folder.NAME),
-        Check(name=model.NAME, examine=model.examine, reads=model_settings),
-        Check(name=embedding.NAME, examine=_in_thread(embedding.examine), reads=embedding_settings),
+        Check(name=models.NAME, examine=models.examine, reads=model_settings),
+        Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=embedding_settings),
         Check(name=search.NAME, examine=search.examine, reads=search_settings),
         Check(
-            name=turns.NAME,
-            examine=_in_thread(turns.examine),
-            reads=("DATA_DIR", "DATABASE_URL"),
+            name=folder.TURNS,
+            examine=_in_thread(folder.examine_turns),
+            reads=turn_settings,
             after=folder.NAME,
         ),
-        *(_check_of(platform, is_named=platform.name in named) for platform in PLATFORMS),
-        Check(name=platforms.NAME, examine=platforms.examine),
+        *(_check_of(platform, is_named=platform.name in names) for platform in PLATFORMS),
+        Check(name=PEOPLE, examine=examine_people),
     )
 
 
 async def examine(checks: Collection[Check], installation: Installation) -> AsyncIterator[Finding]:
-    """What is found, in the order of the checks, each as soon as those before it are told."""
+    """The findings in the order of the checks, each as soon as those before it are there."""
     running: dict[str, asyncio.Task[list[Finding]]] = {}
     for check in checks:
         running[check.name] = asyncio.create_task(_run(check, installation, running.get(check.after)))
@@ -82,22 +130,20 @@ async def _run(
     if first is not None and any(finding.state == "failed" for finding in await first):
         return [skipped(check.name, f"Not looked at until the {check.after} can be used.")]
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             return await check.examine(installation)
     except TimeoutError:
-        return [failed(check.name, f"It did not come to an end within {PATIENCE:g} s.")]
-    except Exception as fault:
+        return [failed(check.name, f"It did not come to an end within {TIMEOUT:g} s.")]
+    except Exception as error:
         # The boundary of one check: the others go on.
         logger.exception("%s could not be examined", check.name)
-        sentence = f"Footnote has a fault of its own here ({type(fault).__name__})."
+        sentence = f"Footnote has a fault of its own here ({type(error).__name__})."
         return [failed(check.name, sentence, "`LOG_LEVEL=info footnote doctor` shows where.")]
 
 
-def _in_thread(look: Callable[[Installation], list[Finding]]) -> Examine:
-    """A check that blocks."""
-
+def _in_thread(blocking: Callable[[Installation], list[Finding]]) -> Examine:
     async def examine(installation: Installation) -> list[Finding]:
-        return await asyncio.to_thread(look, installation)
+        return await asyncio.to_thread(blocking, installation)
 
     return examine
 
@@ -112,3 +158,23 @@ def _check_of(platform: Platform, *, is_named: bool) -> Check:
         return [skipped(platform.title, f"Not set up. {platform.begin}")]
 
     return Check(name=platform.title, examine=examine)
+
+
+async def examine_people(installation: Installation) -> list[Finding]:
+    """Names in WEB_APPROVERS and LEARNERS where an id is needed; nothing is found where no platform is set up."""
+    platforms = [platform for platform in PLATFORMS if platform.is_begun(installation)]
+    if not platforms:
+        return []
+    owners = " or ".join(f"{platform.title}'s" for platform in platforms)
+    fix = " ".join(platform.ids for platform in platforms)
+    found = []
+    lists = (
+        ("WEB_APPROVERS", installation.settings.web_approvers),
+        ("LEARNERS", installation.settings.learners),
+    )
+    for name, people in lists:
+        unknown = [each for each in people if not any(platform.id.fullmatch(each) for platform in platforms)]
+        if unknown:
+            wrong = "is no id" if len(unknown) == 1 else "are no ids"
+            found.append(warning(PEOPLE, f"{', '.join(unknown)} in {name} {wrong} of {owners}.", fix))
+    return found

@@ -1,25 +1,23 @@
-"""What a checkup finds, and how a finding is made.
-
-Findings as a person reads them, and as one JSON object; a secret is shown in neither.
-"""
+"""What a checkup finds, as values, as lines for a person and as JSON; no secret is shown in either."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from textwrap import wrap
 from typing import Literal
 
+from core.conversation import value
 from core.errors import FootnoteError
 
 State = Literal["ok", "warning", "failed", "skipped"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Finding:
-    """One thing that was looked at, and what to do where it is not as it should be."""
+    """The result of one check, and how to repair what is wrong."""
 
     check: str  #: what was looked at: "index"
     state: State
@@ -46,42 +44,42 @@ def skipped(check: str, because: str) -> Finding:
     return Finding(check=check, state="skipped", text=because)
 
 
-def told(check: str, error: FootnoteError, otherwise: str = "") -> Finding:
-    """An error of ours: its first sentence says what is wrong, those after it what to do."""
-    wrong, _, advice = str(error).partition(". ")
-    return failed(check, f"{wrong.removesuffix('.')}.", advice or otherwise)
+def from_error(check: str, error: FootnoteError, default_fix: str = "") -> Finding:
+    """The first sentence of our errors says what is wrong, the others what to do."""
+    wrong, _, fix = str(error).partition(". ")
+    return failed(check, f"{wrong.removesuffix('.')}.", fix or default_fix)
 
 
 MARKS: Mapping[State, str] = {"ok": "✓", "warning": "!", "failed": "✗", "skipped": "–"}
 COLUMN = 16  # characters of the longest name of a check
-SHORTEST = 6  # characters of a secret: a shorter one would blot out words that are none
+SHORTEST = 6  # characters of a secret; hiding a shorter one would hide ordinary words
 
-#: Tokens and keys by their shape: one may stand where a setting of another kind should.
+#: Tokens and keys by their shape, as one may have been put into the wrong setting.
 _SHAPES = re.compile(
     r"\b(?:xox[a-z]|xoxe\.xox[a-z]|xapp|tvly|sk)-[\w.-]{6,}"
     r"|\bAIza[\w-]{10,}"
-    r"|\b[\w-]{23,28}\.[\w-]{6}\.[\w-]{27,}"  # a bot's of Discord
+    r"|\b[\w-]{23,28}\.[\w-]{6}\.[\w-]{27,}"  # a bot token of Discord
 )
 
 
-class Concealer:
-    """Takes out of a finding what is secret, wherever it came from."""
-
-    def __init__(self, given: Mapping[str, str], names: Collection[str]) -> None:
-        values = {given.get(name, "").strip() for name in names}
-        self._secrets = sorted((each for each in values if len(each) >= SHORTEST), key=len, reverse=True)
-
-    def __call__(self, finding: Finding) -> Finding:
-        return replace(finding, text=self._conceal(finding.text), fix=self._conceal(finding.fix))
-
-    def _conceal(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "…")
-        return _SHAPES.sub("…", text)
+def secrets_in(values: Mapping[str, str], names: Collection[str]) -> list[str]:
+    """The values of these settings, longest first."""
+    secrets = {values.get(name, "").strip() for name in names}
+    return sorted((each for each in secrets if len(each) >= SHORTEST), key=len, reverse=True)
 
 
-def lines(finding: Finding, width: int | None) -> Iterator[str]:
-    """The finding and its fix below it; as long as they are where there is no width, in columns."""
+def conceal(finding: Finding, secrets: Sequence[str]) -> Finding:
+    return replace(finding, text=_conceal(finding.text, secrets), fix=_conceal(finding.fix, secrets))
+
+
+def _conceal(text: str, secrets: Sequence[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "…")
+    return _SHAPES.sub("…", text)
+
+
+def format_lines(finding: Finding, width: int | None) -> Iterator[str]:
+    """The finding, and its fix below it; wrapped at ``width`` columns, if there is one."""
     yield from _hanging(f"{MARKS[finding.state]} {finding.check:<{COLUMN}} ", finding.text, width)
     if finding.fix:
         yield from _hanging(f"{'':{COLUMN + 3}}→ ", finding.fix, width)
@@ -103,11 +101,11 @@ def summary(findings: Sequence[Finding]) -> str:
         (counts["failed"], "does not work", "do not work"),
         (counts["warning"], "could be better", "could be better"),
     )
-    said = [f"{count} {one if count == 1 else many}" for count, one, many in parts if count]
-    return f"{', '.join(said)}." if said else "Everything that was looked at works."
+    phrases = [f"{count} {one if count == 1 else many}" for count, one, many in parts if count]
+    return f"{', '.join(phrases)}." if phrases else "Everything that was looked at works."
 
 
-def record(findings: Sequence[Finding]) -> dict[str, object]:
+def to_record(findings: Sequence[Finding]) -> dict[str, object]:
     return {
         "checks": [
             {"check": each.check, "state": each.state, "finding": each.text, "fix": each.fix or None}
@@ -116,5 +114,5 @@ def record(findings: Sequence[Finding]) -> dict[str, object]:
     }
 
 
-def works(findings: Sequence[Finding]) -> bool:
+def all_work(findings: Sequence[Finding]) -> bool:
     return all(finding.state != "failed" for finding in findings)

@@ -1,10 +1,8 @@
-"""The data folder: whether it can be used, who may read it, who owns it now, and what room there is.
-
-The threads that a platform's people began: the one sign in the data folder that events arrive.
-"""
+"""The data folder: whether it can be used, who may read it, who uses it now, free space, and the turns in it."""
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
@@ -12,8 +10,10 @@ from collections.abc import Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from bots.doctor.findings import Finding, failed, ok, told, warning
+from bots.chat.texts import counted
+from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Installation
 from bots.rebuild import stores
 from core.errors import VersionMismatch
@@ -21,35 +21,28 @@ from core.library.data_lock import PRIVATE_UMASK
 from core.schema import check, version_in
 from core.settings import Settings
 
+NAME, TURNS = "data folder", "turns"
+LITTLE_SPACE = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
+NO_SPACE = 20_000_000  # bytes; a day of conversations may need more
+CONNECT_TIMEOUT = 5  # seconds for a database server
+SQLITE = "sqlite:///"
 
-def threads_below(data_dir: Path, place: str) -> list[str]:
-    """The platform's own ids of the threads below a place ("slack/T1"); none where nothing was kept yet."""
-    file = data_dir / "rooms.sqlite"
-    if not file.is_file():
-        return []
-    try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
-            known = database.execute("SELECT conversation FROM threads").fetchall()
-    except sqlite3.Error:  # a damaged file is no sign either
-        return []
-    return [name.rpartition("/")[2] for (name,) in known if name.startswith(f"{place}/")]
+#: Turns without an outcome, in the table of DBOS; on PostgreSQL it is in DBOS's own schema.
+_PENDING = "SELECT count(*) FROM {table} WHERE status IN ('ENQUEUED', 'PENDING', 'DELAYED')"
+
+logger = logging.getLogger(__name__)
 
 
-def they_come(check: str, began: Collection[float]) -> Finding:
-    """``began``: when each thread did, in seconds since the epoch."""
-    newest = datetime.fromtimestamp(max(began), UTC).astimezone()
-    return ok(check, f"They come: the newest thread began on {newest:%d %b %Y at %H:%M}.")
-
-
-NAME = "data folder"
-LITTLE_ROOM = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
-NO_ROOM = 20_000_000  # bytes; a day of conversations may need more
+def query(file: Path, sql: str) -> list[Any]:
+    """Rows of a SQLite file, which is neither made nor changed. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        return database.execute(sql).fetchall()
 
 
 def examine(installation: Installation) -> list[Finding]:
     folder = installation.settings.data_dir
     if not folder.exists():
-        return [*_before_it_is_made(folder)]
+        return [*_examine_parent(folder)]
     if not folder.is_dir():
         return [
             failed(NAME, f"DATA_DIR {folder} is a file.", "Move it away, or set DATA_DIR to another folder.")
@@ -58,14 +51,14 @@ def examine(installation: Installation) -> list[Finding]:
         return [
             failed(NAME, f"You may not write in DATA_DIR {folder}.", f"`sudo chown -R $(id -un) {folder}`")
         ]
-    return [*_of_folder(folder), *_room(folder), *_versions(installation.settings)]
+    return [*_examine_access(folder), *_examine_space(folder), *_examine_versions(installation.settings)]
 
 
-def owner_of(data_dir: Path) -> str:
-    """ "process 123, footnote run": whoever holds the folder now; empty when nobody does.
+def find_owner(data_dir: Path) -> str:
+    """ "process 123, footnote run": the process that uses the folder now; empty when there is none.
 
-    The note of an owner that was killed stays behind. The lock tells: it is tried only where
-    there is a note, and as one of many readers, so that nobody who starts now is turned away for long.
+    A killed process leaves its note behind, so the lock decides. It is tried only where there is a note,
+    and as a shared lock for a moment, so that a process that starts now is not turned away.
     """
     import fcntl
 
@@ -80,19 +73,20 @@ def owner_of(data_dir: Path) -> str:
     return ""
 
 
-def _before_it_is_made(folder: Path) -> Iterator[Finding]:
+def _examine_parent(folder: Path) -> Iterator[Finding]:
+    """Before the folder is made."""
     above = next(parent for parent in folder.absolute().parents if parent.exists())
     if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
         yield ok(NAME, f"{folder} is not there yet; the first command that needs it makes it.")
-        yield from _room(above)
+        yield from _examine_space(above)
     else:
         yield failed(
             NAME, f"DATA_DIR {folder} cannot be made in {above}.", "Set DATA_DIR to a folder of your own."
         )
 
 
-def _of_folder(folder: Path) -> Iterator[Finding]:
-    owner = owner_of(folder)
+def _examine_access(folder: Path) -> Iterator[Finding]:
+    owner = find_owner(folder)
     yield ok(NAME, f"{folder} is used by {owner}." if owner else f"{folder} can be used; nobody uses it now.")
     status = folder.stat()
     if status.st_uid != os.geteuid():
@@ -101,19 +95,102 @@ def _of_folder(folder: Path) -> Iterator[Finding]:
         yield warning(NAME, f"Others on this machine may look into {folder}.", f"`chmod 700 {folder}`")
 
 
-def _room(folder: Path) -> Iterator[Finding]:
+def _examine_space(folder: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(folder).free
-    room = f"{free / 1e6:,.0f} MB are free on the disk of {folder}."
-    if free < NO_ROOM:
-        yield failed(NAME, room, "Free some room, or set DATA_DIR to a folder on another disk.")
-    elif free < LITTLE_ROOM:
-        yield warning(NAME, room, "Free some room, or set DATA_DIR to a folder on another disk.")
+    space = f"{free / 1e6:,.0f} MB are free on the disk of {folder}."
+    fix = "Free some space, or set DATA_DIR to a folder on another disk."
+    if free < NO_SPACE:
+        yield failed(NAME, space, fix)
+    elif free < LITTLE_SPACE:
+        yield warning(NAME, space, fix)
 
 
-def _versions(settings: Settings) -> Iterator[Finding]:
+def _examine_versions(settings: Settings) -> Iterator[Finding]:
     """Files of other versions; the index has a check of its own."""
     for file, schema in stores(settings).items():
         try:
             check(file, version_in(file), schema)
         except VersionMismatch as mismatch:
-            yield told(NAME, mismatch)
+            yield from_error(NAME, mismatch)
+
+
+# Threads: the one sign in the data folder that a platform's events arrive
+
+
+def thread_ids(data_dir: Path, place: str) -> list[str]:
+    """The platform's own ids of the threads in a place ("slack/T1"); none where nothing was stored yet."""
+    file = data_dir / "rooms.sqlite"
+    if not file.is_file():
+        return []
+    try:
+        rows = query(file, "SELECT conversation FROM threads")
+    except sqlite3.Error:  # a damaged file is no sign either
+        return []
+    return [name.rpartition("/")[2] for (name,) in rows if name.startswith(f"{place}/")]
+
+
+def report_events(check: str, began: Collection[float]) -> Finding:
+    """``began``: when each thread did, in seconds since the epoch."""
+    newest = datetime.fromtimestamp(max(began), UTC).astimezone()
+    return ok(check, f"They come: the newest thread began on {newest:%d %b %Y at %H:%M}.")
+
+
+# Turns: whether their queue opens, and how many wait in it
+
+
+def examine_turns(installation: Installation) -> list[Finding]:
+    data_dir = installation.settings.data_dir
+    url = installation.settings.database_url or f"{SQLITE}{data_dir / 'turns.sqlite'}"
+    if url.startswith(SQLITE):
+        return [_examine_queue_file(Path(url.removeprefix(SQLITE)), data_dir)]
+    return [_examine_queue_server(url, data_dir)]
+
+
+def _examine_queue_file(file: Path, data_dir: Path) -> Finding:
+    if not file.exists():
+        if file.parent != data_dir and not os.access(file.parent, os.W_OK | os.X_OK):
+            return failed(
+                TURNS, f"{file} cannot be made.", "Set DATABASE_URL to a file in a folder of your own."
+            )
+        return ok(TURNS, "None yet; the first `footnote run` makes their database.")
+    try:
+        ((pending,),) = query(file, _PENDING.format(table="workflow_status"))
+    except sqlite3.Error as error:
+        logger.info("%s: %s", file, error)
+        return failed(
+            TURNS,
+            f"{file} cannot be opened or is damaged.",
+            "Move it away: `footnote run` makes a new one, and what waited in it has to be asked again.",
+        )
+    return _report_pending(pending, str(file), data_dir)
+
+
+def _examine_queue_server(url: str, data_dir: Path) -> Finding:
+    from sqlalchemy import create_engine, text
+    from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
+
+    driver = url.replace("postgresql://", "postgresql+psycopg://", 1)
+    try:
+        engine = create_engine(driver, connect_args={"connect_timeout": CONNECT_TIMEOUT})
+        with closing(engine.connect()) as connection:
+            connection.execute(text("SET TRANSACTION READ ONLY"))
+            pending = connection.execute(text(_PENDING.format(table="dbos.workflow_status"))).scalar_one()
+    except ProgrammingError:  # it opened, and there is no such table
+        return ok(TURNS, "DATABASE_URL opens; the first `footnote run` makes its tables.")
+    except SQLAlchemyError as error:
+        logger.info("the database of the turns could not be opened: %s", type(error).__name__)
+        return failed(
+            TURNS,
+            "DATABASE_URL names a database that cannot be opened.",
+            "Check its host, name, user and password, and that PostgreSQL runs.",
+        )
+    return _report_pending(pending, "DATABASE_URL", data_dir)
+
+
+def _report_pending(pending: int, where: str, data_dir: Path) -> Finding:
+    if not pending:
+        return ok(TURNS, f"{where} opens; nothing waits.")
+    turns = f"{counted(pending, 'turn')} without an answer"
+    if owner := find_owner(data_dir):
+        return ok(TURNS, f"{where} opens; {turns}, which {owner} works on.")
+    return warning(TURNS, f"{where} opens; {turns}.", "`footnote run` answers them.")

@@ -1,21 +1,21 @@
-"""The index, read without owning it: what it holds, whether it fits, and whether the disk still agrees."""
+"""The index, opened read-only: what it holds, whether its vectors can be used, and what changed on the disk."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import NoReturn
 
 from bots.chat.texts import counted
-from bots.doctor.embedding import embedder_here
-from bots.doctor.findings import Finding, failed, ok, told, warning
-from bots.doctor.folder import owner_of
+from bots.doctor.findings import Finding, failed, from_error, ok, warning
+from bots.doctor.folder import find_owner, query
+from bots.doctor.models import load_embedder
 from bots.doctor.settings import Installation
 from core.errors import SettingsError
-from core.library.database import BUSY_TIMEOUT, SCHEMA, Database
+from core.library.database import BUSY_TIMEOUT, SCHEMA, Database, translate_errors
 from core.library.lexical import LexicalIndex
 from core.library.library import Library
 from core.library.roots import Roots
@@ -40,24 +40,24 @@ def examine(installation: Installation) -> list[Finding]:
         ]
     found: list[Finding] = []
     try:
-        with _opened(file) as library:
-            # One by one, so that what was found before a page that cannot be read is told.
-            found.extend(_damage(library, settings.data_dir))
-            found.extend(_content(library))
-            found.extend(_fit(library, settings))
-            found.extend(_out_of_step(library))
-    except SettingsError as trouble:
-        found.append(told(NAME, trouble, f"See who may read it: `ls -l {file}`"))
+        with closing(Library(store=_ReadOnlyStore(file), open_vectors=_refuse_vectors)) as library:
+            # One by one: what was found before an unreadable page is kept.
+            found.extend(_examine_damage(library, settings.data_dir))
+            found.extend(_count_documents(library))
+            found.extend(_examine_vectors(library, settings))
+            found.extend(_compare_with_disk(library))
+    except SettingsError as error:
+        found.append(from_error(NAME, error, f"See who may read it: `ls -l {file}`"))
     return found
 
 
-class _ReadOnly(Database):
-    """The library's file as it is: nothing is made, and what is not there stays away."""
+class _ReadOnlyDatabase(Database):
+    """The library's file, opened so that nothing is created or changed."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._read_lock, self._write_lock = threading.Lock(), threading.RLock()
-        with self._troubles(), ExitStack() as opened:
+        with translate_errors(file), ExitStack() as opened:
             self._writing = self._reading = opened.enter_context(closing(self._connect()))
             self._set_up()
             self._opened = opened.pop_all()
@@ -72,26 +72,20 @@ class _ReadOnly(Database):
         )
 
 
-class _ReadOnlyCatalogue(DocumentStore):
+class _ReadOnlyStore(DocumentStore):
     def __init__(self, file: Path) -> None:
-        self.database = _ReadOnly(file)
+        self.database = _ReadOnlyDatabase(file)
         self.lexical = LexicalIndex(self.database)
         self.roots = Roots(self.database)
         self._rows = self.database.rows
 
 
-def _no_vectors() -> NoReturn:
-    raise AssertionError("Chroma is not opened beside the process that owns it")
+def _refuse_vectors() -> NoReturn:
+    raise AssertionError("Chroma must not be opened while another process may use it")
 
 
-@contextmanager
-def _opened(file: Path) -> Iterator[Library]:
-    with closing(Library(store=_ReadOnlyCatalogue(file), open_vectors=_no_vectors)) as library:
-        yield library
-
-
-def _damage(library: Library, data_dir: Path) -> Iterator[Finding]:
-    """Pages that SQLite cannot make sense of, in the library file and beneath the vectors."""
+def _examine_damage(library: Library, data_dir: Path) -> Iterator[Finding]:
+    """Corrupt pages in the library's file, or in the one of the vectors."""
     ((verdict,),) = library.store.database.rows("PRAGMA quick_check(1)")
     if verdict != "ok":
         yield failed(
@@ -105,13 +99,12 @@ def _damage(library: Library, data_dir: Path) -> Iterator[Finding]:
 
 def _is_sound(file: Path) -> bool:
     try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
-            return bool(database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+        return query(file, "PRAGMA quick_check(1)") == [("ok",)]
     except sqlite3.Error:
         return False
 
 
-def _content(library: Library) -> Iterator[Finding]:
+def _count_documents(library: Library) -> Iterator[Finding]:
     entries = library.store.entries()
     if not entries:
         yield warning(NAME, "Nothing is indexed yet.", "`footnote ingest PATH`")
@@ -125,19 +118,19 @@ def _content(library: Library) -> Iterator[Finding]:
     )
 
 
-def _fit(library: Library, settings: Settings) -> Iterator[Finding]:
-    """Whether this EMBEDDING_MODEL may use the index; passages that lack vectors."""
+def _examine_vectors(library: Library, settings: Settings) -> Iterator[Finding]:
+    """Whether they are of this EMBEDDING_MODEL, and how many are missing."""
     try:
-        library.embedder = embedder_here(settings)
+        library.embedder = load_embedder(settings)
     except SettingsError:
-        library.embedder = None  # which the embedding's own check tells
+        library.embedder = None  # reported by the check of the embedding
     try:
         library.check_model()
     except SettingsError as mismatch:
-        yield told(NAME, mismatch)
+        yield from_error(NAME, mismatch)
         return
     if library.embedder is None and library.store.has_vectors():
-        model = library.store.recall("embedding_model")
+        model = library.store.get_meta("embedding_model")
         yield warning(
             NAME,
             f"It holds vectors of {model}, which are not used now: passages are found by their words alone.",
@@ -145,7 +138,7 @@ def _fit(library: Library, settings: Settings) -> Iterator[Finding]:
         )
     pending = library.store.count_pending_vectors()
     if pending and library.embedder is not None:
-        owner = owner_of(settings.data_dir)
+        owner = find_owner(settings.data_dir)
         yield warning(
             NAME,
             f"{counted(pending, 'passage')} can be found by words alone: they have no vectors yet.",
@@ -155,8 +148,8 @@ def _fit(library: Library, settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _out_of_step(library: Library) -> Iterator[Finding]:
-    """What the next question would find changed; a folder that is gone takes all its documents along."""
+def _compare_with_disk(library: Library) -> Iterator[Finding]:
+    """What the next question will update, and files that cannot be read."""
     places: dict[str, list[str]] = {}
     for collection, root in library.store.roots.all():
         places.setdefault(collection, []).append(root)
@@ -168,10 +161,10 @@ def _out_of_step(library: Library) -> Iterator[Finding]:
             "Bring it back (is a disk not mounted?), or let it go: `footnote forget PATH`",
         )
     for collection, roots in places.items():
-        kept = library.store.roots.kept(collection)
+        rules = library.store.roots.rules(collection)
         known = {entry.address: entry for entry in library.store.entries(collection=collection)}
         unreadable = library.store.roots.unreadable(collection)
-        plan = plan_sync(scan(roots, kept), known, unreadable, roots, retry=False)
+        plan = plan_sync(scan(roots, rules), known, unreadable, roots, retry=False)
         if gone := [entry.source for entry in plan.gone]:
             yield warning(
                 NAME,
@@ -183,7 +176,7 @@ def _out_of_step(library: Library) -> Iterator[Finding]:
             yield warning(
                 NAME,
                 f"{counted(len(failures), 'file')} cannot be read: {_some(failures)}.",
-                "Mend them and run `footnote ingest PATH` again, or leave them out.",
+                "Repair them and run `footnote ingest PATH` again, or leave them out.",
             )
 
 

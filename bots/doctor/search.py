@@ -1,7 +1,7 @@
-"""The web search, without a search: no query leaves this machine before a person has allowed exactly that one.
+"""The web search, without a search: nothing is sent that a person has not allowed.
 
-Whether a host answers is found out by asking for its root. SearXNG tells more: without a query
-its search page answers 400 where JSON is enabled and 403 where it is not (searx/webapp.py, "search").
+A request for the root shows whether a host answers. SearXNG says more: without a query its search
+page answers 400 where JSON is enabled and 403 where it is not (searx/webapp.py, "search").
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from core.settings import Settings
 from core.web.engines import SEARXNG_SENTENCES
 
 NAME = "search"
-PATIENCE = 5.0  # seconds for one request, if SEARCH_TIMEOUT allows as many
+TIMEOUT = 5.0  # seconds for one request, or SEARCH_TIMEOUT if that is less
 NO_QUERY, TOO_MANY = 400, 429  # HTTP
 
 
 async def examine(installation: Installation) -> list[Finding]:
     settings = installation.settings
     if settings.web_search == "off":
-        return [ok(NAME, "WEB_SEARCH=off: the web is never searched."), *_oddities(installation)]
+        return [ok(NAME, "WEB_SEARCH=off: the web is never searched."), *_find_contradictions(installation)]
     found = _searxng(settings) if settings.web_search == "searxng" else _host(settings)
-    return [await found, *_oddities(installation)]
+    return [await found, *_find_contradictions(installation)]
 
 
 async def _host(settings: Settings) -> Finding:
@@ -69,17 +69,17 @@ async def _searxng(settings: Settings) -> Finding:
 
 
 async def status_of(url: str, settings: Settings) -> int | None:
-    """The HTTP status that a GET meets; None when nothing answers. Redirects are not followed."""
+    """The HTTP status of a GET; None when nothing answers. Redirects are not followed."""
     import httpx
 
     parts = urlsplit(url)
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()  # httpx would log a password
     login = (parts.username or "", parts.password or "") if parts.username or parts.password else None
-    patience = min(PATIENCE, settings.search_timeout)
+    timeout = min(TIMEOUT, settings.search_timeout)
     try:
         async with (
-            asyncio.timeout(patience),
-            httpx.AsyncClient(timeout=patience) as client,
+            asyncio.timeout(timeout),
+            httpx.AsyncClient(timeout=timeout) as client,
             client.stream("GET", bare, auth=login) as response,
         ):
             return response.status_code
@@ -95,9 +95,9 @@ def _unreachable(what: str, hint: str) -> Finding:
     )
 
 
-def _oddities(installation: Installation) -> Iterator[Finding]:
-    """Settings that say one thing where another one says that it does not matter."""
-    settings, given = installation.settings, installation.given
+def _find_contradictions(installation: Installation) -> Iterator[Finding]:
+    """Settings that another setting makes ineffective."""
+    settings, values = installation.settings, installation.values
     if settings.web_search != "off" and settings.web_approval == "never_ask":
         yield warning(
             NAME,
@@ -111,7 +111,7 @@ def _oddities(installation: Installation) -> Iterator[Finding]:
             "Set WEB_APPROVAL=approvers, or take WEB_APPROVERS out.",
         )
     for name, engine in (("TAVILY_API_KEY", "tavily"), ("SEARXNG_URL", "searxng")):
-        if given.get(name, "").strip() and settings.web_search != engine:
+        if values.get(name, "").strip() and settings.web_search != engine:
             yield warning(
                 NAME,
                 f"{name} is set, but WEB_SEARCH is {settings.web_search}.",

@@ -1,17 +1,15 @@
-"""Whether the settings are what they were meant to be: faults, misspellings, and a file that others can read.
-
-What an operator set, read as far as it can be: one wrong setting hides nothing of the others.
-"""
+"""What an operator set, and what is wrong with it. One wrong setting does not keep the others from being read."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from difflib import get_close_matches
 from pathlib import Path
 
 from bots.doctor.findings import Finding, failed, ok, warning
+from core.conversation import value
 from core.errors import SettingsError
 from core.library.data_lock import PRIVATE_UMASK
 from core.settings import Settings, read_env_file, read_settings
@@ -22,46 +20,46 @@ ENV_FILE = Path(".env")
 NAMES = tuple(each.name.upper() for each in fields(Settings))
 SECRETS = tuple(each.name.upper() for each in fields(Settings) if not each.repr)
 
-_DEMANDED_BY = re.compile(r" for (\w+)=")  # "TAVILY_API_KEY is needed for WEB_SEARCH=tavily"
+_NEEDED_FOR = re.compile(r" for (\w+)=")  # "TAVILY_API_KEY is needed for WEB_SEARCH=tavily"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Installation:
-    """The settings of the folder that somebody stands in."""
+    """The settings in the current folder."""
 
     in_file: Mapping[str, str] = field(default_factory=dict, repr=False)  #: what .env says
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    settings: Settings  #: where one is at fault, its default stands here
+    settings: Settings  #: with the default in place of each that is wrong
     faults: Mapping[str, str] = field(default_factory=dict)  #: setting -> what is wrong with it
     file_fault: str = ""  #: why .env could not be read
 
     @property
-    def given(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
         """Everything by name; the environment wins, as it does for every command."""
         return {**self.in_file, **self.environment}
 
     def place_of(self, *names: str) -> str:
-        """Where a setting is given, or best would be."""
+        """Where a setting is set, or should be."""
         return "the environment" if any(name in self.environment for name in names) else ".env"
 
 
-def look(environment: Mapping[str, str], env_file: Path = ENV_FILE) -> Installation:
-    """The installation that these settings make. Raises nothing."""
+def read_installation(environment: Mapping[str, str], env_file: Path = ENV_FILE) -> Installation:
+    """Raises nothing: what is wrong becomes part of the result."""
     file_fault, in_file = "", {}
     try:
         in_file = read_env_file(env_file)
     except SettingsError as fault:
         file_fault = str(fault)
-    given = {name: raw for name in NAMES if (raw := {**in_file, **environment}.get(name, ""))}
-    faults = {name: sentence for name, raw in given.items() if (sentence := _fault_of(name, raw))}
-    sound = {name: raw for name, raw in given.items() if name not in faults}
-    lacking = _lacking(sound)
-    unmet = {demand[1] for sentence in lacking.values() if (demand := _DEMANDED_BY.search(sentence))}
+    values = {name: raw for name in NAMES if (raw := {**in_file, **environment}.get(name, ""))}
+    faults = {name: sentence for name, raw in values.items() if (sentence := _fault_of(name, raw))}
+    sound = {name: raw for name, raw in values.items() if name not in faults}
+    missing = _find_missing(sound)
+    unmet = {needed[1] for sentence in missing.values() if (needed := _NEEDED_FOR.search(sentence))}
     return Installation(
         in_file=in_file,
         environment=environment,
         settings=read_settings({name: raw for name, raw in sound.items() if name not in unmet}, None),
-        faults=faults | lacking,
+        faults=faults | missing,
         file_fault=file_fault,
     )
 
@@ -75,27 +73,26 @@ def _fault_of(name: str, raw: str) -> str:
     return ""
 
 
-def _lacking(sound: Mapping[str, str]) -> dict[str, str]:
-    """What these settings need and do not have."""
+def _find_missing(sound: Mapping[str, str]) -> dict[str, str]:
+    """What these settings need and is not set."""
     try:
         read_settings(sound, None)
     except SettingsError as fault:
-        return by_setting(fault)
+        return faults_by_setting(fault)
     return {}
 
 
-def by_setting(fault: SettingsError) -> dict[str, str]:
-    """Setting -> what is wrong with it, where the sentences hold nothing that an operator wrote."""
+def faults_by_setting(fault: SettingsError) -> dict[str, str]:
+    """Setting -> what is wrong with it. For errors whose sentences quote no value: one could contain the separator."""
     sentences = str(fault).removesuffix(".").split("; ")
     return {sentence.partition(" ")[0]: f"{sentence}." for sentence in sentences}
 
 
 NAME = "settings"
-ALIKE = 0.75  # of difflib's similarity; below it lie the keys of other providers
-KEY = "_API_KEY"  # how the settings of providers end, which their packages read for themselves
+SIMILARITY = 0.75  # difflib's; below it are the keys of other providers
+KEY = "_API_KEY"  # how the settings of providers end, which their packages read from the environment
 
-
-#: Where to get what only others can give.
+#: How to get what a default cannot provide.
 _SOURCES = {
     "TAVILY_API_KEY": "Get a key at https://app.tavily.com and set TAVILY_API_KEY in {place}.",
     "SEARXNG_URL": "Set SEARXNG_URL in {place} to the address of your SearXNG: http://localhost:8888",
@@ -103,34 +100,34 @@ _SOURCES = {
 }
 
 
-def examine(installation: Installation, known: Sequence[str]) -> list[Finding]:
-    """``known`` are the names of all settings there are, those of the platforms too."""
+def examine(installation: Installation, names: Sequence[str]) -> list[Finding]:
+    """``names``: of all settings, those of the platforms included."""
     faults = [
-        *_file_faults(installation),
-        *_wrong(installation),
-        *misspelt(installation, known),
-        *_shadowed(installation, known),
+        *_examine_file(installation),
+        *_examine_faults(installation),
+        *find_misspellings(installation, names),
+        *_find_shadowed(installation, names),
     ]
-    return [_summary(installation, known), *faults]
+    return [_summarize(installation, names), *faults]
 
 
-def _summary(installation: Installation, known: Sequence[str]) -> Finding:
+def _summarize(installation: Installation, names: Sequence[str]) -> Finding:
     found = f"{ENV_FILE} was read" if ENV_FILE.is_file() else f"There is no {ENV_FILE} in {Path.cwd()}"
-    given = [name for name in known if installation.given.get(name, "").strip()]
-    told = f"given are {', '.join(given)}" if given else "everything has its default"
-    return ok(NAME, f"{found}; {told}.")
+    set_names = [name for name in names if installation.values.get(name, "").strip()]
+    given = f"given are {', '.join(set_names)}" if set_names else "everything has its default"
+    return ok(NAME, f"{found}; {given}.")
 
 
-def _file_faults(installation: Installation) -> Iterator[Finding]:
+def _examine_file(installation: Installation) -> Iterator[Finding]:
     if installation.file_fault:
         yield failed(
             NAME, installation.file_fault, f"Save {ENV_FILE} as UTF-8: `file {ENV_FILE}` says what it is."
         )
     elif ENV_FILE.is_file():
-        for number in _unreadable_lines():
+        for number in broken_lines():
             yield warning(
                 NAME,
-                f"Line {number} of {ENV_FILE} is not NAME=value and is passed over.",
+                f"Line {number} of {ENV_FILE} is not NAME=value and is ignored.",
                 "Correct it, or begin it with # if it is a note.",
             )
         if ENV_FILE.stat().st_mode & PRIVATE_UMASK and installation.in_file:
@@ -139,7 +136,7 @@ def _file_faults(installation: Installation) -> Iterator[Finding]:
             )
 
 
-def _unreadable_lines() -> list[int]:
+def broken_lines() -> list[int]:
     from dotenv.parser import parse_stream
 
     with ENV_FILE.open(encoding="utf-8") as stream:
@@ -148,17 +145,17 @@ def _unreadable_lines() -> list[int]:
     return [line.original.line for line in nameless]
 
 
-def _wrong(installation: Installation) -> Iterator[Finding]:
+def _examine_faults(installation: Installation) -> Iterator[Finding]:
     for name, sentence in installation.faults.items():
         fix = _SOURCES.get(name, "Correct {name} in {place}, or take it out for its default.")
         yield failed(NAME, sentence, fix.format(name=name, place=installation.place_of(name)))
 
 
-def misspelt(installation: Installation, known: Sequence[str]) -> Iterator[Finding]:
-    """Names in .env that look like ours: of our families, or nearly like one of ours."""
-    families = {name.partition("_")[0] for name in known}
-    for name in sorted(set(installation.in_file) - set(known) - set(installation.environment)):
-        if near := get_close_matches(name, known, n=1, cutoff=ALIKE):
+def find_misspellings(installation: Installation, names: Sequence[str]) -> Iterator[Finding]:
+    """Names in .env that are no settings but resemble them, or begin like them."""
+    families = {name.partition("_")[0] for name in names}
+    for name in sorted(set(installation.in_file) - set(names) - set(installation.environment)):
+        if near := get_close_matches(name, names, n=1, cutoff=SIMILARITY):
             fix = f"Call it {near[0]}, or take it out."
         elif name.endswith(KEY):
             fix = f"Gemini's is called GOOGLE_API_KEY here; other providers need `export {name}=…`"
@@ -169,8 +166,8 @@ def misspelt(installation: Installation, known: Sequence[str]) -> Iterator[Findi
         yield warning(NAME, f"{name} in {ENV_FILE} is no setting of Footnote and does nothing.", fix)
 
 
-def _shadowed(installation: Installation, known: Sequence[str]) -> Iterator[Finding]:
-    for name in known:
+def _find_shadowed(installation: Installation, names: Sequence[str]) -> Iterator[Finding]:
+    for name in names:
         here, outside = installation.in_file.get(name), installation.environment.get(name)
         if here and outside is not None and here != outside:
             yield warning(

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 from bots.chat.proxies import is_reached_directly
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
-from bots.doctor.folder import owner_of, they_come, threads_below
-from bots.doctor.settings import Installation, by_setting
+from bots.doctor.folder import find_owner, report_events, thread_ids
+from bots.doctor.settings import Installation, faults_by_setting
 from bots.slack.calls import open_calls
 from bots.slack.http import CLOCK_SKEW, PATH
 from bots.slack.manifest import SCOPES
@@ -258,7 +258,7 @@ async def socket_side(
     except Silent:
         return "", [failed(SOCKET, f"No socket opened within {PATIENCE:g} s.", f"{NETWORK} {SOCKET_MODE}")]
     info = hello.get("connection_info") or {}
-    owner = owner_of(installation.settings.data_dir)
+    owner = find_owner(installation.settings.data_dir)
     return str(info.get("app_id", "")), [_beside(int(hello.get("num_connections") or 1) - 1, owner)]
 
 
@@ -348,13 +348,13 @@ async def examine(installation: Installation) -> list[Finding]:
 
 def read(installation: Installation) -> tuple[SlackSettings, dict[str, str]]:
     """The settings, those at fault left empty, and what is wrong by the setting's name."""
-    given = {name: installation.given.get(name, "").strip() for name in SETTINGS}
+    given = {name: installation.values.get(name, "").strip() for name in SETTINGS}
     faults: dict[str, str] = {}
     try:
         if read_slack_settings(given, None) is None:
             faults = {TOKENS[0]: f"{TOKENS[0]} is not set."}
     except SettingsError as fault:
-        faults = by_setting(fault)
+        faults = faults_by_setting(fault)
     sound = {name: "" if name in faults else value for name, value in given.items()}
     settings = SlackSettings(
         bot_token=sound["SLACK_BOT_TOKEN"],
@@ -366,7 +366,7 @@ def read(installation: Installation) -> tuple[SlackSettings, dict[str, str]]:
 
 
 def _fix_of(name: str, installation: Installation) -> str:
-    bot, app = (installation.given.get(each, "") for each in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"))
+    bot, app = (installation.values.get(each, "") for each in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"))
     if bot.startswith("xapp-") and app.startswith("xoxb-"):
         return "The two tokens are in each other's place: swap them."
     return SOURCES[name]
@@ -374,9 +374,9 @@ def _fix_of(name: str, installation: Installation) -> str:
 
 def _events(bot: Bot | None, data_dir: Path) -> Finding:
     place = f"{PLATFORM}/{bot.team_id}" if bot else PLATFORM
-    began = [float(ts) for ts in threads_below(data_dir, place) if _TS.fullmatch(ts)]
+    began = [float(ts) for ts in thread_ids(data_dir, place) if _TS.fullmatch(ts)]
     if began:
-        return they_come(EVENTS, began)
+        return report_events(EVENTS, began)
     if bot is None:
         return skipped(EVENTS, "None has come yet.")
     return warning(

@@ -1,13 +1,15 @@
-"""A pressed button or a submitted modal -> what was meant by it."""
+"""A pressed button or a submitted modal -> what a person asked by it. Pure."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 
-from bots.chat.incoming import ChatCommand, CommandName, Feedback, Incoming, checked_query
-from bots.slack.route import PLATFORM, Me, Payload, conversation_of, id_of, route_of
+from bots.chat.incoming import ChatCommand, CommandName, Feedback, Request, checked_query
+from bots.slack.route import PLATFORM, Payload, SlackRoute, conversation_of, id_of
 from core.conversation import Conversation, Decision, Question, Verdict, check_question, value
+
+CALLBACK = "edit_query"  # the callback id of the modal in which a query is edited
 
 
 @value
@@ -21,13 +23,12 @@ class _Press:
     value: str
 
 
-def press(payload: Payload, me: Me) -> Incoming | None:
+def press(payload: Payload, route: SlackRoute) -> Request | None:
+    """None for a button that is not ours."""
     action = payload["actions"][0]
     name = action.get("action_id", "").partition(":")[0]
-    container = payload.get("container") or {}
-    if name not in _PRESSES or not container.get("channel_id") or not container.get("message_ts"):
+    if name not in _PRESSES:
         return None
-    route = route_of(payload, me)
     pressed = _Press(
         # Of two presses within a millisecond, the queue takes the one whose id sorts first.
         id="/".join((id_of(route), action["action_ts"], action["action_id"], route["user"])),
@@ -83,8 +84,8 @@ def _rate(pressed: _Press) -> Feedback:
     )
 
 
-#: What a press means, by the part of the button's action id before a colon.
-_PRESSES: Mapping[str, Callable[[_Press], Incoming]] = {
+#: What a press asks, by the button's action id up to a colon.
+_PRESSES: Mapping[str, Callable[[_Press], Request]] = {
     "approve": _decide("approve"),
     "deny": _decide("deny"),
     "edit": _say("edit"),
@@ -95,12 +96,9 @@ _PRESSES: Mapping[str, Callable[[_Press], Incoming]] = {
 }
 
 
-def submission(payload: Payload, me: Me, now: float) -> Decision | None:
+def submission(payload: Payload, route: SlackRoute, now: float) -> Decision:
     """The edited query of a modal; a modal is submitted once, so its id is the turn's."""
     view = payload["view"]
-    if view.get("callback_id") != "edit_query":
-        return None
-    route = route_of(payload, me)
     return Decision(
         id=f"{PLATFORM}/{route['team']}/{route['channel']}/{view['id']}",
         conversation=conversation_of(route),
@@ -113,5 +111,5 @@ def submission(payload: Payload, me: Me, now: float) -> Decision | None:
 
 
 def typed(payload: Payload) -> str:
-    """What stands in a submitted modal."""
+    """The text of a submitted modal."""
     return str(payload["view"]["state"]["values"]["query"]["query"].get("value") or "")

@@ -1,70 +1,104 @@
-"""A Slack payload -> a turn, a word to the bot, or nothing. Pure: what it depends on is handed in.
+"""A Slack payload -> what a person asked by it. Pure: what it depends on is passed in.
 
-What arrives twice is read as the same id: from workspace, channel and timestamp for a message,
-whichever event names it, and from the press's own timestamp for a button.
+A payload that arrives twice is read with the same id: of a message from workspace, channel and
+timestamp, whichever event names it, and of a press from its own timestamp.
 """
 
 from __future__ import annotations
 
-from bots.chat.incoming import Attachment, ChatCommand, Incoming, IncomingMessage, ThreadContext, interpret
-from bots.slack.interactions import press, submission
-from bots.slack.route import Me, Payload, Spoken, conversation_of, id_of, route_of, spoken
-from core.conversation import Question
+from collections.abc import Callable
+
+from bots.chat.incoming import (
+    Attachment,
+    ChatCommand,
+    Incoming,
+    IncomingMessage,
+    Rejection,
+    Request,
+    ThreadContext,
+    interpret,
+)
+from bots.slack.interactions import CALLBACK, press, submission, typed
+from bots.slack.route import Me, Payload, SlackRoute, Spoken, conversation_of, id_of, route_of, spoken
+from core.conversation import Conversation, Question
+from core.errors import QuestionRejected
+from core.text.language import language_of
+from core.wording import in_language
 
 #: Message subtypes that people write; all others are notices, edits and other bots. A reply that is also
 #: sent to the channel has one timestamp in both places, so it is one turn.
 _WRITTEN = (None, "file_share", "thread_broadcast")
 
 
-def read(payload: Payload, me: Me, context: ThreadContext, *, now: float = 0.0) -> Incoming | None:
-    """None for what the bot leaves alone; QuestionRejected when what is said is too long or empty.
+def receive(
+    payload: Payload, me: Me, context_of: Callable[[Conversation], ThreadContext], *, now: float = 0.0
+) -> Incoming | None:
+    """None for a payload that is not for the bot.
 
-    ``now`` is in seconds since the epoch: a modal carries no time of its own.
+    ``now`` is in seconds since the epoch: a submitted modal has no time of its own.
     """
-    if payload.get("type") == "view_submission":
-        return submission(payload, me, now)
-    if payload.get("type") == "block_actions":
-        return press(payload, me)
-    event = payload.get("event") or {}
-    kind = event.get("type")
-    if kind == "agent_session_stopped" and event.get("thread_ts"):
-        return _heard(payload, me, "", is_called=True).word("stop")
-    if kind not in ("app_mention", "message") or not _is_written_by_a_person(event, me):
+    if not _is_relevant(payload, me):
         return None
-    return _message(payload, me, context)
+    route = route_of(payload, me)
+    conversation = conversation_of(route)
+    context = context_of(conversation)
+    request: Request | None
+    try:
+        request = _read(payload, route, me, context, now)
+    except QuestionRejected as rejection:
+        sentence = in_language(rejection.sentence, language_of(_text(payload)))
+        request = Rejection(
+            id=id_of(route), conversation=conversation, author=route["user"], sentence=sentence
+        )
+    if request is None:
+        return None
+    has_files = bool(payload.get("event", {}).get("files"))
+    return Incoming(request=request, route=route, is_follow_up=context.knows_thread, has_files=has_files)
 
 
-def _is_written_by_a_person(event: Payload, me: Me) -> bool:
+def _is_relevant(payload: Payload, me: Me) -> bool:
+    if payload.get("type") == "view_submission":
+        return bool(payload["view"].get("callback_id") == CALLBACK)
+    if payload.get("type") == "block_actions":  # a button elsewhere than on a message is not ours
+        container = payload.get("container") or {}
+        return bool(container.get("channel_id") and container.get("message_ts"))
+    event = payload.get("event") or {}
+    if event.get("type") == "agent_session_stopped":
+        return bool(event.get("thread_ts"))
     return (
-        event.get("subtype") in _WRITTEN
-        and not event.get("hidden")
-        and not event.get("edited")
-        and not event.get("bot_id")
-        and not event.get("bot_profile")
+        event.get("type") in ("app_mention", "message")
+        and event.get("subtype") in _WRITTEN
+        and not any(event.get(sign) for sign in ("hidden", "edited", "bot_id", "bot_profile"))
         and event.get("user") not in (None, "", "USLACKBOT", me.user_id)
     )
 
 
-def _message(payload: Payload, me: Me, context: ThreadContext) -> Question | ChatCommand | None:
-    event = payload["event"]
+def _read(payload: Payload, route: SlackRoute, me: Me, context: ThreadContext, now: float) -> Request | None:
+    if payload.get("type") == "view_submission":
+        return submission(payload, route, now)
+    if payload.get("type") == "block_actions":
+        return press(payload, route)
+    return _message(payload["event"], route, me, context)
+
+
+def _message(
+    event: Payload, route: SlackRoute, me: Me, context: ThreadContext
+) -> Question | ChatCommand | None:
+    is_stop = event["type"] == "agent_session_stopped"
     said = spoken(event.get("text") or "", me.user_id)
-    is_called = said.mentions_me or event["type"] == "app_mention" or route_of(payload, me)["is_direct"]
+    is_called = said.mentions_me or event["type"] != "message" or route["is_direct"]
     if not is_called and not _is_follow_up(event, said, context):
         return None
-    return interpret(_heard(payload, me, said.text, is_called=is_called))
-
-
-def _heard(payload: Payload, me: Me, text: str, *, is_called: bool) -> IncomingMessage:
-    event, route = payload["event"], route_of(payload, me)
-    return IncomingMessage(
+    message = IncomingMessage(
         id=id_of(route),
         conversation=conversation_of(route),
         author=route["user"],
-        text=text,
+        text=said.text,
         said_at=float(route["message"]),
         files=tuple(_attachment(file) for file in event.get("files") or ()),
         is_called=is_called,
     )
+    return message.command("stop") if is_stop else interpret(message)
 
 
 def _is_follow_up(event: Payload, said: Spoken, context: ThreadContext) -> bool:
@@ -82,3 +116,10 @@ def _attachment(file: Payload) -> Attachment:
         media_type=file.get("mimetype") or "",
         size=int(file.get("size") or 0),
     )
+
+
+def _text(payload: Payload) -> str:
+    """What a person typed, by which their language is known."""
+    if payload.get("type") == "view_submission":
+        return typed(payload)
+    return str(payload.get("event", {}).get("text") or "")

@@ -35,6 +35,7 @@ from bots.chat.texts import (
 from bots.slack import blocks, limits
 from bots.slack.blocks import Block, Part, escaped, escaped_link, fallback
 from bots.slack.dialect import SLACK
+from bots.slack.interactions import CALLBACK
 from bots.slack.limits import SECTION_TEXT
 from bots.slack.route import metadata_of
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, value
@@ -131,7 +132,6 @@ def _footnote(citation: Citation, language: str, *, quote: str) -> Block:
     return blocks.context(f"*{citation.number}* {escaped(title)}{beside}{quote}")
 
 
-CALLBACK = "edit_query"  # by which the modal's submission is known
 TRIED_SHOWN = 5  # earlier queries named on the card
 REASON_SHOWN = 500  # characters
 

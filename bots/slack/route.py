@@ -1,7 +1,4 @@
-"""Where a payload comes from, and where its answer goes.
-
-What a person wrote, out of what Slack makes of it. Source: "Formatting text for app surfaces".
-"""
+"""Where a payload comes from and where its answer goes, and the text of a message as its author reads it."""
 
 from __future__ import annotations
 
@@ -18,15 +15,15 @@ Payload = Mapping[str, Any]
 
 
 class SlackRoute(TypedDict):
-    """Everything that an answer needs to find its way back; JSON types alone, so it can be stored."""
+    """All that an answer needs; JSON types only, so that it can be stored."""
 
     team: str
     channel: str
     thread: str  #: timestamp of the thread's first message
-    message: str  #: timestamp of what was written, or of the message whose button was pressed
+    message: str  #: timestamp of the message that was written, or whose button was pressed
     user: str
     is_direct: bool  #: between one person and the bot
-    trigger: NotRequired[str]  #: of a press, by which a modal is opened within seconds
+    trigger: NotRequired[str]  #: of a press; opens a modal, valid for seconds
 
 
 @value
@@ -39,10 +36,10 @@ class Me:
 
 
 def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
-    """Where an answer to this payload goes; KeyError for a payload that comes from no conversation."""
+    """Where an answer to this payload goes."""
     if payload.get("type") == "view_submission":
-        asked_in: SlackRoute = json.loads(payload["view"]["private_metadata"])["address"]
-        return {**asked_in, "user": payload["user"]["id"]}
+        card: SlackRoute = json.loads(payload["view"]["private_metadata"])["address"]
+        return {**card, "user": payload["user"]["id"]}
     if payload.get("type") == "block_actions":
         container, message = payload["container"], payload.get("message") or {}
         channel, at = container["channel_id"], container["message_ts"]
@@ -65,7 +62,7 @@ def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
 
 
 def metadata_of(proposal_id: str, route: Mapping[str, Any]) -> str:
-    """What the edit modal carries, so that its submission finds the proposal and the thread again."""
+    """The edit modal's metadata, by which its submission names the proposal and the thread."""
     return json.dumps({"proposal": proposal_id, "address": route}, separators=(",", ":"))
 
 
@@ -79,6 +76,7 @@ def id_of(route: SlackRoute) -> str:
     return f"{PLATFORM}/{route['team']}/{route['channel']}/{route['message']}"
 
 
+# The markup of incoming messages. Source: "Formatting text for app surfaces".
 _ENTITY = re.compile(r"<([^<>\n]+)>")
 _LEADING_MENTIONS = re.compile(r"\s*(?:<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>[\s,:]*)+")
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
@@ -96,7 +94,7 @@ class Spoken:
 
 
 def spoken(raw: str, my_user_id: str) -> Spoken:
-    """The words of an event's ``text``; links as "label (URL)", names of people and channels as ids or names."""
+    """Read an event's ``text``; links become "label (URL)", mentions become names or ids."""
     leading = _LEADING_MENTIONS.match(raw)
     called = _MENTION.findall(leading[0]) if leading else []
     mine = re.compile(rf"[ \t]?<@{re.escape(my_user_id)}(?:\|[^<>]*)?>")
@@ -127,10 +125,10 @@ def _decode(entity: re.Match[str]) -> str:
 
 
 def _link(url: str, label: str) -> str:
-    """Slack makes "README.md" a link by itself: what was typed is the label then."""
-    route = url.removeprefix("mailto:")
-    if not label or label == route:
-        return route
-    if label.rstrip("/") == re.sub(r"^https?://", "", route).rstrip("/"):
+    """Slack turns "README.md" into a link by itself; the label is what was typed."""
+    address = url.removeprefix("mailto:")
+    if not label or label == address:
+        return address
+    if label.rstrip("/") == re.sub(r"^https?://", "", address).rstrip("/"):
         return label
-    return f"{label} ({route})"
+    return f"{label} ({address})"

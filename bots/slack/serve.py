@@ -1,9 +1,7 @@
-"""Slack, served: every event is stored before it is acknowledged, so that none is lost.
+"""Serves Slack: every event is stored before it is acknowledged, so that none is lost.
 
-One function stands before Bolt's own acknowledgement. What it raises leaves the event
-unacknowledged, and Slack brings it again.
-
-What Slack brings, read and handed to the reception before it is acknowledged.
+One function runs before Bolt's own acknowledgement. If it raises, the event is not acknowledged,
+and Slack delivers it again.
 """
 
 from __future__ import annotations
@@ -17,89 +15,36 @@ from typing import TYPE_CHECKING, Any
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, rates_of
-from bots.chat.incoming import Incoming, ThreadContext
+from bots.chat.incoming import Rejection
 from bots.chat.messenger import ChatMessenger
 from bots.chat.proxies import is_reached_directly
 from bots.slack import render
 from bots.slack.calls import SlackCalls, SlackRefused, open_calls, quiet_logger
-from bots.slack.interactions import typed
 from bots.slack.manifest import PROMPTS
 from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
-from bots.slack.receive import read
+from bots.slack.receive import receive
 from bots.slack.render import Message
-from bots.slack.route import PLATFORM, Me, Payload, conversation_of, id_of, route_of
+from bots.slack.route import PLATFORM, Me, Payload
 from bots.slack.settings import SlackSettings
 from core.bootstrap import Footnote
-from core.errors import QuestionRejected, SettingsError
-from core.text.language import language_of
+from core.errors import SettingsError
 from core.turns.messenger import Unreachable
 from core.turns.turns import Turns
-from core.wording import in_language
 
 if TYPE_CHECKING:
     from slack_bolt.app.async_app import AsyncApp
     from slack_bolt.response import BoltResponse
 
 
-Response = dict[str, Any]  #: what goes back with the acknowledgement
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlackListeners:
-    """One installation's ear."""
-
-    inbox: Inbox
-    channel_store: ChannelStore
-    calls: SlackCalls
-    me: Me
-
-    async def take(self, payload: Payload) -> Response:
-        """What a payload calls for is stored or begun when this returns. Whatever it raises: bring it again."""
-        if _is_new_talk(payload):
-            self.inbox.begin(self._suggest(payload["event"]["channel"]))
-            return {}
-        try:
-            said = self._read(payload)
-        except QuestionRejected as rejection:
-            if payload.get("type") == "view_submission":
-                told = in_language(rejection.sentence, language_of(typed(payload)))
-                return {"response_action": "errors", "errors": {"query": told}}
-            told = in_language(rejection.sentence, language_of(payload.get("event", {}).get("text") or ""))
-            place = route_of(payload, self.me)
-            await self.inbox.tell(id_of(place), conversation_of(place), place["user"], told, place)
-            return {}
-        if said is not None:
-            files = len((payload.get("event") or {}).get("files") or ())
-            await self.inbox.take(said, route_of(payload, self.me), files=files)
-        return {}
-
-    def _read(self, payload: Payload) -> Incoming | None:
-        try:
-            context = self.channel_store.room_of(conversation_of(route_of(payload, self.me)))
-        except KeyError:  # it comes from no conversation
-            context = ThreadContext()
-        return read(payload, self.me, context, now=time.time())
-
-    async def _suggest(self, channel: str) -> None:
-        """What a person may begin with, who opens the conversation with the bot."""
-        prompts = [{"title": title, "message": message} for title, message in PROMPTS.items()]
-        await self.calls.call("assistant.threads.setSuggestedPrompts", channel_id=channel, prompts=prompts)
-
-
-def _is_new_talk(payload: Payload) -> bool:
-    event = payload.get("event") or {}
-    return event.get("type") == "app_home_opened" and event.get("tab") == "messages"
-
-
 logger = logging.getLogger(__name__)
 
-SOCKETS = 2  # connections: one goes on while Slack has the other one renewed
+SOCKETS = 2  # connections: one works while Slack renews the other
 REFRESH = 90.0  # seconds; a status fades after 120, "assistant.threads.setStatus"
-SETTLE = 0.15  # seconds; messages of one thread come over any of the sockets, in any order
-PING = 5.0  # seconds between signs of life on a socket; four without an answer and it is opened anew
+REORDER_WINDOW = 0.15  # seconds; messages of one thread arrive over any of the sockets, in any order
+PING = 5.0  # seconds between pings on a socket; after four without an answer it is opened again
 
-#: What "apps.connections.open" says of a token that will never do.
+#: Error codes of "apps.connections.open" for a token that will never work.
 _BAD_APP_TOKEN = frozenset(
     {
         "invalid_auth",
@@ -110,6 +55,41 @@ _BAD_APP_TOKEN = frozenset(
         "missing_scope",
     }
 )
+
+Response = dict[str, Any]  #: what goes back with the acknowledgement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackListeners:
+    """Hands the payloads of one installation to its inbox."""
+
+    inbox: Inbox
+    channel_store: ChannelStore
+    calls: SlackCalls
+    me: Me
+
+    async def accept(self, payload: Payload) -> Response:
+        """When this returns, what the payload asks is stored or begun. If it raises, Slack delivers again."""
+        if _opens_direct_messages(payload):
+            self.inbox.begin(self._suggest(payload["event"]["channel"]))
+            return {}
+        incoming = receive(payload, self.me, self.channel_store.context_of, now=time.time())
+        if incoming is None:
+            return {}
+        if isinstance(incoming.request, Rejection) and payload.get("type") == "view_submission":
+            return {"response_action": "errors", "errors": {"query": incoming.request.sentence}}
+        await self.inbox.accept(incoming)
+        return {}
+
+    async def _suggest(self, channel: str) -> None:
+        """Suggest first prompts to somebody who opens the direct messages with the bot."""
+        prompts = [{"title": title, "message": message} for title, message in PROMPTS.items()]
+        await self.calls.call("assistant.threads.setSuggestedPrompts", channel_id=channel, prompts=prompts)
+
+
+def _opens_direct_messages(payload: Payload) -> bool:
+    event = payload.get("event") or {}
+    return event.get("type") == "app_home_opened" and event.get("tab") == "messages"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +106,10 @@ class SlackServer:
 
     @asynccontextmanager
     async def serving(self, turns: Turns, port: int | None) -> AsyncIterator[None]:
-        """Take what Slack brings until the end, over sockets or on a port; then finish what is under way."""
+        """Accept what Slack delivers, over sockets or on a port; at the end, finish background tasks."""
         inbox = Inbox(
             settings=self.footnote.settings, assistant=self.footnote.assistant, channel_store=self.channel_store,
-            people=self.people, messenger=self.messenger, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), settle=SETTLE,
+            people=self.people, messenger=self.messenger, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), reorder_window=REORDER_WINDOW,
         )  # fmt: skip
         listeners = SlackListeners(
             inbox=inbox, channel_store=self.channel_store, calls=self.calls, me=self.me
@@ -146,7 +126,7 @@ class SlackServer:
 async def open_slack(
     settings: SlackSettings, footnote: Footnote, channel_store: ChannelStore
 ) -> AsyncIterator[SlackServer]:
-    """Find out who the bot is. Raises SettingsError when Slack does not know the token."""
+    """Find out who the bot is. Raises SettingsError if Slack does not know the token."""
     async with open_calls(settings) as calls:
         try:
             known = await calls.call("auth.test")
@@ -161,7 +141,7 @@ async def open_slack(
             footnote,
             channel_store,
             posts=SlackPosts(calls=calls, my_user_id=me.user_id),
-            writer=render,
+            renderer=render,
             people=people,
             uploads=uploads,
             refresh=REFRESH,
@@ -195,7 +175,7 @@ async def _connected(
 
 
 async def _check_app_token(calls: SlackCalls, token: str) -> None:
-    """SettingsError for a token that opens no socket: the SDK would go on trying for ever."""
+    """Raise SettingsError for a token that opens no socket: the SDK would retry for ever."""
     from aiohttp import ClientError
     from slack_sdk.errors import SlackApiError
 
@@ -211,7 +191,7 @@ async def _check_app_token(calls: SlackCalls, token: str) -> None:
 
 
 def _bolt(listeners: SlackListeners) -> AsyncApp:
-    """Bolt with one function before everything that answers: it acknowledges what that one stored."""
+    """Bolt with one function before all its listeners: it acknowledges what that function stored."""
     from slack_bolt.app.async_app import AsyncApp
     from slack_bolt.request.async_request import AsyncBoltRequest
     from slack_bolt.response import BoltResponse
@@ -220,12 +200,12 @@ def _bolt(listeners: SlackListeners) -> AsyncApp:
         if req.body.get("type") == "url_verification":
             passed: BoltResponse = await next()
             return passed
-        return BoltResponse(status=200, body=await listeners.take(req.body) or "")
+        return BoltResponse(status=200, body=await listeners.accept(req.body) or "")
 
     return AsyncApp(
         name="footnote",
         client=listeners.calls.client,
-        logger=quiet_logger("bolt", logging.ERROR),  # it warns of variables that it finds and we read
+        logger=quiet_logger("bolt", logging.ERROR),  # it warns of environment variables that we read
         before_authorize=store,
         request_verification_enabled=False,  # ours is stricter, and over a socket there is none
     )

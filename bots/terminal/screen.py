@@ -13,9 +13,9 @@ from rich.text import Text
 from rich.theme import Theme
 
 from bots.chat.texts import progress_note
-from bots.indexing import Watch, Work
 from bots.terminal.markdown import SafeConsole, line, plain
 from core.conversation import Progress
+from core.library.library import Notify, Phase
 
 WIDTH = 100  # columns; longer lines are hard to read
 
@@ -34,7 +34,7 @@ THEME = Theme(
         "bar.finished": "cyan",
     }
 )
-_WORK: Mapping[Work, str] = {
+_PHASES: Mapping[Phase, str] = {
     "reading": "Reading {done:,} of {total:,} documents…",
     "embedding": "Indexing {done:,} of {total:,} passages by meaning…",
     "downloading": "Downloading…",
@@ -97,18 +97,18 @@ class Screen:
             yield lambda progress: status.update(drawn(progress))
 
     @contextmanager
-    def indexing(self) -> Iterator[Watch]:
+    def indexing(self) -> Iterator[Notify]:
         """A bar for each kind of work, from its first sign of progress; gone when all is done."""
         columns = (TextColumn("{task.description}", style="dim"), BarColumn(), TaskProgressColumn())
         bars = Bars(*columns, console=self.aside, transient=True, disable=not self.aside.is_terminal)
-        tasks: dict[Work, TaskID] = {}
+        tasks: dict[Phase, TaskID] = {}
 
-        def notify(work: Work, done: int, total: int) -> None:
-            if work not in tasks:
+        def notify(phase: Phase, done: int, total: int) -> None:
+            if phase not in tasks:
                 bars.start()
-                tasks[work] = bars.add_task("")
-            description = _WORK[work].format(done=done, total=total)
-            bars.update(tasks[work], description=description, completed=done, total=total or None)
+                tasks[phase] = bars.add_task("")
+            description = _PHASES[phase].format(done=done, total=total)
+            bars.update(tasks[phase], description=description, completed=done, total=total or None)
 
         try:
             yield notify

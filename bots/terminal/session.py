@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from bots.chat import texts
 from bots.chat.texts import language_of_turn, say_in
-from bots.indexing import BackgroundVectors, in_thread
+from bots.indexing import BackgroundVectors, run_in_thread
 from bots.terminal import render
 from bots.terminal.markdown import line
 from bots.terminal.prompt import Lines
@@ -225,7 +225,7 @@ class Session:
     async def _bring_in_step(self) -> None:
         """What changed on the disk is known to the next answer; its vectors follow in the background."""
         with self.screen.indexing() as notify:
-            report = await in_thread(lambda watched: self.library.refresh(notify=watched), notify)
+            report = await run_in_thread(lambda watched: self.library.refresh(notify=watched), notify)
         self.tell_failures(report)
         if report.touched:
             self.screen.note(texts.synced(replace(report, skipped=0, failed=())))

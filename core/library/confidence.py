@@ -49,7 +49,7 @@ _QUANTITY = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Observation:
     """What one retrieval knows before its confidence is judged."""
 
     question: str
@@ -88,17 +88,17 @@ class Features:
     unsaid_amount: float  #: 1 when an amount is asked for and it says none
 
 
-def features_of(finding: Finding) -> Features:
-    weights, best = finding.weights, finding.passages[:LOOKED_AT]
+def features_of(observation: Observation) -> Features:
+    weights, best = observation.weights, observation.passages[:LOOKED_AT]
     total = sum(weights.values()) or 1.0
     found = [_terms(hit, _all_text(hit)) for hit in best]
     headings = [_terms(hit, " ".join((hit.passage.title, *hit.passage.path))) for hit in best]
-    names = names_of(finding.question) & weights.keys()
-    unknown = [term for term in weights if not finding.frequencies.get(term)]
+    names = names_of(observation.question) & weights.keys()
+    unknown = [term for term in weights if not observation.frequencies.get(term)]
     sentences = [_sentences(hit) for hit in best]
     likeliest = _likeliest(sentences[:CLOSEST], weights)
     covered = max((len(weights.keys() & present) for present in found), default=0) / max(len(weights), 1)
-    top_lexical, top_dense = max(finding.lexical, default=0.0), max(finding.dense, default=0.0)
+    top_lexical, top_dense = max(observation.lexical, default=0.0), max(observation.dense, default=0.0)
     return Features(
         passage_coverage=_most(weights, found) / total,
         sentence_coverage=_most(weights, (held for said in sentences for _, held in said)) / total,
@@ -109,29 +109,31 @@ def features_of(finding: Finding) -> Features:
         heading_coverage=_most(weights, headings) / total,
         bm25=min(top_lexical / (highest(weights) or 1.0), 2.0),
         bm25_top=min(top_lexical / SATURATION, 2.0),
-        bm25_gap=_gap(finding.lexical) / SATURATION,
+        bm25_gap=_gap(observation.lexical) / SATURATION,
         length=min(len(weights), 30) / 30,
         cosine=top_dense,
-        cosine_second=finding.dense[1] if len(finding.dense) > 1 else top_dense,
-        cosine_gap=_gap(finding.dense),
+        cosine_second=observation.dense[1] if len(observation.dense) > 1 else top_dense,
+        cosine_gap=_gap(observation.dense),
         agreement=_agreement(best),
         unknown_terms=len(unknown) / max(len(weights), 1),
         unknown_names=_share(weights, names.intersection(unknown)) / total,
         missing_names=min((_share(weights, names - present) for present in found[:CLOSEST]), default=0.0)
         / total,
-        missing_quantity=float(_lacks_quantity(finding.question, best[:CLOSEST])),
-        opposed=float(is_opposed(finding.question, likeliest)),
-        unsaid_number=float(any(number not in likeliest for number in _NUMBER.findall(finding.question))),
-        unsaid_amount=float(bool(_ASKS_AMOUNT.search(finding.question)) and not _AMOUNT.search(likeliest)),
+        missing_quantity=float(_lacks_quantity(observation.question, best[:CLOSEST])),
+        opposed=float(is_opposed(observation.question, likeliest)),
+        unsaid_number=float(any(number not in likeliest for number in _NUMBER.findall(observation.question))),
+        unsaid_amount=float(
+            bool(_ASKS_AMOUNT.search(observation.question)) and not _AMOUNT.search(likeliest)
+        ),
     )
 
 
-def confidence_of(finding: Finding) -> float:
+def confidence_of(observation: Observation) -> float:
     """Probability that the passages hold the answer, 0 to 1."""
-    if not finding.passages:
+    if not observation.passages:
         return 0.0
-    features = features_of(finding)
-    bias, coefficients = WITH_VECTORS if finding.dense else LEXICAL_ALONE
+    features = features_of(observation)
+    bias, coefficients = WITH_VECTORS if observation.dense else LEXICAL_ALONE
     score = bias + sum(coefficients.get(f.name, 0.0) * getattr(features, f.name) for f in fields(features))
     return (1 + tanh(score / 2)) / 2  # the logistic function, which so written never overflows
 

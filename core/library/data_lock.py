@@ -1,4 +1,4 @@
-"""One process owns the embedded index; a second one is told so, and how to go on."""
+"""The lock of the data folder: one process at a time owns the embedded index."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 
 from core.errors import IndexInUse, SettingsError
 
-PRIVATE_UMASK = 0o077  # permissions that no file and folder of ours is given
+PRIVATE_UMASK = 0o077  # permission bits that no file and folder of Footnote has
 
 
 @contextmanager
 def lock_data_dir(data_dir: Path, purpose: str) -> Iterator[None]:
-    """Hold the data folder for this process; the lock dies with the process, however it dies.
+    """Lock the data folder for this process. The lock ends with the process, even when it is killed.
 
-    Whatever the process writes meanwhile is readable by its owner alone. IndexInUse when
-    another process holds the folder, SettingsError when it cannot be written.
+    Files that the process writes meanwhile are readable by its owner alone. IndexInUse when
+    another process holds the lock, SettingsError when the folder cannot be written.
     """
     make_data_dir(data_dir)
     note = data_dir / "owner"
-    with _private_files(), ExitStack() as held:
+    with _private_files(), ExitStack() as stack:
         try:
-            held.enter_context(_lock(data_dir / "lock"))
-            held.callback(note.unlink, missing_ok=True)
+            stack.enter_context(_lock(data_dir / "lock"))
+            stack.callback(note.unlink, missing_ok=True)
             note.write_text(f"process {os.getpid()}, {purpose}", encoding="utf-8")
         except TimeoutError:
             raise IndexInUse(
@@ -39,21 +39,21 @@ def lock_data_dir(data_dir: Path, purpose: str) -> Iterator[None]:
 def _lock(file: Path) -> AbstractContextManager[object]:
     from filelock import FileLock
 
-    file.touch(mode=0o600)  # filelock takes some refusals of the disk for a lock that is held
+    file.touch(mode=0o600)  # filelock reports some errors of the disk as a lock that is held
     return FileLock(file, blocking=False, mode=0o600)
 
 
 @contextmanager
 def _private_files() -> Iterator[None]:
-    others = os.umask(PRIVATE_UMASK)
+    earlier = os.umask(PRIVATE_UMASK)
     try:
         yield
     finally:
-        os.umask(others)
+        os.umask(earlier)
 
 
 def make_data_dir(data_dir: Path) -> None:
-    """Make the data folder, readable by its owner alone."""
+    """Create the data folder, readable by its owner alone."""
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as fault:

@@ -1,7 +1,7 @@
-"""The library's SQLite file: its tables, and how threads share it.
+"""The library's SQLite file: its tables, and access to it from several threads.
 
-One connection writes and another reads, each behind a lock: what is being indexed never
-keeps a question waiting, and a reader sees a document wholly or not at all.
+One connection writes and another reads, each behind a lock: indexing never blocks a
+question, and a reader sees a whole document or nothing of it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from core.errors import IndexDamaged, SettingsError
 from core.schema import Schema, prepare
 
-BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
+BUSY_TIMEOUT = 10.0  # seconds to wait for another writer
 
-#: The scope and the terms of every passage. They are cut before they come here, so the
-#: tokenizer only has to split at spaces.
+#: The scope and the terms of every passage. The text is split into terms before it is inserted,
+#: so the tokenizer only has to split at spaces.
 WORDS_TABLE = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (scope, title, body, tokenize = 'ascii')"
 
 _TABLES = f"""
@@ -71,8 +71,8 @@ CREATE TABLE IF NOT EXISTS stale_vectors (passage INTEGER PRIMARY KEY, collectio
 {WORDS_TABLE};
 """
 
-#: A change of these tables needs a migration, and so does any other that puts the same document into them
-#: otherwise: how it is cut into passages, or which terms are made of them.
+#: A change of these tables needs a migration. So does a change of what is stored for the same document:
+#: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(tables=_TABLES)
 
 _DAMAGED = "is damaged. Run `footnote ingest --rebuild` with your documents."
@@ -85,13 +85,13 @@ _TROUBLES = {
     sqlite3.SQLITE_NOTADB: _DAMAGED,
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
 }
-DAMAGE = frozenset(code for code, said in _TROUBLES.items() if said == _DAMAGED)
+DAMAGE = frozenset(code for code, sentence in _TROUBLES.items() if sentence == _DAMAGED)
 
 logger = logging.getLogger(__name__)
 
 
 class Database:
-    """Rows out and transactions in; safe to share between threads.
+    """Queries and transactions; safe to share between threads.
 
     Raises SettingsError when the disk is at fault, IndexDamaged when the file is, and
     VersionMismatch when another version of Footnote wrote it.
@@ -101,7 +101,7 @@ class Database:
         self._file = file
         self._read_lock, self._write_lock = threading.Lock(), threading.RLock()
         _make_private(file)
-        with self._troubles(), ExitStack() as opened:
+        with translate_errors(self._file), ExitStack() as opened:
             self._writing = opened.enter_context(closing(self._connect()))
             self._reading = opened.enter_context(closing(self._connect()))
             self._set_up()
@@ -112,14 +112,14 @@ class Database:
             self._opened.close()
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query, as of the last transaction that ended."""
-        with self._troubles(), self._read_lock:
+        """All rows of a query, as of the last complete transaction."""
+        with translate_errors(self._file), self._read_lock:
             return self._reading.execute(query, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """The connection that writes, for all or nothing; nested calls join the outer one."""
-        with self._troubles(), self._write_lock:
+        """A transaction on the connection that writes; nested calls join the outer one."""
+        with translate_errors(self._file), self._write_lock:
             if self._writing.in_transaction:
                 yield self._writing
                 return
@@ -132,10 +132,10 @@ class Database:
                     self._writing.execute("ROLLBACK")
 
     def empty_log(self) -> None:
-        """Bring what the write-ahead log holds into the file; a reader who is busy with it puts that off."""
-        with self._troubles(), self._write_lock:
-            ((is_put_off, *_),) = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        if is_put_off:
+        """Copy the write-ahead log into the file and empty it, unless another program is reading it."""
+        with translate_errors(self._file), self._write_lock:
+            ((is_busy, *_),) = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if is_busy:
             logger.warning(
                 "another program reads %s: until it ends, what was forgotten stays in the file", self._file
             )
@@ -148,31 +148,28 @@ class Database:
     def _set_up(self) -> None:
         self._writing.execute("PRAGMA synchronous = NORMAL")
         self._writing.execute("PRAGMA foreign_keys = ON")
-        self._writing.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+        self._writing.execute("PRAGMA secure_delete = ON")  # overwrites what is deleted
         prepare(self._writing, self._file, SCHEMA)
         self._reading.execute("PRAGMA query_only = ON")
-
-    def _troubles(self) -> AbstractContextManager[None]:
-        return translate_errors(self._file)
 
 
 @contextmanager
 def translate_errors(file: Path) -> Iterator[None]:
-    """What SQLite says of the disk and the file, as a sentence; other faults are our own."""
+    """Turn SQLite's errors about the disk and the file into sentences; others are bugs and pass through."""
     try:
         yield
     except sqlite3.Error as trouble:
-        code = getattr(trouble, "sqlite_errorcode", 0) & 0xFF  # without the detail
-        said = _TROUBLES.get(code)
-        if said is None:
+        code = getattr(trouble, "sqlite_errorcode", 0) & 0xFF  # the primary result code
+        sentence = _TROUBLES.get(code)
+        if sentence is None:
             raise
-        logger.warning("%s %s (%s)", file, said, trouble)
+        logger.warning("%s %s (%s)", file, sentence, trouble)
         kind = IndexDamaged if code in DAMAGE else SettingsError
-        raise kind(f"{file} {said}") from trouble
+        raise kind(f"{file} {sentence}") from trouble
 
 
 def _make_private(file: Path) -> None:
-    """Make the file, for its owner alone; what SQLite puts beside it takes its mode."""
+    """Create the file, for its owner alone; SQLite gives its other files the same mode."""
     try:
         file.touch(mode=0o600)
     except OSError as fault:

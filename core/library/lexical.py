@@ -1,16 +1,13 @@
-"""The lexical index: BM25 over the terms of :mod:`core.text.terms`, by SQLite's FTS5.
+"""The lexical index: SQLite's FTS5 finds candidates by the terms of :mod:`core.text.terms`, and BM25 scores them.
 
-Every term is marked with the collection it stands in, so that a search in some collections meets
-nothing of the others and counts nothing of them. Beside its words every passage holds its language and
-the places it lies in: its document and each folder above. A narrower search asks for its scope as it asks
-for words.
+Every term begins with a prefix for its collection, so that a search reads and counts nothing of other
+collections. The column ``scope`` has a passage's language and places: its document and each folder above.
+A search within a narrower scope matches their terms.
 
-BM25 over the candidates of one retrieval, with the term weights of the scope it reads.
-
-FTS5 finds the candidates, but weighs a term by the whole index and gives a term that half of
-a small index holds no weight at all. Here a term weighs what it weighs for this question.
-Terms that follow one another in the question count again where they do so in the text: a pair
-is scored as a term of its own (Metzler and Croft's ordered windows, SIGIR 2005).
+FTS5's own BM25 weighs a term by the whole index, and not at all if half of a small index contains it. The
+candidates of a retrieval are therefore scored again, with the term weights of its scope. A pair of terms
+that follow each other in the question is scored as another term (the ordered windows of Metzler and Croft,
+SIGIR 2005).
 """
 
 from __future__ import annotations
@@ -29,23 +26,29 @@ from core.library.roots import ancestors
 from core.text.language import LANGUAGES, language_of
 from core.text.terms import terms
 
-SATURATION = 1.2  # k1: how soon a term that comes again stops counting
-LENGTH_PENALTY = 0.75  # b: how much a long passage must hold more
-USUAL_LENGTH = 120  # terms of a passage; fixed, so that scores mean the same in every library
-TITLE_COUNTS = 2  # a term of the title path counts as so many in the text
+Words = tuple[list[str], list[str]]  # terms of a passage's title path and of its text, in reading order
 
-REACH = 2  # terms from the first of a pair to the second, at most: one other may stand between them
+TITLE_WEIGHT = 2.0  # BM25 weight of the title path over the body
+RARE_LIMIT = 5_000  # passages with any of the rare terms, up to which all are ranked: about 5 ms
+FREQUENT_LIMIT = 2_000  # passages that are ranked of those with frequent terms
+
+SATURATION = 1.2  # k1: how soon repetitions of a term stop counting
+LENGTH_PENALTY = 0.75  # b: how much the length of a passage reduces its score
+USUAL_LENGTH = 120  # terms of a passage; fixed, so that scores mean the same in every library
+TITLE_COUNTS = 2  # a term of the title path counts as this many in the text
+
+REACH = 2  # from the first term of a pair to the second at most: one other may be between them
 PAIR_COUNTS = 0.7  # of the mean weight of its two terms
 
 
 def bm25(passages: Mapping[str, Words], weights: Mapping[str, float]) -> dict[str, float]:
-    """Scores of the passages that hold any of the terms, by id; the terms in the order of the question."""
+    """Scores of the passages with any of the terms, by id. The order of the weights is that of the question."""
     scores = {number: _score(words, weights) for number, words in passages.items()}
     return {number: score for number, score in scores.items() if score > 0}
 
 
 def highest(weights: Mapping[str, float]) -> float:
-    """What no passage scores more than."""
+    """The upper bound of a score."""
     pairs = sum(_pair_weight(weights, first, second) for first, second in pairwise(weights))
     return (SATURATION + 1) * (sum(weights.values()) + pairs)
 
@@ -64,7 +67,7 @@ def _score(words: Words, weights: Mapping[str, float]) -> float:
 
 
 def _together(body: Sequence[str], pairs: Mapping[str, str]) -> Counter[str]:
-    """How often the second term of each pair follows soon after the first, by the first."""
+    """How often the second term of each pair follows the first within REACH, by the first."""
     return Counter(
         term
         for place, term in enumerate(body)
@@ -76,68 +79,56 @@ def _pair_weight(weights: Mapping[str, float], first: str, second: str) -> float
     return PAIR_COUNTS * (weights[first] + weights[second]) / 2
 
 
-Words = tuple[list[str], list[str]]  # terms of a passage's title path and of its text, in reading order
-
-TITLE_WEIGHT = 2.0  # BM25 weight of the title path over the body
-ALONE = 5_000  # passages that hold any of some terms, up to which all of them are ranked: about 5 ms
-IN_COMPANY = 2_000  # passages that are ranked of those that hold frequent terms
-
-
-def words_of(title: str, path: Sequence[str], text: str) -> tuple[str, str, str]:
-    """The language of a passage, and the terms of its title path and of its text, spaces between them."""
+def index_terms(title: str, path: Sequence[str], text: str) -> tuple[str, str, str]:
+    """The language of a passage, and the terms of its title path and of its text, separated by spaces."""
     language = language_of(text)
     headings = " ".join(dict.fromkeys((title, *path)))
     return language, " ".join(terms(headings, language)), " ".join(terms(text, language))
 
 
-def places_of(collection: int, address: str) -> str:
-    """The terms of the places that a document lies in, spaces between them."""
-    return " ".join(_place(collection, place) for place in ancestors(address))
+def place_terms(collection: int, address: str) -> str:
+    """The terms of the places that a document lies in, separated by spaces."""
+    return " ".join(_place_term(collection, place) for place in ancestors(address))
 
 
-def enter(
+def insert_terms(
     writing: Connection, collection: int, places: str, passages: Iterable[tuple[int, tuple[str, str, str]]]
 ) -> None:
-    """Take passages of one document in: id and :func:`words_of`."""
+    """Insert passages of one document: id and :func:`index_terms`."""
     writing.executemany(
         "INSERT INTO words (rowid, scope, title, body) VALUES (?, ?, ?, ?)",
         (
             (
                 passage,
-                f"{places} {_spoken(collection, language)}",
-                _marked(collection, title),
-                _marked(collection, body),
+                f"{places} {_language_term(collection, language)}",
+                _prefixed(collection, title),
+                _prefixed(collection, body),
             )
             for passage, (language, title, body) in passages
         ),
     )
 
 
-def strike(writing: Connection, passages: Iterable[int]) -> None:
+def delete_terms(writing: Connection, passages: Iterable[int]) -> None:
     writing.executemany("DELETE FROM words WHERE rowid = ?", ((passage,) for passage in passages))
 
 
-def merge(writing: Connection) -> None:
-    """Leave no word of what was struck: FTS5 keeps it beside a note that it is gone until its parts are merged."""
+def optimize(writing: Connection) -> None:
+    """Leave nothing of deleted passages: FTS5 only marks them as deleted until its segments are merged."""
     writing.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
-def empty(writing: Connection) -> None:
-    """Take everything out, be the index damaged or not."""
+def reindex_all(writing: Connection) -> None:
+    """Create the lexical index again, even if it is damaged, and insert all passages."""
     writing.execute("DROP TABLE IF EXISTS words")
     writing.execute(WORDS_TABLE)
-
-
-def enter_all(writing: Connection) -> None:
-    """Empty the lexical index, and take in all passages that there are."""
-    empty(writing)
     rows = writing.execute(
         "SELECT p.id, d.collection, d.address, d.title, p.path, p.text"
         " FROM passages p JOIN documents d ON d.id = p.document"
     )
     for passage, number, address, title, path, text in rows:
-        words = words_of(title, json.loads(path), text)
-        enter(writing, number, places_of(number, address), [(passage, words)])
+        words = index_terms(title, json.loads(path), text)
+        insert_terms(writing, number, place_terms(number, address), [(passage, words)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +147,16 @@ class LexicalIndex:
     ) -> list[tuple[str, float]]:
         """(passage id, BM25) of the best passages with any of the terms, best first.
 
-        Where ``frequencies`` say that more passages hold them than can be ranked in time, frequent terms
-        only count in what the rare ones find. What is found by two of them, or by one, fills up the list.
+        If ``frequencies`` say that more passages contain them than can be ranked in time, frequent terms
+        only rank what the rare ones find. Passages with two frequent terms, or with one, fill up the list.
         """
         within = self._within(scope)
         if not within.collections or not words:
             return []
-        alone, frequent = _by_rarity(words, frequencies or {})
+        rare, frequent = _by_rarity(words, frequencies or {})
         found: dict[str, float] = {}
-        for expression in within.expressions(alone, frequent):
-            among = IN_COMPANY if found or not alone else 2 * ALONE
+        for expression in within.expressions(rare, frequent):
+            among = FREQUENT_LIMIT if found or not rare else 2 * RARE_LIMIT
             for passage, weight in self._ranked(expression, among, limit):
                 found.setdefault(passage, weight)
             if len(found) >= limit:
@@ -205,12 +196,14 @@ class LexicalIndex:
         return {str(word): int(count) for word, count in rows}
 
     def words(self, ids: Iterable[str]) -> dict[str, Words]:
-        """The terms of the passages with these ids, as they were entered: to cut them again takes longer."""
+        """The terms of the passages with these ids, as inserted: reading them is faster than making them again."""
         wanted = [int(number) for number in ids]
         rows = self.database.rows(
             f"SELECT rowid, title, body FROM words WHERE rowid IN ({', '.join('?' * len(wanted))})", wanted
         )
-        return {str(passage): (_unmarked(title), _unmarked(body)) for passage, title, body in rows}
+        return {
+            str(passage): (_without_prefix(title), _without_prefix(body)) for passage, title, body in rows
+        }
 
     def _within(self, scope: Scope) -> _Within:
         names = tuple(scope.collections)
@@ -219,27 +212,27 @@ class LexicalIndex:
         )
         numbers = [int(number) for (number,) in rows]
         addresses = [address.rstrip("/") or "/" for address in scope.addresses]
-        return _Within(numbers, [_place(number, address) for number in numbers for address in addresses])
+        return _Within(numbers, [_place_term(number, address) for number in numbers for address in addresses])
 
 
 @dataclass(frozen=True, slots=True)
 class _Within:
-    """A scope in the index's own terms."""
+    """A scope as terms of the index."""
 
     collections: Sequence[int]
     places: Sequence[str]  #: empty: the whole of the collections
 
-    def expressions(self, alone: Sequence[str], frequent: Sequence[str]) -> Iterator[str]:
-        """FTS5, one after the other: any of the words that find alone, two of the frequent ones, one of them."""
-        if alone:
-            yield self.expression(alone) + (self._and_any([*alone, *frequent]) if frequent else "")
-        for company in (2, 1):
-            if len(frequent) >= company:
-                others = (self._and_any([word]) for word in frequent[1:company])
+    def expressions(self, rare: Sequence[str], frequent: Sequence[str]) -> Iterator[str]:
+        """FTS5 expressions in order: any of the rare words, two of the frequent ones, one of them."""
+        if rare:
+            yield self.expression(rare) + (self._and_any([*rare, *frequent]) if frequent else "")
+        for count in (2, 1):
+            if len(frequent) >= count:
+                others = (self._and_any([word]) for word in frequent[1:count])
                 yield self.expression(frequent[:1]) + "".join(others)
 
     def expression(self, words: Sequence[str]) -> str:
-        """FTS5: any of the words, within the scope."""
+        """An FTS5 expression: any of the words, within the scope."""
         within = f"{{scope}} : ({' OR '.join(self.places)}) AND " if self.places else ""
         return f"{within}{{title body}} : ({self._any(words)})"
 
@@ -248,44 +241,44 @@ class _Within:
 
     def _any(self, words: Sequence[str]) -> str:
         quoted = (word.replace('"', '""') for word in words)
-        return " OR ".join(f'"{_mark(number)}{word}"' for word in quoted for number in self.collections)
+        return " OR ".join(f'"{_prefix(number)}{word}"' for word in quoted for number in self.collections)
 
 
 def _by_rarity(words: Sequence[str], frequencies: Mapping[str, int]) -> tuple[list[str], list[str]]:
-    """The words that few passages hold, few enough in all to be ranked; and the others, rarest first."""
-    alone: list[str] = []
+    """The rare words, whose passages are few enough to rank them all; and the others, rarest first."""
+    rare: list[str] = []
     ordered = sorted(words, key=lambda word: frequencies.get(word, 0))
     held = 0
     for word in ordered:
         held += frequencies.get(word, 0)
-        if held > ALONE:
+        if held > RARE_LIMIT:
             break
-        alone.append(word)
-    return alone, ordered[len(alone) :]
+        rare.append(word)
+    return rare, ordered[len(rare) :]
 
 
-def _mark(collection: int) -> str:
+def _prefix(collection: int) -> str:
     return f"c{collection}x"
 
 
-def _marked(collection: int, words: str) -> str:
-    """Each of the words behind the mark of its collection."""
-    mark = _mark(collection)
+def _prefixed(collection: int, words: str) -> str:
+    """Each of the words with the prefix of its collection."""
+    mark = _prefix(collection)
     return mark + words.replace(" ", f" {mark}") if words else ""
 
 
-def _unmarked(words: str) -> list[str]:
+def _without_prefix(words: str) -> list[str]:
     mark = words[: words.find("x") + 1]
     return f" {words}".split(f" {mark}")[1:] if mark else []
 
 
-def _spoken(collection: int, language: str) -> str:
-    """The term of a language in a collection; terms of addresses are longer."""
-    return f"{_mark(collection)}{language}"
+def _language_term(collection: int, language: str) -> str:
+    """The term for a language in a collection; terms for places are longer."""
+    return f"{_prefix(collection)}{language}"
 
 
-def _place(collection: int, address: str) -> str:
-    """The term of an address in a collection; SQL checks again what is found by it."""
+def _place_term(collection: int, address: str) -> str:
+    """The term for an address in a collection. It is a short hash, so SQL checks the address again."""
     return (
-        f"{_mark(collection)}{blake2b(address.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+        f"{_prefix(collection)}{blake2b(address.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
     )

@@ -18,7 +18,7 @@ from core.library.formats import parser_process
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
 from core.library.store import DocumentStore, Entry, NewDocument
-from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolved, scan
+from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
 from core.text.characters import whole
 
 if TYPE_CHECKING:
@@ -28,69 +28,68 @@ if TYPE_CHECKING:
 DEFAULT_COLLECTION = "default"
 EMBED_BATCH = 128  # passages embedded between two notes of progress
 
-Phase = Literal["reading", "embedding"]
-Notify = Callable[[Phase, int, int], None]  # phase, done, of how many
+Phase = Literal["downloading", "reading", "embedding"]
+Notify = Callable[[Phase, int, int], None]  # phase, done, total (0: unknown)
 
 logger = logging.getLogger(__name__)
 
 
-def _quiet(_phase: Phase, _done: int, _total: int) -> None:
+def _ignore_progress(_phase: Phase, _done: int, _total: int) -> None:
     return None
 
 
 @dataclass(slots=True)
 class Library:
-    """The catalogue and, once an embedder was given, the vectors beside it."""
+    """The document store and, with an embedder, the vectors of its passages."""
 
     store: DocumentStore
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
-    looked_at: float | None = None  #: when all of it was last in step with the disk, by the steady clock
+    refreshed_at: float | None = None  #: when all files were last synced, by the monotonic clock
     _vectors: VectorIndex | None = field(default=None, repr=False)
-    _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _placing: threading.Lock = field(
-        default_factory=threading.Lock, repr=False
-    )  #: else a new passage's vector is dropped with the old
-    _given_up: Embedder | None = field(default=None, repr=False)  #: with which the vectors cannot be used
+    _open_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    #: Without it, the vector of a new passage could be removed with that of the old one.
+    _vector_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _failed_embedder: Embedder | None = field(default=None, repr=False)  #: the vectors cannot be used with it
 
     @property
     def vectors(self) -> VectorIndex:
-        with self._opening:
+        with self._open_lock:
             if self._vectors is None:
                 self._vectors = self.open_vectors()
             return self._vectors
 
     def close(self) -> None:
-        parser_process.close()  # who still waits for a document to be read waits no longer
+        parser_process.close()  # ends the wait for documents that are being read
         if self._vectors is not None:
             self._vectors.close()
         self.store.close()
-
-    # What is in it
 
     def check_model(self) -> None:
         """IndexMismatch when the index holds vectors of another embedding model."""
         if self.embedder is None:
             return
-        model = self.store.recall("embedding_model")
+        model = self.store.get_meta("embedding_model")
         if model and model != self.embedder.name and self.store.has_vectors():
             raise IndexMismatch(
                 f"The index was built with the embedding model {model}, but EMBEDDING_MODEL now means "
-                f"{self.embedder.name}. Run `footnote ingest --rebuild` to embed it anew, or set EMBEDDING_MODEL back."
+                f"{self.embedder.name}. Run `footnote ingest --rebuild` to embed it again, or set EMBEDDING_MODEL back."
             )
 
-    # Documents in
-
     def ingest(
-        self, paths: Iterable[Path], *, collection: str = DEFAULT_COLLECTION, notify: Notify = _quiet
+        self,
+        paths: Iterable[Path],
+        *,
+        collection: str = DEFAULT_COLLECTION,
+        notify: Notify = _ignore_progress,
     ) -> SyncReport:
-        """Bring files and folders in step with the disk, and keep them so from then on.
+        """Sync files and folders with the disk, now and at every refresh.
 
-        A path named here is read even if it was forgotten; what was forgotten below it stays so.
+        A path named here is read even if it was forgotten; what was forgotten below it stays forgotten.
         """
-        places = [resolved(path) for path in paths]
+        places = [resolve_path(path) for path in paths]
         roots = self.store.roots
-        new = frozenset(places) - roots.kept(collection).roots
+        new = frozenset(places) - roots.rules(collection).roots
         roots.add(collection, places)
         report = self._sync(collection, places, retry=True, notify=notify)
         for place in new:
@@ -98,16 +97,16 @@ class Library:
                 roots.drop(collection, place)
         return report
 
-    def refresh(self, *, notify: Notify = _quiet) -> SyncReport:
-        """Bring everything ingested from the disk in step with it; what is gone is forgotten until it is back."""
+    def refresh(self, *, notify: Notify = _ignore_progress) -> SyncReport:
+        """Sync everything that was ingested from the disk; files that are gone are forgotten until they are back."""
         report = SyncReport()
         for collection, places in self._places().items():
             report += self._sync(collection, places, retry=False, notify=notify)
-        self.looked_at = time.monotonic()
+        self.refreshed_at = time.monotonic()
         return report
 
     def _sync(self, collection: str, places: Sequence[str], *, retry: bool, notify: Notify) -> SyncReport:
-        listing = scan(places, self.store.roots.kept(collection))
+        listing = scan(places, self.store.roots.rules(collection))
         known = {entry.address: entry for entry in self.store.entries(collection=collection)}
         unreadable = self.store.roots.unreadable(collection)
         return apply_plan(
@@ -127,7 +126,7 @@ class Library:
     def ingest_page(
         self, url: str, document: Document, *, collection: str = DEFAULT_COLLECTION
     ) -> SyncReport:
-        """Index a fetched page under its address, in place of what it said before."""
+        """Index a fetched page under its URL, in place of its older version."""
         document = drop_surrogates(document)
         digest = hashlib.sha256(document.text.encode()).hexdigest()
         old = self.store.entry(collection, url)
@@ -149,11 +148,11 @@ class Library:
         )
         return SyncReport(changed=1) if old else SyncReport(added=1)
 
-    def rebuild(self, *, notify: Notify = _quiet) -> SyncReport:
-        """Read every file again and forget all vectors; pages from the web are kept as they were cut."""
+    def rebuild(self, *, notify: Notify = _ignore_progress) -> SyncReport:
+        """Read every file again and drop all vectors; pages from the web stay as they are."""
         self.store.forget_vectors()
         self.vectors.erase()
-        self._given_up = None
+        self._failed_embedder = None
         places = self._places()
         for entry in self.store.entries():
             if any(is_within(entry.address, root) for root in places.get(entry.collection, ())):
@@ -162,18 +161,17 @@ class Library:
         report = SyncReport()
         for collection, roots in places.items():
             report += self._sync(collection, roots, retry=True, notify=notify)
-        self.store.remember("embedding_model", "")
+        self.store.set_meta("embedding_model", "")
         return report
 
     def forget(self, source: str, *, collection: str | None = None) -> list[Entry]:
         """Remove the documents with this address or source, or below it, until they are ingested by name.
 
-        What a path of this machine means goes before what a document is called. NotFound when
-        it is neither.
+        Addresses are compared before sources. NotFound when there is neither.
         """
         meant = resolve_name(source, self._known(collection))
         if not meant:
-            self._clear_what_is_left()  # of a forgetting that was cut off
+            self._clear_leftovers()  # by a forget that was interrupted
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")
         entries = self.store.entries()
         gone = [e for e in entries if any(e.collection == c and is_within(e.address, p) for c, p in meant)]
@@ -183,15 +181,15 @@ class Library:
             for named, place in sorted(meant):
                 self.store.roots.forget(named, place)
         if gone:
-            self.store.overwrite()
-        self._clear_what_is_left()
+            self.store.erase_deleted()
+        self._clear_leftovers()
         return gone
 
-    def _clear_what_is_left(self) -> None:
+    def _clear_leftovers(self) -> None:
         try:
             self.clear_stale_vectors()
         except SettingsError as trouble:
-            logger.warning("vectors of forgotten passages are left: %s", trouble)
+            logger.warning("vectors of forgotten passages were not removed: %s", trouble)
 
     def _known(self, collection: str | None) -> list[tuple[str, str, str]]:
         """(collection, address, source) of documents, of files that could not be read, and of roots."""
@@ -206,66 +204,62 @@ class Library:
             if collection in (None, named)
         ]
 
-    # Vectors
+    def embed_pending(self, *, notify: Notify = _ignore_progress) -> int:
+        """Make the missing vectors; resumable at any point. How many were made.
 
-    def embed_pending(self, *, notify: Notify = _quiet) -> int:
-        """Give every passage that has none its vector; resumable at any point. The number made.
-
-        IndexMismatch when the others were made by another model.
+        IndexMismatch when the others are of another model.
         """
         self.clear_stale_vectors()
         total, done = self.store.count_pending_vectors(), 0
         if self.embedder is None or not total:
             return 0
-        self._begin_with(self.embedder)
+        self._use_model(self.embedder)
         while batch := self.store.pending_vectors(limit=EMBED_BATCH):
             vectors = self.embedder.embed_documents([embedded_text(passage) for passage in batch])
             for collection in sorted({passage.collection for passage in batch}):
                 rows = [i for i, passage in enumerate(batch) if passage.collection == collection]
                 ids = [batch[i].id for i in rows]
-                with self._placing:
+                with self._vector_lock:
                     self.vectors.add(collection, ids, vectors[rows])
-                    if gone := self.store.mark_embedded(ids):  # removed while their vectors were made
+                    if gone := self.store.mark_embedded(ids):  # removed meanwhile
                         self.vectors.remove(collection, gone)
             done += len(batch)
             notify("embedding", done, total)
         return done
 
-    def _begin_with(self, embedder: Embedder) -> None:
-        """What an earlier model left behind is erased where nothing is found by it any more."""
+    def _use_model(self, embedder: Embedder) -> None:
+        """Record the model before its first vector, and erase vectors of an earlier one, which no passage uses."""
         self.check_model()
-        if self.store.recall("embedding_model") not in (None, "", embedder.name):
+        if self.store.get_meta("embedding_model") not in (None, "", embedder.name):
             self.vectors.erase()
-        self.store.remember("embedding_model", embedder.name)
+        self.store.set_meta("embedding_model", embedder.name)
 
     def clear_stale_vectors(self) -> None:
-        """Drop the vectors of passages that are gone."""
+        """Remove the vectors of passages that are gone."""
         for collection, ids in self.store.stale_vectors().items():
-            if self.store.recall("embedding_model"):
-                with self._placing:
+            if self.store.get_meta("embedding_model"):
+                with self._vector_lock:
                     if self.store.entries(collection=collection):
                         self.vectors.remove(collection, ids)
-                    else:  # which takes a moment, however many there are
+                    else:  # faster than removing each
                         self.vectors.drop(collection)
             self.store.clear_stale_vectors(ids)
 
-    # Passages out
-
     def retrieve(self, query: Query) -> Retrieval:
-        """By words and by meaning; by words alone where the vectors or their model fail."""
+        """By words and by meaning; by words alone if the vectors or their model fail."""
         embedder = self.embedder
-        if embedder is not None and embedder is not self._given_up and self.store.is_mostly_embedded():
+        if embedder is not None and embedder is not self._failed_embedder and self.store.is_mostly_embedded():
             try:
                 return Retriever(self.store, embedder, self.vectors).retrieve(query)
             except SettingsError as damage:
-                self._given_up = embedder
+                self._failed_embedder = embedder
                 logger.warning("searching by words alone from now on: %s", damage)
             except ModelTrouble as trouble:
                 logger.warning("searching by words alone this time: %s", trouble)
         return Retriever(self.store).retrieve(query)
 
     def similarity(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Cosine of each text with the question; SettingsError without an embedder."""
+        """Cosine of each text with the question. SettingsError without an embedder."""
         if self.embedder is None:
             raise SettingsError("There is no embedding model.")
         vector = self.embedder.embed_query(whole(question))

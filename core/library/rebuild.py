@@ -1,9 +1,8 @@
-"""Salvage: what can still be read of a library that cannot be opened, brought into a new one beside it.
+"""Recovering what can still be read of a library that cannot be opened, into a new one beside it.
 
-Files are read again from the disk; here is what the disk does not know: which places are
-kept in step, what was forgotten below them, and pages from the web. The new file takes the
-place of the old one in one step, when it is complete: whatever is killed before leaves
-both as they were, and the next attempt goes on.
+Files are read again from the disk. What the disk does not have is recovered here: the roots,
+what was forgotten below them, and pages from the web. The new file replaces the old one in one
+step, when it is complete: a process that is killed earlier leaves both, and the next one goes on.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ from core.library.store import DocumentStore, NewDocument
 
 logger = logging.getLogger(__name__)
 
-BESIDE = ".new"  # added to the name of a file: the one that is being built
-ASIDE = ".old"  # the one whose place was taken, until a later one comes
-LOGS = ("-wal", "-shm")  # what SQLite keeps beside a file
+BESIDE = ".new"  # added to the name of the file that is being built
+OLD = ".old"  # added to the name of the file that was replaced; the next one overwrites it
+LOGS = ("-wal", "-shm")  # SQLite's files beside a database
 
 Row = tuple[Any, ...]
 
 
 @value
 class Recovery:
-    """What came of a damaged library."""
+    """What could be recovered of a damaged library."""
 
-    has_roots: bool = False  #: whether all places that it kept in step could be read
-    has_forgotten: bool = False  #: whether all that was forgotten below them could
-    has_pages: bool = False  #: whether all pages from the web that it held could at least be named
-    pages: int = 0  #: pages from the web that were brought over whole
-    lost: tuple[str, ...] = ()  #: addresses of those that were not
+    has_roots: bool = False  #: whether all roots could be read
+    has_forgotten: bool = False  #: whether everything that was forgotten below them could
+    has_pages: bool = False  #: whether the addresses of all pages from the web could
+    pages: int = 0  #: pages from the web that were recovered completely
+    lost: tuple[str, ...] = ()  #: addresses of pages that were not
 
 
 def is_damaged(file: Path) -> bool:
-    """Whether SQLite finds a page of the file that makes no sense; reads all of it."""
+    """Whether SQLite finds a damaged page in the file; reads all of it."""
     if not _has_bytes(file):
         return False
     with translate_errors(file):
         try:
-            with closing(_opened(file)) as connection:
+            with closing(_open_read_only(file)) as connection:
                 return bool(connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",))
         except sqlite3.Error as trouble:
             if getattr(trouble, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
@@ -57,56 +56,56 @@ def is_damaged(file: Path) -> bool:
 
 
 def recover(file: Path, into: DocumentStore) -> Recovery:
-    """Bring over what can be read, each table as far as it goes; what is there already stays."""
+    """Copy what can be read of each table into the new store; what it contains already stays."""
     if not _has_bytes(file):
         return Recovery()
     try:
-        with closing(_opened(file)) as damaged:
+        with closing(_open_read_only(file)) as damaged:
             damaged.text_factory = _text
-            damaged.execute("PRAGMA writable_schema = ON")  # else a file that was cut short is refused
-            return _bring_over(damaged, into)
+            damaged.execute("PRAGMA writable_schema = ON")  # SQLite refuses a truncated file otherwise
+            return _copy_rows(damaged, into)
     except sqlite3.Error as trouble:
         logger.warning("nothing can be read of %s: %s", file, trouble)
         return Recovery()
 
 
 def replace_file(new: Path, file: Path) -> Path:
-    """Put the new file, which nobody has open, in place of the old one. Where that one lies now."""
-    aside = keep_old(file)
+    """Replace the old file by the new one, which must not be open. The old one's new path."""
+    old = keep_old(file)
     new.replace(file)
-    return aside
+    return old
 
 
 def keep_old(file: Path) -> Path:
-    """Give a file that nobody has open a second name; the first is for another to take."""
-    aside = _beside(file, ASIDE)
-    remove(aside)
-    for log in LOGS:  # first: SQLite would take them for the new file's
-        if (kept := _beside(file, log)).exists():
-            kept.replace(_beside(aside, log))
+    """Give a file, which must not be open, a second name, so that another can replace it. The second name."""
+    old = _with_ending(file, OLD)
+    remove(old)
+    for log in LOGS:  # first, or SQLite would use them for the new file
+        if (found := _with_ending(file, log)).exists():
+            found.replace(_with_ending(old, log))
     if _has_bytes(file):
-        _name_too(file, aside)
-    for kept in (aside, *(_beside(aside, log) for log in LOGS)):
-        if kept.exists():
-            kept.chmod(0o600)
-    return aside
+        _link(file, old)
+    for each in (old, *(_with_ending(old, log) for log in LOGS)):
+        if each.exists():
+            each.chmod(0o600)
+    return old
 
 
 def remove(file: Path) -> None:
-    """A database with its logs."""
+    """Delete a database with its logs."""
     for ending in ("", *LOGS):
-        _beside(file, ending).unlink(missing_ok=True)
+        _with_ending(file, ending).unlink(missing_ok=True)
 
 
-def _name_too(file: Path, aside: Path) -> None:
-    """Both names for one file, so that its own is never missing; where a disk cannot, the other alone."""
+def _link(file: Path, old: Path) -> None:
+    """Link the file under both names, so that the first always exists; rename it where links are not possible."""
     try:
-        os.link(file, aside)
+        os.link(file, old)
     except OSError:
-        file.replace(aside)
+        file.replace(old)
 
 
-def _bring_over(damaged: sqlite3.Connection, into: DocumentStore) -> Recovery:
+def _copy_rows(damaged: sqlite3.Connection, into: DocumentStore) -> Recovery:
     roots, has_roots = _rows(damaged, "roots", "*", (str, str))
     forgotten, has_forgotten = _rows(damaged, "forgotten", "*", (str, str))
     with into.transaction() as writing:
@@ -127,7 +126,7 @@ def _bring_over(damaged: sqlite3.Connection, into: DocumentStore) -> Recovery:
 
 
 def _pages(damaged: sqlite3.Connection) -> tuple[list[NewDocument], bool]:
-    """Documents that lie on no disk, without pieces where one of them is missing; and whether these are all."""
+    """Documents that are not files, without pieces if one of these is missing; and whether that is all of them."""
     collections, _ = _rows(damaged, "collections", "number, name", (int, str))
     documents, has_all = _rows(
         damaged,
@@ -158,7 +157,7 @@ def _pages(damaged: sqlite3.Connection) -> tuple[list[NewDocument], bool]:
 
 
 def _pieces(damaged: sqlite3.Connection, documents: Sequence[int]) -> dict[int, list[Piece]]:
-    """What is left of these documents, in order."""
+    """What is left of these documents' pieces, in order."""
     rows, _ = _rows(
         damaged,
         "passages",
@@ -192,7 +191,7 @@ def _rows(
     where: str = "TRUE",
     values: Sequence[object] = (),
 ) -> tuple[list[Row], bool]:
-    """Rows of a table: from the first up to the damage, then from the last down to it; and whether these are all."""
+    """Rows of a table, from the first up to the damage and from the last down to it; and whether that is all of them."""
     found: dict[int, Row] = {}
     is_whole = False
     for order in ("ASC", "DESC"):
@@ -210,15 +209,15 @@ def _rows(
 
 
 def _text(data: bytes) -> str | None:
-    """None for what cannot have been written as text."""
+    """None for what was not written as text."""
     try:
         return data.decode()
     except UnicodeDecodeError:
         return None
 
 
-def _opened(file: Path) -> sqlite3.Connection:
-    """To be read alone: nothing of it is mended, moved or emptied by looking."""
+def _open_read_only(file: Path) -> sqlite3.Connection:
+    """Read-only, so that looking does not change the file."""
     return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_TIMEOUT)
 
 
@@ -226,5 +225,5 @@ def _has_bytes(file: Path) -> bool:
     return file.is_file() and file.stat().st_size > 0
 
 
-def _beside(file: Path, ending: str) -> Path:
+def _with_ending(file: Path, ending: str) -> Path:
     return file.with_name(file.name + ending)

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from core.conversation import Exchange
-from core.library.confidence import Finding, confidence_of
+from core.library.confidence import Observation, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
 from core.library.lexical import Words, bm25
 from core.library.rerank import Scored, rerank
@@ -87,7 +87,7 @@ class Retriever:
         }
         found = self._candidates(query, held, frequencies, own, merged)
         passages = found.best(query.limit, cited_before(query.history) if is_pointed else ())
-        finding = Finding(
+        observation = Observation(
             question=query.text,
             passages=passages,
             weights=weights,
@@ -96,7 +96,7 @@ class Retriever:
             dense=sorted(found.dense.values(), reverse=True),
         )
         return Retrieval(
-            passages=passages, weights=weights, confidence=confidence_of(finding), searched=searched
+            passages=passages, weights=weights, confidence=confidence_of(observation), searched=searched
         )
 
     def _candidates(

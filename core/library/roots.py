@@ -1,9 +1,9 @@
-"""Roots: the files and folders that were ingested, each kept in step with the disk.
+"""Roots: the files and folders that were ingested and are synced with the disk from then on.
 
-Below a root lie files that a person had forgotten, or that could not be read; both are
-remembered, so that the one stays away and the other is not tried again at every question.
+Files below a root may have been forgotten, or may be unreadable. Both are recorded, so that
+forgotten files stay away and unreadable ones are not tried again at every question.
 
-Addresses: absolute paths and URLs. Both lie in what comes before their slashes.
+An address is an absolute path or a URL. It lies in every prefix that ends before a slash.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from core.library.database import Database
 
 
 def ancestors(address: str) -> Iterator[str]:
-    """The address and all that it lies in, innermost first: "/a/b", "/a", "/"."""
+    """The address and everything it lies in, innermost first: "/a/b", "/a", "/"."""
     yield address
     while (cut := address.rfind("/")) > 0:
         address = address[:cut]
@@ -26,22 +26,21 @@ def ancestors(address: str) -> Iterator[str]:
 
 
 def is_within(address: str, place: str) -> bool:
-    """Whether an address is the place itself or lies below it; a slash at the end says nothing."""
+    """Whether an address is the place itself or below it; a slash at the end does not matter."""
     bare = place.rstrip("/")
     return address.rstrip("/") == bare or address.startswith(bare + "/")
 
 
 def span_below(place: str) -> tuple[str, str, str]:
-    """The place, and the first and the end of what sorts below it: for SQL that an index can answer."""
+    """The place, and the bounds of the addresses below it, for SQL that can use an index."""
     bare = place.rstrip("/")
     return bare, bare + "/", bare + "0"  # "0" follows "/" in ASCII
 
 
 def resolve_name(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[str, str]]:
-    """(collection, address) of the files, folders and pages that a person calls by this name.
+    """(collection, address) of the files, folders and pages that a person means by this name.
 
-    ``known`` is (collection, address, source) of all there are. What the name means as a path
-    of this machine goes before what documents are called.
+    ``known`` is (collection, address, source) of all there are. Addresses are compared before sources.
     """
     if not name.strip():
         return set()
@@ -59,7 +58,7 @@ def _absolute(name: str) -> str:
         return name.rstrip("/")
     try:
         return str(Path(name).expanduser().resolve())
-    except (OSError, RuntimeError, ValueError):  # a circle of links, an unknown user, a NUL
+    except (OSError, RuntimeError, ValueError):  # a cycle of links, an unknown user, a NUL
         return name
 
 
@@ -67,25 +66,25 @@ _WITHIN = "(address = ? OR (address >= ? AND address < ?))"  # bound to span_bel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """What one collection reads from the disk. The nearest place above a file decides on it."""
+class PathRules:
+    """Which files a collection reads: the nearest root or forgotten place above a file decides."""
 
     roots: frozenset[str]
     forgotten: frozenset[str] = frozenset()
 
-    def wants(self, address: str) -> bool:
+    def includes(self, address: str) -> bool:
         places = (place for place in ancestors(address) if place in self.roots or place in self.forgotten)
         nearest = next(places, None)
         return nearest is not None and nearest not in self.forgotten
 
     def root_of(self, address: str) -> str:
-        """The outermost root above a file, which names it whatever the order of ingestion was."""
+        """The outermost root above a file, so that its source does not depend on the order of ingestion."""
         return [place for place in ancestors(address) if place in self.roots][-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A file that could not be read, as it was then."""
+    """A file that could not be read, with its size and date at that time."""
 
     address: str
     source: str  #: how people name it
@@ -96,7 +95,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """The roots of all collections, in the catalogue's file."""
+    """The roots of all collections, in the library's file."""
 
     database: Database
 
@@ -107,13 +106,13 @@ class Roots:
             for c, a in self.database.rows("SELECT collection, address FROM roots ORDER BY 1, 2")
         ]
 
-    def kept(self, collection: str) -> Kept:
-        return Kept(
+    def rules(self, collection: str) -> PathRules:
+        return PathRules(
             roots=self._addresses("roots", collection), forgotten=self._addresses("forgotten", collection)
         )
 
     def add(self, collection: str, addresses: Iterable[str]) -> None:
-        """Keep these in step from now on, also where they were forgotten before."""
+        """Sync these from now on, even if they were forgotten before."""
         rows = [(collection, address) for address in addresses]
         with self.database.transaction() as writing:
             writing.executemany("INSERT OR IGNORE INTO roots VALUES (?, ?)", rows)
@@ -127,9 +126,9 @@ class Roots:
                 )
 
     def forget(self, collection: str, place: str) -> None:
-        """Keep nothing at or below this address; a root above it will not bring it back."""
+        """Drop everything at or below this address; a root above it does not bring it back."""
         above = {address for address in ancestors(place) if address != place}
-        has_root_above = bool(above & self.kept(collection).roots)
+        has_root_above = bool(above & self.rules(collection).roots)
         with self.database.transaction() as writing:
             for table in ("roots", "forgotten", "unreadable"):
                 writing.execute(
@@ -140,7 +139,7 @@ class Roots:
                 writing.execute("INSERT INTO forgotten VALUES (?, ?)", (collection, place))
 
     def unreadable(self, collection: str) -> dict[str, Unreadable]:
-        """By address, the files that could not be read."""
+        """The files that could not be read, by address."""
         names = ("address", "source", "size", "modified", "reason")
         rows = self.database.rows(
             f"SELECT {', '.join(names)} FROM unreadable WHERE collection = ?", (collection,)

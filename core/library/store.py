@@ -1,7 +1,7 @@
-"""The catalogue: which documents are indexed, their passages, and what is kept in step.
+"""The document store: the indexed documents, their passages, and the roots they are synced from.
 
-Documents are known by collection and address. A scope is a condition of every query that
-gives out passages, and fails closed: no collections, no passages.
+A document is identified by its collection and address. Every query that returns passages is
+restricted by a scope, which fails closed: without collections, no passages.
 """
 
 from __future__ import annotations
@@ -14,24 +14,16 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
+from core.library import lexical
 from core.library.database import Database
 from core.library.documents import Passage, Piece, Scope
-from core.library.lexical import (
-    LexicalIndex,
-    enter,
-    enter_all,
-    merge,
-    places_of,
-    strike,
-    words_of,
-)
 from core.library.roots import Roots, span_below
 from core.library.throttle import throttle
 
-MAY_LACK = 0.1  # share of the passages without a vector, up to which dense search takes part
+PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
-#: A cross join is done in the order it is written: from passages of known numbers to what they belong to,
-#: and never from the scope to all that it holds.
+#: SQLite carries out a cross join in the written order: from the passages to their documents, never from
+#: the scope to all of its passages.
 _PASSAGE = """
 SELECT p.id, c.name, d.source, d.title, p.path, p.location, p.text, p.start, p."end", d.url
 FROM passages p CROSS JOIN documents d ON d.id = p.document CROSS JOIN collections c ON c.number = d.collection
@@ -40,7 +32,7 @@ FROM passages p CROSS JOIN documents d ON d.id = p.document CROSS JOIN collectio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A document as the catalogue lists it."""
+    """A document as the store lists it."""
 
     id: int
     collection: str
@@ -57,7 +49,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDocument:
-    """A document about to be written with its pieces."""
+    """A document to be written, with its pieces."""
 
     collection: str
     address: str
@@ -76,7 +68,7 @@ class DocumentStore:
 
     def __init__(self, file: Path) -> None:
         self.database = Database(file)
-        self.lexical = LexicalIndex(self.database)
+        self.lexical = lexical.LexicalIndex(self.database)
         self.roots = Roots(self.database)
         self._rows = self.database.rows
 
@@ -86,8 +78,6 @@ class DocumentStore:
     def transaction(self) -> AbstractContextManager[Connection]:
         """All or nothing; nested calls join the outer one."""
         return self.database.transaction()
-
-    # What is indexed
 
     def entries(self, *, collection: str | None = None) -> list[Entry]:
         """All documents, or those of one collection, in order of their source."""
@@ -130,7 +120,7 @@ class DocumentStore:
         )
 
     def passages(self, ids: Iterable[str], scope: Scope) -> dict[str, Passage]:
-        """The passages with these ids that the scope may read; others are left out."""
+        """The passages with these ids that are in the scope; others are left out."""
         wanted = [int(number) for number in ids]
         where, values = _scope_condition(scope)
         marks = ", ".join("?" * len(wanted))
@@ -138,7 +128,7 @@ class DocumentStore:
         return {str(row[0]): _passage(row) for row in rows}
 
     def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
-        """The neighbours of these passages in their documents, and the documents' heads, in reading order."""
+        """The passages before and after these, and the first ones of their documents, in reading order."""
         wanted = json.dumps([int(number) for number in ids])
         where, values = _scope_condition(scope)
         rows = self._rows(
@@ -150,11 +140,11 @@ class DocumentStore:
         )
         return [_passage(row) for row in rows]
 
-    # Writing
-
     def put(self, document: NewDocument) -> None:
-        """Write a document and its passages in place of an older version; what stays the same keeps its vector."""
-        words = [words_of(document.title, piece.path, piece.text) for piece in throttle(document.pieces)]
+        """Write a document and its passages in place of an older version; unchanged passages keep their vectors."""
+        words = [
+            lexical.index_terms(document.title, piece.path, piece.text) for piece in throttle(document.pieces)
+        ]
         with self.transaction() as writing:
             embedded = _embedded(writing, document)
             self.remove(document.collection, document.address)
@@ -172,10 +162,12 @@ class DocumentStore:
                 _put_piece(writing, int(row.lastrowid or 0), ordinal, piece, embedded)
                 for ordinal, piece in enumerate(document.pieces)
             ]
-            enter(writing, number, places_of(number, document.address), zip(ids, words, strict=True))
+            lexical.insert_terms(
+                writing, number, lexical.place_terms(number, document.address), zip(ids, words, strict=True)
+            )
 
     def touch(self, entry_id: int, *, modified: int, size: int, root: str, source: str) -> None:
-        """The bytes are the same, but not their date or the folder they were found under."""
+        """Update a document whose bytes are the same, but not their date or the root."""
         with self.transaction() as writing:
             writing.execute(
                 "UPDATE documents SET modified = ?, size = ?, root = ?, source = ? WHERE id = ?",
@@ -183,14 +175,14 @@ class DocumentStore:
             )
 
     def remove(self, collection: str, address: str) -> int:
-        """Forget one document; the number of passages that went with it."""
+        """Remove one document; how many passages it had."""
         with self.transaction() as writing:
             rows = writing.execute(
                 "SELECT p.id, d.collection FROM passages p JOIN documents d ON d.id = p.document"
                 " JOIN collections c ON c.number = d.collection WHERE c.name = ? AND d.address = ?",
                 (collection, address),
             ).fetchall()
-            strike(writing, (passage for passage, _ in rows))
+            lexical.delete_terms(writing, (passage for passage, _ in rows))
             writing.executemany("INSERT OR IGNORE INTO stale_vectors VALUES (?, ?)", rows)
             writing.execute(
                 "DELETE FROM documents WHERE address = ?"
@@ -199,18 +191,16 @@ class DocumentStore:
             )
         return len(rows)
 
-    def overwrite(self) -> None:
-        """Leave nothing in the file of what was removed; as long as the index is large."""
+    def erase_deleted(self) -> None:
+        """Leave nothing in the file of what was removed; the time grows with the index."""
         with self.transaction() as writing:
-            merge(writing)
+            lexical.optimize(writing)
         self.database.empty_log()
 
     def reindex(self) -> None:
-        """Make the lexical index of the passages that are here once more."""
+        """Build the lexical index of all passages again."""
         with self.transaction() as writing:
-            enter_all(writing)
-
-    # Vectors still to make or to drop
+            lexical.reindex_all(writing)
 
     def pending_vectors(self, *, limit: int) -> list[Passage]:
         """Passages that have no vector yet, oldest first."""
@@ -222,7 +212,7 @@ class DocumentStore:
         return int(count)
 
     def mark_embedded(self, ids: Iterable[str]) -> list[str]:
-        """Note that these passages have vectors; those that were removed meanwhile are given back."""
+        """Record that these passages have vectors; the ids of those that were removed meanwhile."""
         gone = []
         with self.transaction() as writing:
             for passage in ids:
@@ -232,7 +222,7 @@ class DocumentStore:
         return gone
 
     def stale_vectors(self) -> dict[str, list[str]]:
-        """Ids of passages that are gone but may have left a vector, by collection."""
+        """Ids of removed passages that may still have a vector, by collection."""
         return _by_collection(
             self._rows(
                 "SELECT s.passage, c.name FROM stale_vectors s JOIN collections c ON c.number = s.collection"
@@ -247,25 +237,23 @@ class DocumentStore:
         return bool(self._rows("SELECT 1 FROM passages WHERE embedded = 1 LIMIT 1"))
 
     def is_mostly_embedded(self) -> bool:
-        """Whether so few passages lack a vector that those which have one do not push them aside."""
+        """Whether so few passages lack a vector that dense search does not hide them."""
         ((pending, passages),) = self._rows(
             "SELECT (SELECT count(*) FROM passages WHERE embedded = 0),"
             " (SELECT coalesce(sum(passages), 0) FROM documents)"
         )
-        return bool(pending < passages and pending <= MAY_LACK * passages)
+        return bool(pending < passages and pending <= PENDING_LIMIT * passages)
 
     def forget_vectors(self) -> None:
-        """Every passage needs its vector made again."""
+        """Record that no passage has a vector."""
         with self.transaction() as writing:
             writing.execute("UPDATE passages SET embedded = 0 WHERE embedded = 1")
 
-    # What the index was built with
-
-    def recall(self, key: str) -> str | None:
+    def get_meta(self, key: str) -> str | None:
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else None
 
-    def remember(self, key: str, value: str) -> None:
+    def set_meta(self, key: str, value: str) -> None:
         with self.transaction() as writing:
             writing.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
@@ -277,7 +265,7 @@ def _collection_number(writing: Connection, name: str) -> int:
 
 
 def _embedded(writing: Connection, document: NewDocument) -> dict[tuple[str, str], list[int]]:
-    """Passages of an older version that have vectors, by what these were made of."""
+    """Passages of an older version that have vectors, by what these were made from."""
     rows = writing.execute(
         "SELECT p.path, p.text, p.id FROM passages p JOIN documents d ON d.id = p.document"
         " JOIN collections c ON c.number = d.collection"
@@ -326,7 +314,7 @@ def _scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
     condition = f"c.name IN ({', '.join('?' * len(names))})"
     if not scope.addresses:
         return condition, names
-    # One JSON value whatever their number: SQLite's expressions may be only 1,000 deep.
+    # One JSON value for any number of addresses: SQLite limits the depth of an expression to 1,000.
     within = (
         "d.id IN (SELECT x.id FROM documents x JOIN json_each(?) place"
         " ON x.address = json_extract(place.value, '$[0]')"

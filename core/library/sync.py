@@ -1,9 +1,7 @@
-"""Bringing the index in step with files: what to read, what to skip, what to forget.
+"""Syncing the index with the files on the disk.
 
-What a sync must do is decided from two listings, the disk's and the catalogue's; only
-files whose size or date changed are opened, and only files whose bytes changed are cut.
-
-What lies on the disk: which files are documents, and which folders are none of ours.
+The disk and the document store are listed and compared. Only files whose size or date changed
+are opened, and only files whose bytes changed are indexed again.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from core.errors import DocumentError, SettingsError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats.read import FILE_LIMIT, SUFFIXES, read_document
-from core.library.roots import Kept, Unreadable, is_within
+from core.library.roots import PathRules, Unreadable, is_within
 from core.library.store import DocumentStore, Entry, NewDocument
 from core.text.characters import whole
 
@@ -28,13 +26,13 @@ SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "ve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundFile:
     """A file on the disk."""
 
     address: str  #: absolute path
-    root: str  #: the outermost folder that is kept in step, or the file itself
+    root: str  #: the outermost ingested folder above it, or the file itself
     size: int  #: bytes
-    modified: int  #: nanoseconds; the date of its bytes or of its entry in the folder, whichever is later
+    modified: int  #: nanoseconds; when its bytes or its metadata changed, whichever is later
 
     @property
     def source(self) -> str:
@@ -51,14 +49,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What the disk holds."""
+    """What was found on the disk."""
 
-    files: tuple[Found, ...] = ()
+    files: tuple[FoundFile, ...] = ()
     failed: tuple[Failure, ...] = ()  #: folders and names that cannot be read
 
 
-def resolved(path: Path) -> str:
-    """The absolute path of what is there, links followed; SettingsError when nothing can be found there."""
+def resolve_path(path: Path) -> str:
+    """The absolute path, links followed; SettingsError when nothing is there."""
     try:
         address = str(path.expanduser().resolve(strict=True))
         address.encode()
@@ -68,55 +66,55 @@ def resolved(path: Path) -> str:
         raise SettingsError(f"{_printable(str(path))} has a name that is not UTF-8.") from None
     except OSError as fault:
         raise SettingsError(f"{path} cannot be read: {reason_of(fault)}.") from fault
-    except RuntimeError as fault:  # a circle of links, or the home of a user who does not exist
+    except RuntimeError as fault:  # a cycle of links, or the home of a user who does not exist
         raise SettingsError(f"{path} does not lead anywhere.") from fault
     return address
 
 
-def list_files(paths: Iterable[Path]) -> list[Found]:
+def list_files(paths: Iterable[Path]) -> list[FoundFile]:
     """The readable files at these paths, in order; SettingsError for a path that does not exist."""
-    places = frozenset(map(resolved, paths))
-    return list(scan(places, Kept(roots=places)).files)
+    places = frozenset(map(resolve_path, paths))
+    return list(scan(places, PathRules(roots=places)).files)
 
 
-def scan(places: Iterable[str], kept: Kept) -> Listing:
-    """What lies at these places and is wanted, each file once; a place that is gone holds nothing."""
-    seen = _Survey(kept)
+def scan(places: Iterable[str], rules: PathRules) -> Listing:
+    """The files at these places that the rules include, each once; a place that is gone contains none."""
+    found = _Scan(rules)
     for place in sorted(places):
-        seen.visit(Path(place))
-    return Listing(files=tuple(seen.files.values()), failed=tuple(seen.failed.values()))
+        found.visit(Path(place))
+    return Listing(files=tuple(found.files.values()), failed=tuple(found.failed.values()))
 
 
 @dataclass(slots=True)
-class _Survey:
-    """A listing while it is made."""
+class _Scan:
+    """A listing in progress."""
 
-    kept: Kept
-    files: dict[str, Found] = field(default_factory=dict)
+    rules: PathRules
+    files: dict[str, FoundFile] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
 
     def visit(self, place: Path) -> None:
-        """A file as it was named; of a folder what is below it, hidden and machine-made folders left out."""
+        """Add a file, or the files below a folder except those in hidden and generated folders."""
         try:
             is_folder = stat.S_ISDIR(place.stat().st_mode)
         except OSError as fault:
             self._on_trouble(fault)
             return
         if not is_folder:
-            self._look_at(place)
+            self._add(place)
             return
         for here, folders, names in os.walk(place, onerror=self._on_trouble):
             folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
             for name in sorted(names):
                 if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                    self._look_at(Path(here, name))
+                    self._add(Path(here, name))
 
-    def _look_at(self, file: Path) -> None:
+    def _add(self, file: Path) -> None:
         address = str(file)
-        if address in self.files or not self.kept.wants(address):
+        if address in self.files or not self.rules.includes(address):
             return
-        if file.is_symlink() and not _leads_into(file, self.kept.root_of(address)):
-            return  # a link out of the folder would quote what nobody meant to share
+        if file.is_symlink() and not _leads_into(file, self.rules.root_of(address)):
+            return  # a link out of the folder could quote what was not meant to be shared
         try:
             status = file.stat()
             address.encode()
@@ -126,11 +124,11 @@ class _Survey:
             self._fail(address, "its name is not UTF-8")
         else:
             if not stat.S_ISREG(status.st_mode):
-                self._fail(address, "it is not a file")  # a pipe would keep its reader waiting
+                self._fail(address, "it is not a file")  # reading a pipe would wait
                 return
-            self.files[address] = Found(
+            self.files[address] = FoundFile(
                 address=address,
-                root=self.kept.root_of(address),
+                root=self.rules.root_of(address),
                 size=status.st_size,
                 modified=max(status.st_mtime_ns, status.st_ctime_ns),
             )
@@ -140,7 +138,7 @@ class _Survey:
             self._fail(str(fault.filename), reason_of(fault))
 
     def _fail(self, address: str, reason: str) -> None:
-        source = source_of(address, self.kept.root_of(address))
+        source = source_of(address, self.rules.root_of(address))
         self.failed[address] = Failure(source=_printable(source), reason=f"could not be read: {reason}")
 
 
@@ -149,7 +147,7 @@ def _leads_into(link: Path, root: str) -> bool:
 
 
 def source_of(address: str, root: str) -> str:
-    """How people name a file: its path from the name of the folder that was indexed, on one printable line."""
+    """How people name a file: its path, beginning with the name of the indexed folder, on one printable line."""
     return _printable(Path(address).relative_to(Path(root).parent).as_posix())
 
 
@@ -159,7 +157,7 @@ def reason_of(fault: OSError) -> str:
 
 
 def _printable(name: str) -> str:
-    """A name on one line, with "?" for bytes that are not UTF-8 and for what no reader could see."""
+    """A name on one line, with "?" for bytes that are not UTF-8 and for invisible characters."""
     known = name.encode(errors="replace").decode()
     return "".join("?" if unicodedata.category(sign) in ("Cc", "Cf", "Zl", "Zp") else sign for sign in known)
 
@@ -192,12 +190,12 @@ class SyncReport:
 class SyncPlan:
     """What a sync of one collection must do."""
 
-    read: tuple[Found, ...]  #: new, or changed in size or date
-    renamed: tuple[tuple[Entry, Found], ...]  #: unchanged, but below another root now
+    read: tuple[FoundFile, ...]  #: new, or changed in size or date
+    renamed: tuple[tuple[Entry, FoundFile], ...]  #: unchanged, but with another root now
     gone: tuple[Entry, ...]
     unchanged: int
-    failed: tuple[Failure, ...]  #: cannot be listed; or could not be read before, and unchanged since
-    settled: tuple[str, ...]  #: addresses whose failure is no longer known: gone, or read again
+    failed: tuple[Failure, ...]  #: cannot be listed, or could not be read before and unchanged since
+    cleared: tuple[str, ...]  #: addresses of unreadable files that are gone or are read again
 
 
 def plan_sync(
@@ -208,32 +206,32 @@ def plan_sync(
     *,
     retry: bool,
 ) -> SyncPlan:
-    """Compare the disk with the catalogue; what is known at or below ``places`` and was not found is gone.
+    """Compare the disk with the store; what the store has at or below ``places`` and the disk has not is gone.
 
-    Files that could not be read are tried again when they changed, or all of them with ``retry``.
+    Unreadable files are tried again if they changed, or all of them with ``retry``.
     """
     on_disk = {file.address for file in listing.files}
     same = [file for file in listing.files if _is_same(file, known.get(file.address))]
-    hopeless = [f for f in listing.files if not retry and _is_same(f, unreadable.get(f.address))]
-    done = {file.address for file in (*same, *hopeless)}
+    still_unreadable = [f for f in listing.files if not retry and _is_same(f, unreadable.get(f.address))]
+    done = {file.address for file in (*same, *still_unreadable)}
 
-    def concerned(address: str) -> bool:
+    def in_places(address: str) -> bool:
         return any(is_within(address, place) for place in places)
 
     return SyncPlan(
         read=tuple(file for file in listing.files if file.address not in done),
         renamed=tuple((known[f.address], f) for f in same if f.source != known[f.address].source),
-        gone=tuple(e for e in known.values() if e.address not in on_disk and concerned(e.address)),
+        gone=tuple(e for e in known.values() if e.address not in on_disk and in_places(e.address)),
         unchanged=len(same),
         failed=(
             *listing.failed,
-            *(Failure(source=f.source, reason=unreadable[f.address].reason) for f in hopeless),
+            *(Failure(source=f.source, reason=unreadable[f.address].reason) for f in still_unreadable),
         ),
-        settled=tuple(a for a in unreadable if a not in done and concerned(a)),
+        cleared=tuple(a for a in unreadable if a not in done and in_places(a)),
     )
 
 
-def _is_same(file: Found, known: Entry | Unreadable | None) -> bool:
+def _is_same(file: FoundFile, known: Entry | Unreadable | None) -> bool:
     return known is not None and (known.size, known.modified) == (file.size, file.modified)
 
 
@@ -244,21 +242,21 @@ def apply_plan(
     collection: str,
     progress: Callable[[int, int], None],
 ) -> SyncReport:
-    """Read what the plan says and write it to the catalogue, one document at a time."""
+    """Carry out a plan, one document at a time."""
     report = SyncReport(skipped=plan.unchanged, removed=len(plan.gone), failed=plan.failed)
     for entry in plan.gone:
         store.remove(collection, entry.address)
     for entry, file in plan.renamed:
         _touch(entry, file, store)
-    if plan.settled:
-        store.roots.clear_unreadable(collection, plan.settled)
+    if plan.cleared:
+        store.roots.clear_unreadable(collection, plan.cleared)
     for done, file in enumerate(plan.read, start=1):
-        report += _take_in(file, known.get(file.address), store, collection)
+        report += _index_file(file, known.get(file.address), store, collection)
         progress(done, len(plan.read))
     return report
 
 
-def _take_in(file: Found, entry: Entry | None, store: DocumentStore, collection: str) -> SyncReport:
+def _index_file(file: FoundFile, entry: Entry | None, store: DocumentStore, collection: str) -> SyncReport:
     digest = None
     try:
         digest = _digest_of(Path(file.address))
@@ -267,9 +265,9 @@ def _take_in(file: Found, entry: Entry | None, store: DocumentStore, collection:
             return SyncReport(skipped=1)
         document = drop_surrogates(read_document(Path(file.address)))
     except DocumentError as fault:
-        if digest:  # else it was the disk that refused, and it may answer the next time
+        if digest:  # else the disk failed, which may pass
             store.roots.note_unreadable(collection, _unreadable(file, str(fault)))
-        # An older version must not be quoted once the file says something else.
+        # The older version must not be quoted any more.
         store.remove(collection, file.address)
         failure = Failure(source=file.source, reason=str(fault))
         return SyncReport(removed=0 if entry is None else 1, failed=(failure,))
@@ -291,23 +289,23 @@ def _take_in(file: Found, entry: Entry | None, store: DocumentStore, collection:
 
 
 def drop_surrogates(document: Document) -> Document:
-    """Without lone surrogates, which some fonts of PDF files give; what was cut already has none in its text."""
+    """The document without lone surrogates, as from some fonts in PDF files; what was cut already has none in its text."""
     text = document.text if document.pieces is not None else whole(document.text)
     return replace(document, title=whole(document.title), text=text)
 
 
-def _touch(entry: Entry, file: Found, store: DocumentStore) -> None:
+def _touch(entry: Entry, file: FoundFile, store: DocumentStore) -> None:
     store.touch(entry.id, modified=file.modified, size=file.size, root=file.root, source=file.source)
 
 
-def _unreadable(file: Found, reason: str) -> Unreadable:
+def _unreadable(file: FoundFile, reason: str) -> Unreadable:
     return Unreadable(
         address=file.address, source=file.source, size=file.size, modified=file.modified, reason=reason
     )
 
 
 def _digest_of(path: Path) -> str:
-    """Of as many bytes as a document may have; DocumentError when the disk does not give them."""
+    """SHA-256 of the bytes that are read of a file; DocumentError when the disk fails."""
     try:
         with path.open("rb") as file:
             return hashlib.sha256(file.read(FILE_LIMIT + 1)).hexdigest()

@@ -1,6 +1,6 @@
-"""Computing that lets others go first, in a process that serves them meanwhile.
+"""Slowing long computations down in a process that answers questions meanwhile.
 
-Threads of Python share one interpreter: who computes without a break keeps everybody else waiting.
+Python's threads share one interpreter: a thread that computes without a pause delays all others.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-REST = 3.0  # times as long as the work before it: a quarter of the interpreter is the most that is taken
+REST = 3.0  # times as long as the work before it, so that it takes at most a quarter of the interpreter
 LONGEST_REST = 0.05  # seconds
 
 T = TypeVar("T")
 
-_others = threading.Event()  #: set where others are served
-_line = threading.Lock()
+_enabled = threading.Event()
+_one_at_a_time = threading.Lock()
 
 
 @contextmanager
 def enable_throttling() -> Iterator[None]:
-    """From now on, work that is :func:`paced` rests."""
-    _others.set()
+    """Let :func:`throttle` pause, until the end of the context."""
+    _enabled.set()
     try:
         yield
     finally:
-        _others.clear()
+        _enabled.clear()
 
 
 def throttle(items: Iterable[T]) -> Iterator[T]:
-    """The items; where others are served, one at a time in all threads, with a rest after each."""
+    """The items; while enabled, one at a time in all threads, with a pause after each."""
     for item in items:
-        if not _others.is_set():
+        if not _enabled.is_set():
             yield item
             continue
-        with _line:
+        with _one_at_a_time:
             began = time.thread_time()
             yield item
             time.sleep(min(REST * (time.thread_time() - began), LONGEST_REST))

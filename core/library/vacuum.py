@@ -1,9 +1,9 @@
-"""Chroma's files without what was deleted: run as a process of its own, while nobody writes to them.
+"""Removing deleted data from Chroma's files: run as a process of its own, while nothing writes to them.
 
     python vacuum.py FOLDER SECONDS
 
-Chroma brings its own SQLite. Two of them in one process take each other's locks away ("How To
-Corrupt An SQLite Database File", 2.2.1); two processes wait for each other.
+Chroma contains its own SQLite. Two copies of SQLite in one process break each other's locks
+("How To Corrupt An SQLite Database File", 2.2.1); two processes wait for each other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 DATABASE = "chroma.sqlite3"  # Chroma's name for its table of collections
 
-#: The head of hnswlib's header.bin: version, an offset, elements there is room for, elements, bytes of each.
+#: The beginning of hnswlib's header.bin: version, an offset, capacity, elements, bytes of each.
 HEADER = struct.Struct("<iQQQQ")
 LENGTH = 4  # bytes of each element in length.bin
 
@@ -25,7 +25,7 @@ LENGTH = 4  # bytes of each element in length.bin
 def vacuum(folder: Path, locked: float) -> None:
     """Rewrite the database, and delete the graphs of dropped collections, which Chroma leaves on the disk.
 
-    ``locked`` is for how many seconds others may hold the database. Raises sqlite3.Error.
+    ``locked`` is how many seconds to wait for a locked database. Raises sqlite3.Error.
     """
     with closing(sqlite3.connect(folder / DATABASE, timeout=locked)) as database:
         database.execute("VACUUM")
@@ -38,16 +38,16 @@ def vacuum(folder: Path, locked: float) -> None:
 
 
 def _blank(graph: Path) -> None:
-    """Zeros in place of what stood in the process's memory where there is room for more elements."""
+    """Overwrite the unused capacity of a graph's files, which hnswlib fills from uncleared memory, with zeros."""
     try:
-        _, _, room, elements, size = HEADER.unpack((graph / "header.bin").read_bytes()[: HEADER.size])
+        _, _, capacity, elements, size = HEADER.unpack((graph / "header.bin").read_bytes()[: HEADER.size])
         for name, each in (("length.bin", LENGTH), ("data_level0.bin", size)):
             unused = max(0, (graph / name).stat().st_size - elements * each)
-            if unused <= room * each:
+            if unused <= capacity * each:
                 with (graph / name).open("r+b") as file:
                     file.seek(elements * each)
                     file.write(bytes(unused))
-    except (OSError, struct.error):  # it was never written, or otherwise: nothing is known to be unused
+    except (OSError, struct.error):  # never written, or in another format: what is unused is not known
         return
 
 

@@ -82,7 +82,7 @@ class VectorIndex:
             for batch in _batches(rows):
                 target.upsert(ids=[ids[row] for row in batch], embeddings=vectors[batch])
             if known is None:
-                _settle(target)  # the file of a new graph holds whatever was in memory: others' vectors too
+                _flush(target)  # the file of a new graph holds whatever was in memory: others' vectors too
 
     def remove(self, collection: str, ids: Sequence[str]) -> None:
         """Forget these vectors, in Chroma's files too; unknown ids are no fault.
@@ -99,7 +99,7 @@ class VectorIndex:
             for batch in _batches(list(dict.fromkeys(ids)), OVERWRITING):
                 target.update(ids=batch, embeddings=_noise(len(batch), target.metadata["dimension"]))
                 target.delete(ids=batch)
-            _settle(target)
+            _flush(target)
 
     def drop(self, collection: str) -> None:
         """Forget a collection and free its disk space."""
@@ -216,9 +216,9 @@ class VectorIndex:
         """Leave nothing in the files of what was deleted; SettingsError when something may be left."""
         if not (self._folder / DATABASE).exists():
             return
-        told = [sys.executable, "-I", vacuum.__file__, str(self._folder), str(LOCKED)]
+        command = [sys.executable, "-I", vacuum.__file__, str(self._folder), str(LOCKED)]
         done = subprocess.run(  # noqa: S603 - our own file
-            told, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
         if done.returncode:
             trouble = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
@@ -242,7 +242,7 @@ def _batches(items: list[Any], size: int = BATCH) -> Iterator[list[Any]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _settle(target: Any) -> None:
+def _flush(target: Any) -> None:
     """Have Chroma write its graph and empty its queue: so many entries do, though of ids that it never had."""
     target.delete(ids=[f"none/{number}" for number in range(SYNCED_AFTER)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-from core.conversation import Conversation, Outcome, Progress, Proposal, Question, Turn
+from core.conversation import Conversation, Outcome, Progress, Proposal, Question, ThreadMessage, Turn
 from core.errors import FootnoteError, StoreTrouble
 from core.graph import outcomes
 from core.graph.context import Deps
@@ -28,6 +28,7 @@ from core.wording import Sentence, in_language
 logger = logging.getLogger(__name__)
 
 Report = Callable[[Progress], None]
+ReadThread = Callable[[], Awaitable[tuple[ThreadMessage, ...]]]  # what was said before the bot was called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,23 +39,29 @@ class Assistant:
     checkpoints: PrunedSqliteSaver
     make_deps: Callable[[Turn, Report], Deps]  #: the ports of one turn
     turn_timeout: float  #: seconds
-    sentence: Callable[[FootnoteError], str] = attrgetter(
-        "sentence"
-    )  #: what whoever asked is told of a trouble
+    #: how an error is put to the person who asked
+    sentence: Callable[[FootnoteError], str] = attrgetter("sentence")
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
-    async def run(self, turn: Turn, report: Report = lambda _: None) -> Outcome:
-        """The turn's outcome. A turn that already ended returns what it ended with; one that was cut off goes on."""
+    async def run(
+        self, turn: Turn, report: Report = lambda _: None, read_thread: ReadThread | None = None
+    ) -> Outcome:
+        """The turn's outcome. A turn that ended returns the stored one; a turn that was cut off continues.
+
+        ``read_thread`` is called for the first question of a conversation.
+        """
         async with self._one_at_a_time(turn.conversation.id):
             with translate_errors():
-                return await self._run(turn, report)
+                return await self._run(turn, report, read_thread)
 
-    async def _run(self, turn: Turn, report: Report) -> Outcome:
+    async def _run(self, turn: Turn, report: Report, read_thread: ReadThread | None) -> Outcome:
         conversation = turn.conversation.id
         began = perf_counter()
         stored = await self._state(conversation)
         if (ended := _outcome_of(stored, turn)) is not None:
             return ended
+        if read_thread is not None and not stored and isinstance(turn, Question):
+            turn = replace(turn, thread_context=await read_thread())
         is_cut_off = _is_same(stored.get("turn"), turn)
         reasoner: Reasoner | None = None
         state: State = {}
@@ -67,7 +74,7 @@ class Assistant:
             await self._fail(turn, Sentence("too_slow", seconds=self.turn_timeout))
         except FootnoteError as trouble:
             await self._fail(turn, self.sentence(trouble))
-        except Exception:  # the one boundary of a turn: whatever broke, it ends in words
+        except Exception:  # the boundary of a turn: whatever failed, it ends with a sentence
             logger.exception("turn %s broke", turn.id)
             await self._fail(turn, Sentence("own_fault"))
         return await self._close(turn, reasoner, began, _outcome_of(state, turn))
@@ -75,7 +82,7 @@ class Assistant:
     async def _close(
         self, turn: Turn, reasoner: Reasoner | None, began: float, outcome: Outcome | None = None
     ) -> Outcome:
-        """The outcome, by default the stored one, with what it cost; stored so, without older checkpoints."""
+        """The outcome, by default the stored one, with its cost; stored so, without older checkpoints."""
         conversation = turn.conversation.id
         outcome = outcome or _outcome_of(await self._state(conversation), turn)
         if outcome is None:
@@ -87,11 +94,11 @@ class Assistant:
             outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble)
         outcome = replace(outcome, timing_ms=timing)
         saver = cast("PrunedSqliteSaver", self.graph.checkpointer)  # a copy that knows our types
-        await saver.settle(conversation, {"outcome": outcome})
+        await saver.compact(conversation, {"outcome": outcome})
         return outcome
 
     async def give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
-        """End a turn without running it further; what it ended with already, if it did.
+        """End a turn without running it further. A turn that ended returns the stored outcome.
 
         ``is_final``: a search that it was carrying out may have been sent, and cannot be decided again.
         """
@@ -116,17 +123,17 @@ class Assistant:
         return bool(await self._state(conversation.id))
 
     async def find_proposal(self, proposal_id: str) -> tuple[Conversation, Proposal] | None:
-        """The conversation that holds a proposal, looked for in all of them."""
+        """The conversation that holds a proposal, searched for in all of them."""
         for thread in await self.checkpoints.threads():
             conversation = Conversation.parse(thread)
-            with suppress(StoreTrouble):  # one that cannot be read hides no other
+            with suppress(StoreTrouble):  # an unreadable conversation hides no other
                 for proposal in await self.proposals(conversation):
                     if proposal.id == proposal_id:
                         return conversation, proposal
         return None
 
     async def forget(self, conversation: Conversation) -> None:
-        """Delete what is remembered of a conversation. StoreTrouble where that cannot be written now."""
+        """Delete what is stored of a conversation. StoreTrouble if that cannot be written now."""
         async with self._one_at_a_time(conversation.id):
             with translate_errors():
                 await self.checkpoints.forget(conversation.id)

@@ -1,7 +1,7 @@
-"""Where conversations are kept: LangGraph's SQLite saver, settled after every turn.
+"""Where conversations are stored: LangGraph's SQLite saver, compacted after every turn.
 
-A thread's newest checkpoint holds all that a follow-up or a restart needs; the older ones
-would make a long thread grow with its square.
+A thread's newest checkpoint holds all that a follow-up or a restart needs. With the older ones,
+a long thread would grow quadratically.
 """
 
 from __future__ import annotations
@@ -29,33 +29,32 @@ logger = logging.getLogger(__name__)
 SCHEMA = Schema()
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
-#: Within a turn a checkpoint does not wait for the disk. Under WAL a killed process loses nothing by that;
-#: where the power fails, the turn, which is in the queue's own file, goes on from an earlier checkpoint.
-#: The end of a turn does wait, and all that was written before it with it: nothing that was told is lost.
+#: Within a turn, a checkpoint does not wait for the disk. With a write-ahead log, a killed process loses nothing;
+#: after a power failure the turn, which is in the queue's own file, continues from an earlier checkpoint.
+#: The end of a turn waits for the disk, so nothing that was answered is lost.
 NOT_WAITING = "PRAGMA synchronous = NORMAL"
 WAITING = "PRAGMA synchronous = FULL"
 
 EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
-#: SQLite gives every row a number above those that are there.
+#: SQLite gives a new row a number above all others.
 _NEWEST = "SELECT {} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1"
 
 
-_PLACE = {"checkpoint_ns": ""}  # where a thread's own checkpoints are; subgraphs have others
+_NAMESPACE = {"checkpoint_ns": ""}  # of a thread's own checkpoints; subgraphs have others
 
 
 class PrunedSqliteSaver(AsyncSqliteSaver):
-    """Adds what the library leaves out: the end of a turn, the threads there are, and a word for what is unreadable."""
+    """Adds what the library lacks: compaction, the list of threads, and an error for unreadable checkpoints."""
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The one asked for, or the one written last.
+        """The checkpoint that is named, or the one written last. StoreTrouble if it cannot be read.
 
-        The library takes the one of the greatest id, which is the time on the wall: after that was set
-        back, it is one of before. StoreTrouble where it cannot be read.
+        The library takes the greatest id, which is made from the wall clock: wrong after that was set back.
         """
         if (last := await self._written_last(config)) is not None:
-            config = {"configurable": _PLACE | config["configurable"] | {"checkpoint_id": last}}
+            config = {"configurable": _NAMESPACE | config["configurable"] | {"checkpoint_id": last}}
         try:
             return await super().aget_tuple(config)
         except (ValueError, NotImplementedError) as fault:
@@ -63,7 +62,7 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
             raise StoreTrouble(Sentence("conversation_unreadable")) from fault
 
     async def _written_last(self, config: RunnableConfig) -> str | None:
-        """The id of a thread's newest checkpoint; None where one is named, or there is none."""
+        """The id of a thread's newest checkpoint; None if one is named, or none exists."""
         wanted = config["configurable"]
         if wanted.get("checkpoint_id"):
             return None
@@ -74,10 +73,10 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
             )
         return next((str(newest) for (newest,) in rows), None)
 
-    async def settle(self, thread: str, values: Mapping[str, Any]) -> None:
+    async def compact(self, thread: str, values: Mapping[str, Any]) -> None:
         """Put values into the newest checkpoint of a thread, and delete the older ones.
 
-        To be called on the graph's own copy of the saver: it knows which types may be read.
+        Call it on the graph's own copy of the saver, which knows the types that may be read.
         """
         async with self.lock:
             ((newest, kind, stored),) = await self.conn.execute_fetchall(
@@ -85,7 +84,7 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
             )
             checkpoint = self.serde.loads_typed((kind, stored))
             checkpoint["channel_values"] |= values
-            async with _on_the_disk(self.conn):
+            async with _synchronous(self.conn):
                 await self.conn.execute(
                     "UPDATE checkpoints SET type = ?, checkpoint = ?"
                     " WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?",
@@ -98,7 +97,7 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
                 await self.conn.commit()
 
     async def forget(self, thread: str) -> None:
-        """Delete a thread, from the file and from its log: SQLite leaves there what it has not yet copied."""
+        """Delete a thread from the file and from its write-ahead log."""
         await self.adelete_thread(thread)
         async with self.lock:
             await self.conn.execute_fetchall(EMPTY_LOG)
@@ -111,7 +110,7 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """StoreTrouble in place of what SQLite raises."""
+    """Raise StoreTrouble in place of SQLite's errors."""
     try:
         yield
     except sqlite3.Error as fault:
@@ -121,8 +120,8 @@ def translate_errors() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _on_the_disk(connection: aiosqlite.Connection) -> AsyncIterator[None]:
-    """What is committed within has reached the disk."""
+async def _synchronous(connection: aiosqlite.Connection) -> AsyncIterator[None]:
+    """A commit within waits until it is on the disk."""
     await connection.execute(WAITING)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The order of what people say in one conversation, kept while it is still being read and stored."""
+"""The order in which one conversation's messages were written, kept while they are read and stored."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ NAPS = 3  # at most, however often the loop is held up
 LATE = 0.1  # of a nap; a loop that wakes later than that has not read what came meanwhile
 
 
-#: When something was said, in seconds since the epoch, and its id: a platform may count in milliseconds, in one of
-#: which two things may be said, and its ids sort by time.
-Place = tuple[float, str]
+#: When something was written, in seconds since the epoch, and its id. Two messages may share a millisecond;
+#: ids of a platform sort by time.
+Position = tuple[float, str]
 
 
 @dataclass(slots=True, weakref_slot=True)
-class Line:
-    """What one conversation's people said and nobody has stored yet, by when they said it."""
+class Resequencer:
+    """The messages of one conversation that are not stored yet, by when they were written."""
 
-    _places: list[Place] = field(default_factory=list)
-    _left: asyncio.Event = field(default_factory=asyncio.Event)
+    _pending: list[Position] = field(default_factory=list)
+    _released: asyncio.Event = field(default_factory=asyncio.Event)
 
     @contextmanager
-    def hold(self, place: Place) -> Iterator[None]:
-        """Whatever was said later waits, for as long as this is held."""
-        self._places.append(place)
+    def hold(self, position: Position) -> Iterator[None]:
+        """Later messages wait for as long as this position is held."""
+        self._pending.append(position)
         try:
             yield
         finally:
-            self._places.remove(place)
-            left, self._left = self._left, asyncio.Event()
-            left.set()
+            self._pending.remove(position)
+            released, self._released = self._released, asyncio.Event()
+            released.set()
 
-    async def until_first(self, place: Place) -> None:
-        """Wait for whoever spoke earlier and holds a place."""
-        while min(self._places, default=place) < place:
-            await self._left.wait()
+    async def until_first(self, position: Position) -> None:
+        """Wait until no earlier position is held."""
+        while min(self._pending, default=position) < position:
+            await self._released.wait()
 
 
-async def settled(seconds: float) -> None:
-    """Wait for what may still come by another way: once more when the loop was held up while it might have."""
+async def wait_for_earlier(seconds: float) -> None:
+    """Wait for what may still arrive over another connection; again if the loop itself was held up meanwhile."""
     loop = asyncio.get_running_loop()
     for _ in range(NAPS if seconds else 0):
         due = loop.time() + seconds
@@ -55,10 +55,10 @@ async def settled(seconds: float) -> None:
 
 
 def order_of(turn: Turn | Command) -> int:
-    """Earlier turns first, in milliseconds: two connections may bring them the other way round.
+    """A priority for the queue: milliseconds, earlier turns first, since two connections may reverse them.
 
-    It begins anew every 24.8 days, which only turns that wait on both sides of that moment would feel. Of those
-    that share a millisecond, DBOS takes the lesser id first: with SQLite it knows the second they were stored in.
+    It wraps around every 24.8 days; only turns that wait across that moment could swap places. DBOS orders
+    turns of the same millisecond by id: with SQLite it knows only the second in which they were stored.
     """
     return 1 + int(said_at(turn) * 1000) % LONGEST_ORDER
 
@@ -72,9 +72,9 @@ def said_at(turn: Turn | Command) -> float:
 
 @dataclass(slots=True, kw_only=True)
 class UnhurriedClock:
-    """Seconds since the epoch, but never more of them since the beginning than have really passed.
+    """Seconds since the epoch, never ahead of the time that really passed since the start.
 
-    Where the wall is set back, so is this; a clock that was wrong at the beginning is believed.
+    It follows a wall clock that is set back, and trusts the wall clock at the start.
     """
 
     wall: Callable[[], float] = time.time

@@ -1,9 +1,9 @@
-"""Turns that are never lost: stored before they are acknowledged, run in order, ended exactly once.
+"""Durable turns: stored before they are acknowledged, run in order, ended exactly once.
 
-A turn is a DBOS workflow whose id is the turn's own, so a redelivery is the same turn. A
-queue partitioned by conversation keeps order within a conversation and runs conversations
-side by side. A killed process runs the step it was in once more, so every step is
-idempotent: thinking by the turn's id in the checkpoint, delivering at the platform.
+A turn is a DBOS workflow whose id is the turn's own, so a redelivery is the same turn. A queue
+partitioned by conversation keeps the order within a conversation and runs conversations side by
+side. After a kill, the step that was cut off runs again, so every step is idempotent: thinking by
+the turn's id in the checkpoint, delivering by looking for the message on the platform.
 """
 
 from __future__ import annotations
@@ -12,35 +12,69 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from core.conversation import Command, Conversation, Decision, Outcome, Progress, Question, Turn
+from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
+
+from core.conversation import Command, Conversation, Outcome, Progress, Question, Turn
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
-from core.turns.archive import questions_since
+from core.turns import archive
+from core.turns.archive import (
+    COMMAND,
+    TURN,
+    command_from,
+    outcome_from,
+    plain,
+    turn_from,
+)
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import Messenger, ReplyRoute, Unreachable
-from core.turns.order import Line, Place, order_of, said_at, settled
+from core.turns.order import Position, Resequencer, order_of, said_at, wait_for_earlier
+from core.turns.queue import APPLICATION_VERSION, launched
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
 
 QUEUE = "turns"
 ATTEMPTS = 3  # runs of one turn before it ends in an apology
-THINKING = 32  # turns that think side by side; the others have given their sign and wait
+# DBOS gives up silently on a workflow that was recovered too often; ours ends in an apology long before.
+RECOVERIES = 1_000
+THINKING = 32  # turns that think side by side; the others have shown their first sign and wait
 DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest resume at the next start
 PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 REMEMBERED = 10_000  # stored turns whose redelivery costs nothing
 
+Record = dict[str, Any]  # JSON types only
 T = TypeVar("T")
 
 
 class TurnsClosed(Exception):
-    """No turn is taken any more: the platform has to bring it again."""
+    """No turn is accepted any more: the platform has to deliver it again."""
+
+
+@dataclass(slots=True)
+class TurnRun:
+    """One run of a workflow: the first, or a later one that continues after what was recorded."""
+
+    id: str
+    attempt: int = (
+        0  #: counts from 1; 0 until a step needed it, so always in a run that found them all recorded
+    )
+
+    async def count(self) -> int:
+        """Which run this is. Only within a step: elsewhere DBOS would record the look-up as a step."""
+        if not self.attempt:  # looked up once, since it costs as much as recording a step
+            found: list[Any] = await DBOS.list_workflows_async(
+                workflow_ids=[self.id], load_input=False, load_output=False
+            )
+            self.attempt = (found[0].recovery_attempts or 1) if found else 1
+        return self.attempt
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,67 +84,71 @@ class Turns:
     assistant: Assistant
     messengers: Mapping[str, Messenger]  #: by the conversation's platform label
     drain: float = DRAIN  #: seconds
-    disk: DiskWatch = field(default_factory=DiskWatch)  #: why nothing can be stored, where that is so
+    disk: DiskWatch = field(default_factory=DiskWatch)  #: why nothing can be stored, if so
     _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(THINKING))
     _waiting: int = 0  #: turns that have no seat yet
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
-    _lines: WeakValueDictionary[str, Line] = field(default_factory=WeakValueDictionary)
+    _orders: WeakValueDictionary[str, Resequencer] = field(
+        default_factory=WeakValueDictionary
+    )  #: by partition
     _storing: dict[str, asyncio.Task[None]] = field(default_factory=dict)  #: by turn
     _stored: dict[str, None] = field(default_factory=dict)  #: the newest ids, which need no second look
     _is_closed: bool = False
 
-    async def accept(self, turn: Turn | Command, route: ReplyRoute, *, settle: float = 0.0) -> None:
-        """Store a turn or an errand: once this returns it will end, and stored before it does not run again.
+    async def accept(self, turn: Turn | Command, route: ReplyRoute, *, reorder_window: float = 0.0) -> None:
+        """Store a turn or a command: once this returns, it will end. What is stored already is not stored again.
 
-        ``settle`` is for how many seconds an earlier turn of the conversation may still come by another way.
-
-        Raises TurnsClosed. A turn that nobody stored is brought again by its platform.
+        ``reorder_window`` is for how many seconds an earlier turn of the conversation may still arrive.
+        Raises TurnsClosed; the platform then delivers the turn again.
         """
         if self._is_closed:
             raise TurnsClosed
         if turn.id in self._stored:
             return
         storing = self._storing.get(turn.id)
-        if storing is None:  # else it comes twice at once
-            storing = self._storing[turn.id] = asyncio.create_task(self._store(turn, route, settle))
+        if storing is None:  # else it arrived twice at once
+            storing = self._storing[turn.id] = asyncio.create_task(self._store(turn, route, reorder_window))
             storing.add_done_callback(lambda _: self._storing.pop(turn.id))
         await asyncio.shield(storing)
 
-    async def _store(self, turn: Turn | Command, route: ReplyRoute, settle: float) -> None:
-        from core.turns.workflow import enqueue
-
-        is_apart = isinstance(turn, Command) and turn.is_apart
-        partition = turn.id if is_apart else turn.conversation.id
-        line, place = self._line(partition), (said_at(turn), turn.id)
-        with line.hold(place):
-            await settled(settle)
-            # DBOS stores from a pool of threads: left to itself, a later turn may be stored, and begin, first.
-            await line.until_first(place)
-            await enqueue(turn, route, queue=QUEUE, partition=partition, priority=order_of(turn))
+    async def _store(self, turn: Turn | Command, route: ReplyRoute, reorder_window: float) -> None:
+        partition = turn.id if isinstance(turn, Command) and turn.is_apart else turn.conversation.id
+        options: EnqueueOptions = {
+            "workflow_name": COMMAND if isinstance(turn, Command) else TURN,
+            "workflow_id": turn.id,
+            "queue_name": QUEUE,
+            "queue_partition_key": partition,
+            "priority": order_of(turn),
+            "app_version": APPLICATION_VERSION,
+            "serialization_type": WorkflowSerializationFormat.PORTABLE,
+        }
+        order, position = self._orders.setdefault(partition, Resequencer()), (said_at(turn), turn.id)
+        with order.hold(position):
+            await wait_for_earlier(reorder_window)
+            # DBOS stores from a pool of threads: left to itself, it may store, and begin, a later turn first.
+            await order.until_first(position)
+            await DBOS.enqueue_workflow_with_options_async(options, plain(turn), dict(route))
         self._remember(turn.id)
 
-    def in_line(self, conversation: Conversation, place: Place) -> AbstractContextManager[None]:
-        """The place of what is still being read: no turn of a later one is stored before it."""
-        return self._line(conversation.id).hold(place)
-
-    def _line(self, partition: str) -> Line:
-        return self._lines.setdefault(partition, Line())
+    def in_order(self, conversation: Conversation, position: Position) -> AbstractContextManager[None]:
+        """Hold the position of a turn that is still being read: no later turn is stored before it."""
+        return self._orders.setdefault(conversation.id, Resequencer()).hold(position)
 
     def _remember(self, turn_id: str) -> None:
         self._stored[turn_id] = None
         if len(self._stored) > REMEMBERED:
             del self._stored[next(iter(self._stored))]
 
-    async def asked_since(self, moment: float) -> list[Question]:
-        """What was stored from then on, by earlier processes too; it is known again when it is brought again."""
-        asked = await questions_since(moment)
-        for question in asked:
+    async def questions_since(self, moment: float) -> list[Question]:
+        """The questions stored from then on, by earlier processes too; their redeliveries are recognized."""
+        questions = await archive.questions_since(moment)
+        for question in questions:
             self._remember(question.id)
-        return asked
+        return questions
 
     def has(self, turn_id: str) -> bool:
-        """Whether it is known to be stored, or is about to be."""
+        """Whether a turn is known to be stored, or is being stored."""
         return turn_id in self._stored or turn_id in self._storing
 
     def stop(self, conversation: Conversation) -> bool:
@@ -118,38 +156,38 @@ class Turns:
         task = self._thinking.get(conversation.id)
         return task is not None and task.cancel()
 
-    async def begin(self, turn: Turn, route: ReplyRoute, attempt: int) -> str:
-        """The handle; empty when the platform never took the first sign. ``attempt`` counts the runs of the turn, from 1."""
+    async def begin(self, run: TurnRun, turn: Turn, route: ReplyRoute) -> str:
+        """Show the first sign. Returns its handle; empty if the platform could not be reached."""
         with self._step(turn, "begin"):
             messenger = self.messengers[turn.conversation.platform]
-            begun = await _insist(
+            handle = await _retry(
                 turn,
                 lambda is_again: messenger.begin(turn, route, is_again=is_again),
-                is_again=attempt > 1,
+                is_again=await run.count() > 1,
             )
-            return begun or ""
+            return handle or ""
 
-    async def think(self, turn: Turn, route: ReplyRoute, handle: str, attempt: int) -> Outcome:
-        """How the turn ends; an apology when it was begun too often, a word when a person stopped it."""
+    async def think(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Record:
+        """The outcome as JSON: of the graph, of an error, or of a stop."""
         with self._step(turn, "think"):
-            if attempt > ATTEMPTS:
-                return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
+            if await run.count() > ATTEMPTS:
+                return plain(await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS)))
             report = self.messengers[turn.conversation.platform].reporter(turn, route, handle)
             try:
                 async with self._seat(report):
-                    return await self._run(await self._with_context(turn, route), report)
+                    return plain(await self._run(turn, route, report))
             except FootnoteError as trouble:
                 outcome = await self._give_up(turn, for_people(trouble))
                 if handle and self.disk.is_passing(trouble.__cause__ or trouble):
-                    await self._tell_now(turn, route, handle, outcome)
-                return outcome
+                    await self._deliver_early(turn, route, handle, outcome)
+                return plain(outcome)
             except Exception:
-                # The boundary of a turn: whatever failed, a person is told that it did.
+                # The boundary of a turn: whatever failed, the person is told.
                 logger.exception("turn failed", extra=_named(turn))
-                return await self._give_up(turn, Sentence("own_fault"))
+                return plain(await self._give_up(turn, Sentence("own_fault")))
 
-    async def _tell_now(self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome) -> None:
-        """What the disk cannot record yet, and so is delivered later too: that changes the same message."""
+    async def _deliver_early(self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome) -> None:
+        """Show an outcome that the disk cannot record yet. It is delivered again later, in the same message."""
         try:
             messenger = self.messengers[turn.conversation.platform]
             await messenger.deliver(turn, route, handle, outcome, is_again=False)
@@ -161,31 +199,32 @@ class Turns:
     ) -> None:
         with self._step(turn, "deliver"):
             messenger = self.messengers[turn.conversation.platform]
-            await _insist(
+            await _retry(
                 turn,
                 lambda is_again: messenger.deliver(turn, route, handle, outcome, is_again=is_again),
                 is_again=is_again,
             )
 
-    async def carry_out(self, command: Command, route: ReplyRoute, attempt: int) -> None:
+    async def carry_out(self, run: TurnRun, command: Command, route: ReplyRoute) -> None:
         with self._step(command, "command"):
             messenger = self.messengers[command.conversation.platform]
+            attempt = await run.count()
             if attempt <= ATTEMPTS:
-                await _insist(
+                await _retry(
                     command,
                     lambda is_again: messenger.carry_out(command, route, is_again=is_again),
                     is_again=attempt > 1,
                 )
                 return
             ended = Outcome(kind="failed", turn_id=command.id, reason=Sentence("cut_off", count=ATTEMPTS))
-            await _insist(
+            await _retry(
                 command,
                 lambda is_again: messenger.deliver(command, route, "", ended, is_again=is_again),
                 is_again=True,
             )
 
     async def close(self) -> None:
-        """Take no more turns; give those that run some seconds, then leave them to the next start."""
+        """Accept no more turns; give running ones some seconds, then leave them to the next start."""
         self._is_closed = True
         if self._steps:
             await asyncio.wait(self._steps, timeout=self.drain)
@@ -194,7 +233,7 @@ class Turns:
 
     @asynccontextmanager
     async def _seat(self, report: Report) -> AsyncIterator[None]:
-        """A place among those that think; who finds none free is told how many are before it."""
+        """A place among the turns that think; a turn that must wait reports how many are before it."""
         if self._seats.locked():
             report(Progress(stage="waiting", count=self._waiting))
         self._waiting += 1
@@ -207,15 +246,10 @@ class Turns:
         finally:
             self._seats.release()
 
-    async def _with_context(self, turn: Turn, route: ReplyRoute) -> Turn:
-        """A conversation's first question, with what was said in the thread before it."""
-        if isinstance(turn, Decision) or await self.assistant.knows(turn.conversation):
-            return turn
+    async def _run(self, turn: Turn, route: ReplyRoute, report: Report) -> Outcome:
         messenger = self.messengers[turn.conversation.platform]
-        return replace(turn, thread_context=await messenger.thread_context(turn, route))
-
-    async def _run(self, turn: Turn, report: Report) -> Outcome:
-        task = asyncio.create_task(self.assistant.run(turn, report))
+        read_thread = partial(messenger.thread_context, turn, route)
+        task = asyncio.create_task(self.assistant.run(turn, report, read_thread))
         self._thinking[turn.conversation.id] = task
         try:
             await asyncio.wait([task])
@@ -233,11 +267,11 @@ class Turns:
         try:
             return await self.assistant.give_up(turn, reason, is_final=is_final)
         except Exception:
-            # Not even the conversation's memory can be written, but the person can still be told.
+            # Not even the checkpoint can be written, but the person can still be told.
             logger.exception("turn could not be given up", extra=_named(turn))
             language = language_of(turn.text) if isinstance(turn, Question) else LANGUAGES[0]
-            told = in_language(reason, language)
-            return Outcome(kind="failed", turn_id=turn.id, reason=told, language=language)
+            sentence = in_language(reason, language)
+            return Outcome(kind="failed", turn_id=turn.id, reason=sentence, language=language)
 
     @contextmanager
     def _step(self, turn: Turn | Command, name: str) -> Iterator[None]:
@@ -251,13 +285,13 @@ class Turns:
             self._steps.discard(task)
 
 
-async def _insist(turn: Turn | Command, act: Callable[[bool], Awaitable[T]], *, is_again: bool) -> T | None:
-    """What the platform answers, however long it cannot be reached; None when it never will."""
+async def _retry(turn: Turn | Command, call: Callable[[bool], Awaitable[T]], *, is_again: bool) -> T | None:
+    """Call a platform until it can be reached. None if it refuses, or stays out of reach for too long."""
     loop = asyncio.get_running_loop()
     until, pause = loop.time() + PATIENCE, FIRST_PAUSE
     while True:
         try:
-            return await act(is_again)
+            return await call(is_again)
         except Unreachable:
             logger.warning("platform out of reach", extra={**_named(turn), "pause_seconds": pause})
             if loop.time() + pause > until:
@@ -274,6 +308,32 @@ def _named(turn: Turn | Command) -> dict[str, str]:
     return {"turn": turn.id, "conversation": turn.conversation.id}
 
 
+def _register(turns: Turns) -> None:
+    """Register the workflows of a turn and of a command under the names that the queue has stored."""
+    workflow = partial(
+        DBOS.workflow,
+        max_recovery_attempts=RECOVERIES,
+        serialization_type=WorkflowSerializationFormat.PORTABLE,
+    )
+
+    @workflow(name=TURN)
+    async def run_turn(record: Record, route: Record) -> Record:
+        """First sign, outcome, delivery. The first two are recorded, so a restart continues after the last of them.
+
+        Delivery is recorded by the end of the workflow: if it is cut off, it is done again.
+        """
+        run, turn = TurnRun(record["id"]), turn_from(record)
+        handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
+        outcome = await DBOS.run_step_async({"name": "think"}, turns.think, run, turn, route, handle)
+        await turns.deliver(turn, route, handle, outcome_from(outcome), is_again=run.attempt != 1)
+        return outcome
+
+    @workflow(name=COMMAND)
+    async def run_command(record: Record, route: Record) -> None:
+        run, command = TurnRun(record["id"]), command_from(record)
+        await DBOS.run_step_async({"name": "carry_out"}, turns.carry_out, run, command, route)
+
+
 @asynccontextmanager
 async def open_turns(
     assistant: Assistant,
@@ -283,10 +343,7 @@ async def open_turns(
     drain: float = DRAIN,
 ) -> AsyncIterator[Turns]:
     """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
-    from core.turns.queue import launched
-    from core.turns.workflow import register
-
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain)
-    register(turns)
+    _register(turns)
     async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
         yield turns

@@ -1,8 +1,8 @@
-"""DuckDuckGo's page of results without JavaScript, asked and read through ``ddgs``.
+"""DuckDuckGo's page of results without JavaScript, requested and parsed with ``ddgs``.
 
-Only ddgs's DuckDuckGo engine is driven. Its ``DDGS`` front has one exception for "nothing
+Only ddgs's DuckDuckGo engine is used. Its ``DDGS`` class raises the same exception for "nothing
 found", "blocked" and "unreachable", and its ``auto`` backend sends the query to half a dozen
-other companies, while the person who allowed the search was told DuckDuckGo.
+other companies, although the person allowed a search with DuckDuckGo alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BLOCKED_STATUSES = (202, 403, 429)  # 202: the page that asks whether a person i
 BLOCKED_MARKS = ("anomaly-modal", "anomaly.js", "challenge-form")  # the same page, sent as 200
 NOTHING_MARKS = ("no-results", "result--no-result")
 
-# A "!bang" in the query makes DuckDuckGo pass it on to another site, which nobody allowed.
+# A "!bang" in the query makes DuckDuckGo redirect it to another site, which nobody allowed.
 SENTENCES = dict.fromkeys(
     (301, 302, 303, 307, 308),
     "DuckDuckGo would pass this query on to another site; edit it so that no word starts with “!”.",
@@ -49,7 +49,7 @@ class DuckDuckGo:
     name: ClassVar[str] = "DuckDuckGo"
 
     async def search(self, query: str, *, limit: int) -> tuple[Hit, ...]:
-        # ddgs is synchronous. A thread that is given up on ends by itself at the same timeout.
+        # ddgs is synchronous. Its thread ends by itself at the same timeout.
         send = partial(asyncio.to_thread, post_query, query, self.timeout)
         reply = await ask(self.name, send, within=self.timeout)
         found = await asyncio.to_thread(read_results, reply)
@@ -64,7 +64,7 @@ def post_query(query: str, seconds: float) -> EngineReply:
     import primp
     from ddgs.engines.duckduckgo import Duckduckgo
 
-    query.encode()  # primp would call half a character a failed request
+    query.encode()  # for a lone surrogate; primp would report a failed request
     engine = Duckduckgo()
     form = engine.build_payload(query, region=REGION, safesearch="moderate", timelimit=None)
     try:
@@ -94,7 +94,7 @@ def post_query(query: str, seconds: float) -> EngineReply:
 
 
 def read_results(reply: EngineReply) -> list[Hit]:
-    """The results on the page in DuckDuckGo's order; SearchTrouble when it is no page of results."""
+    """The results in DuckDuckGo's order; SearchTrouble when the reply is not a page of results."""
     page = reply.body.decode("utf-8", errors="replace")
     hits = results_on(page) if reply.status == 200 else []
     if hits:
@@ -111,7 +111,7 @@ def results_on(page: str) -> list[Hit]:
     from ddgs.engines.duckduckgo import Duckduckgo
 
     engine = Duckduckgo()
-    # The prefix gives lxml a document even where the page is blank or starts with a declaration.
+    # The prefix gives lxml a document even if the page is blank or starts with a declaration.
     rows = engine.post_extract_results(engine.extract_results("<html><body>" + page))
     hits = (Hit(title=row.title, url=target_of(row.href), snippet=row.body) for row in rows)
     return [hit for hit in hits if hit.url.startswith(("http://", "https://"))]
@@ -120,8 +120,7 @@ def results_on(page: str) -> list[Hit]:
 def target_of(href: str) -> str:
     """Where a link of the page leads, without DuckDuckGo's redirect around it.
 
-    ddgs has percent-decoded the link already, so its target runs to the redirect's own last
-    parameter.
+    ddgs has percent-decoded the link already, so the target ends at the redirect's last parameter.
     """
     _, redirect, target = href.partition("duckduckgo.com/l/?uddg=")
     return (target.rpartition("&rut=")[0] or target) if redirect else href

@@ -1,7 +1,4 @@
-"""Which search engine the operator chose.
-
-Search engines with a documented HTTP interface: Tavily and SearXNG.
-"""
+"""The search engines with a documented HTTP interface, Tavily and SearXNG, and the choice that WEB_SEARCH makes."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from core.web.results import Hit, SearchEngine, clean_hits
 
 TAVILY_RESULT_LIMIT = 20  # results, Tavily "max_results"
 
-# Statuses that mean something only at this engine; 432 and 433 are Tavily's own.
+# Statuses with a meaning of their own at this engine; 432 and 433 are Tavily's.
 TAVILY_SENTENCES = {
     400: "Tavily could not use this query; edit it and try again.",
     401: "Tavily refused the API key; check TAVILY_API_KEY.",
@@ -91,7 +88,7 @@ async def exchange(engine: str, method: str, url: str, **content: Any) -> Engine
     headers = {"Accept": "application/json", "Accept-Encoding": ACCEPT_ENCODING, **content.pop("headers", {})}
     tls = await asyncio.to_thread(default_tls)
     try:
-        # No timeout here: core.web.request bounds the search as a whole.
+        # No timeout here: core.web.request.ask bounds the whole search.
         async with (
             httpx.AsyncClient(timeout=None, verify=tls) as client,  # noqa: S113 - see above
             client.stream(method, url, headers=headers, **content) as response,
@@ -127,7 +124,7 @@ def records(answer: Mapping[str, Any], key: str, engine: str) -> list[Mapping[st
 
 
 def hit_of(row: Mapping[str, Any], *, snippet: str, published: str) -> Hit:
-    """A result as sent; a field that is missing or no text is empty."""
+    """A result as the engine sent it; a field that is missing or not a string is empty."""
     title, url, body, date = (
         value if isinstance(value := row.get(key), str) else ""
         for key in ("title", "url", snippet, published)

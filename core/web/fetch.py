@@ -1,81 +1,51 @@
-"""Public pages and nothing else: the guard around every address that a stranger chose.
+"""Fetching public pages, and nothing but public pages, from URLs that strangers chose.
 
 A host is resolved once. Every address it resolves to must be public, and the connection
-goes to exactly the address that was judged, so a name that changes its mind in between
-(DNS rebinding) gains nothing. The same happens again at every redirect.
-
-What a public address served, and the readable part of it.
-
-The body of a response, read no further than its limit, compressed or not.
+goes to exactly the address that was checked, so a name that resolves differently a moment
+later (DNS rebinding) gains nothing. The same is done again at every redirect.
 """
 
 from __future__ import annotations
 
-import logging
-import zlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from core.errors import DocumentError, SearchTrouble
-from core.web.hosts import host_of
-from core.web.results import Page
-
-if TYPE_CHECKING:
-    import httpx
 import asyncio
+import logging
 import socket
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 
-from core.errors import FetchRefused
-from core.web.hosts import IPAddress, is_allowed, is_public, parse
+from core.errors import DocumentError, FetchRefused, SearchTrouble
+from core.library.formats.encoding import decode
+from core.library.formats.read import parse_html
+from core.web.hosts import IPAddress, host_of, is_allowed, is_public, parse
 from core.web.request import OK
+from core.web.results import Page
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx
 
-
-ACCEPT_ENCODING = "gzip"  # the one compression that is bounded below
-PLAIN = ("", "identity")
-GZIP = ("gzip", "x-gzip")
-GZIP_WINDOW = zlib.MAX_WBITS | 16  # 16: with the gzip header and trailer
-
-
-async def read_body(response: httpx.Response, *, sender: str, limit: int) -> bytes:
-    """The body after decompression, at most ``limit`` bytes of it before and after.
-
-    httpx would decompress each chunk whole, so 64 kB on the wire could become 64 MB in
-    memory before anybody counts. SearchTrouble names the sender.
-    """
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in PLAIN + GZIP:
-        raise SearchTrouble(f"{sender} sent a page in a compression that was not asked for.")
-    too_large = SearchTrouble(f"{sender} sent more than {limit / 1_000_000:g} MB.")
-    if int(response.headers.get("content-length", 0)) > limit:
-        raise too_large
-
-    inflate = zlib.decompressobj(GZIP_WINDOW) if encoding in GZIP else None
-    received, body = 0, bytearray()
-    try:
-        async for chunk in response.aiter_raw():
-            received += len(chunk)
-            body += inflate.decompress(chunk, limit + 1 - len(body)) if inflate else chunk
-            if max(received, len(body)) > limit:
-                raise too_large
-    except zlib.error:
-        raise SearchTrouble(f"{sender} sent a page that cannot be decompressed.") from None
-    if inflate and received and not inflate.eof:
-        raise SearchTrouble(f"{sender} broke off in the middle of a page.")
-    return bytes(body)
-
+DEFAULT_PORTS = {"http": 80, "https": 443}
+PORTS = frozenset({80, 443, 8080, 8443})  # where sites are served; other ports are often internal services
+REDIRECT_LIMIT = 5
+ADDRESSES_TRIED = 3  # of one host, in the resolver's order
+BODY_LIMIT = 2_000_000  # bytes, compressed and decompressed
+USER_AGENT = "Mozilla/5.0 (compatible; footnote)"  # the form that sites expect of a robot
+CONNECT_LIMIT = 5.0  # seconds for one address, its TLS handshake included
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 READABLE_TYPES = HTML_TYPES | {"text/plain", "text/markdown", "text/x-markdown"}
 INGESTED_TYPES = READABLE_TYPES | {"application/pdf"}
+
+ACCEPT_ENCODING = "gzip"  # the one compression whose output read_body bounds
+PLAIN = ("", "identity")
+GZIP = ("gzip", "x-gzip")
+GZIP_WINDOW = zlib.MAX_WBITS | 16  # 16: with the gzip header and trailer
 
 logger = logging.getLogger(__name__)
 
@@ -90,45 +60,6 @@ class Resource:
     charset: str | None = None  #: as the server named it
 
 
-def page_of(resource: Resource) -> Page:
-    """The readable part of a fetched page; SearchTrouble when there is none."""
-    host = host_of(resource.url)
-    read = html_page if resource.content_type in HTML_TYPES else text_page
-    try:
-        title, text = read(resource)
-    except DocumentError as trouble:
-        logger.info("%s: %s", host, trouble)
-        text = ""
-    if not text.strip():
-        raise SearchTrouble(f"{host} sent a page without readable text.")
-    return Page(url=resource.url, title=title or host, text=text)
-
-
-def text_page(resource: Resource) -> tuple[str, str]:
-    """No title, and the text as sent."""
-    from core.library.formats.encoding import decode
-
-    return "", decode(resource.data, declared=resource.charset)
-
-
-def html_page(resource: Resource) -> tuple[str, str]:
-    """Title and readable text. What the server calls the charset outranks the page's word (HTML, 13.2.3.2)."""
-    from core.library.formats.read import parse_html
-
-    data = text_page(resource)[1] if resource.charset else resource.data
-    document = parse_html(data, url=resource.url)
-    return document.title, document.text
-
-
-DEFAULT_PORTS = {"http": 80, "https": 443}
-PORTS = frozenset({80, 443, 8080, 8443})  # where sites are served; others are often machines' own services
-REDIRECT_LIMIT = 5
-ADDRESSES_TRIED = 3  # of one host, in the resolver's order
-BODY_LIMIT = 2_000_000  # bytes, compressed and decompressed
-USER_AGENT = "Mozilla/5.0 (compatible; footnote)"  # the form in which sites expect an honest robot
-CONNECT_LIMIT = 5.0  # seconds for one address, its TLS handshake included
-
-
 async def resolve_host(host: str, port: int) -> list[str]:
     """The IP addresses of a host, in the system's order of preference; OSError when there are none."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -137,9 +68,9 @@ async def resolve_host(host: str, port: int) -> list[str]:
 
 @cache
 def default_tls() -> ssl.SSLContext:
-    """Verifies against certifi's roots, or the operator's own (``SSL_CERT_FILE``).
+    """Verifies against certifi's root certificates, or the operator's own (``SSL_CERT_FILE``).
 
-    Reading them takes 40 ms of a processor: the first time is for a thread.
+    The first call reads them, which takes 40 ms: make it in a thread.
     """
     import httpx
 
@@ -148,13 +79,13 @@ def default_tls() -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedFetcher:
-    """Fetches what is public, readable, small and quick.
+    """Fetches pages that are public, readable, small and quick.
 
-    It keeps no cookies, sends no credentials and knows no proxy: it uses httpx's transport
-    without the client that would bring them.
+    It keeps no cookies, sends no credentials and uses no proxy: it is built on httpx's
+    transport, without the client that would add them.
     """
 
-    timeout: float = 20.0  #: seconds from the first look-up to the last byte, redirects included
+    timeout: float = 20.0  #: seconds from the first name look-up to the last byte, redirects included
     body_limit: int = BODY_LIMIT  #: bytes
     ports: frozenset[int] = PORTS
     trusted: tuple[str, ...] = ()  #: hosts; when set, a redirect may lead nowhere else
@@ -191,7 +122,7 @@ class GuardedFetcher:
 
         tls = await asyncio.to_thread(default_tls) if self.tls is None else self.tls
         for _ in range(REDIRECT_LIMIT + 1):
-            target = visitable(url, ports=self.ports, trusted=self.trusted, blocked=self.blocked)
+            target = check_url(url, ports=self.ports, trusted=self.trusted, blocked=self.blocked)
             addresses = await self._addresses(target)
             async with httpx.AsyncHTTPTransport(verify=tls, trust_env=False) as transport:
                 response = await self._open(transport, target, addresses)
@@ -223,7 +154,7 @@ class GuardedFetcher:
 
         for address in addresses:
             try:
-                return await transport.handle_async_request(pinned(target, address))
+                return await transport.handle_async_request(pin_request(target, address))
             except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
                 logger.info("%s at %s: %r", ascii_host(target), address, trouble)
         raise SearchTrouble(f"{ascii_host(target)} could not be reached.")
@@ -244,10 +175,10 @@ class GuardedFetcher:
         )
 
 
-def visitable(
+def check_url(
     url: str, *, ports: frozenset[int] = PORTS, trusted: tuple[str, ...] = (), blocked: tuple[str, ...] = ()
 ) -> httpx.URL:
-    """The URL in its canonical spelling, or FetchRefused. Where its host leads is judged later."""
+    """The URL in its canonical spelling, or FetchRefused. The host's IP addresses are checked later."""
     parsed = parse(url)
     if parsed.scheme not in DEFAULT_PORTS:
         raise FetchRefused("Only addresses that start with http:// or https:// are visited.")
@@ -268,7 +199,7 @@ def port_of(url: httpx.URL) -> int:
 
 
 def ascii_host(url: httpx.URL) -> str:
-    """The host as it goes over the wire: punycode, IPv6 without brackets."""
+    """The host as it is sent: punycode, IPv6 without brackets."""
     return url.raw_host.decode("ascii")
 
 
@@ -284,8 +215,8 @@ def redirect_target(target: httpx.URL, location: str) -> str:
         ) from None
 
 
-def pinned(target: httpx.URL, address: IPAddress) -> httpx.Request:
-    """The request for the target, sent to this very address.
+def pin_request(target: httpx.URL, address: IPAddress) -> httpx.Request:
+    """The request for the target, sent to exactly this IP address.
 
     The host's name stays in the Host header, in TLS's SNI and in the check of the certificate.
     """
@@ -302,3 +233,50 @@ def pinned(target: httpx.URL, address: IPAddress) -> httpx.Request:
         },
         extensions={"timeout": {"connect": CONNECT_LIMIT}, "sni_hostname": ascii_host(target)},
     )
+
+
+async def read_body(response: httpx.Response, *, sender: str, limit: int) -> bytes:
+    """The body after decompression, at most ``limit`` bytes of it before and after.
+
+    httpx would decompress each chunk whole, so that 64 kB on the wire could become 64 MB in
+    memory before it is counted. SearchTrouble names the sender.
+    """
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in PLAIN + GZIP:
+        raise SearchTrouble(f"{sender} sent a page in a compression that was not asked for.")
+    too_large = SearchTrouble(f"{sender} sent more than {limit / 1_000_000:g} MB.")
+    if int(response.headers.get("content-length", 0)) > limit:
+        raise too_large
+
+    inflate = zlib.decompressobj(GZIP_WINDOW) if encoding in GZIP else None
+    received, body = 0, bytearray()
+    try:
+        async for chunk in response.aiter_raw():
+            received += len(chunk)
+            body += inflate.decompress(chunk, limit + 1 - len(body)) if inflate else chunk
+            if max(received, len(body)) > limit:
+                raise too_large
+    except zlib.error:
+        raise SearchTrouble(f"{sender} sent a page that cannot be decompressed.") from None
+    if inflate and received and not inflate.eof:
+        raise SearchTrouble(f"{sender} broke off in the middle of a page.")
+    return bytes(body)
+
+
+def page_of(resource: Resource) -> Page:
+    """The readable part of a fetched page; SearchTrouble when there is none."""
+    host, title, text = host_of(resource.url), "", ""
+    is_html = resource.content_type in HTML_TYPES
+    try:
+        if resource.charset or not is_html:
+            text = decode(resource.data, declared=resource.charset)
+        if is_html:
+            # The charset in the server's header outranks the one in the page (HTML, 13.2.3.2).
+            document = parse_html(text or resource.data, url=resource.url)
+            title, text = document.title, document.text
+    except DocumentError as trouble:
+        logger.info("%s: %s", host, trouble)
+        text = ""
+    if not text.strip():
+        raise SearchTrouble(f"{host} sent a page without readable text.")
+    return Page(url=resource.url, title=title or host, text=text)

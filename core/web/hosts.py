@@ -1,20 +1,18 @@
-"""Which hosts may be read: the operator's trusted and blocked lists, as plain functions.
+"""Which hosts and IP addresses may be visited, as plain functions.
 
-A URL is read here exactly as it is read when it is fetched, so no spelling of a host is
-judged as one machine and visited as another. A pattern covers its subdomains.
+A URL is parsed here exactly as it is parsed when it is fetched, so no spelling of a host is
+checked as one machine and visited as another. A pattern covers its subdomains.
 
-Which IP addresses are public: the rule behind every page that is fetched.
-
-IPv4 is public unless a registry says otherwise; IPv6 is public only inside 2000::/3, the
-one block IANA hands out as global unicast, which leaves out mapped, compatible, local and
-link-local spellings of an IPv4 address without naming them.
+An IPv4 address is public unless a registry says otherwise. An IPv6 address is public only
+inside 2000::/3, the one block that IANA assigns as global unicast: that excludes mapped,
+compatible, local and link-local spellings of IPv4 addresses without listing them.
 """
 
 from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING
 
@@ -56,7 +54,7 @@ SPECIAL_V4 = tuple(
 
 GLOBAL_UNICAST = IPv6Network("2000::/3")  # IANA IPv6 Global Unicast Address Assignments
 
-# IANA IPv6 Special-Purpose Address Registry, as far as it lies inside 2000::/3.
+# IANA IPv6 Special-Purpose Address Registry: its entries inside 2000::/3.
 SPECIAL_V6 = tuple(
     map(
         IPv6Network,
@@ -75,21 +73,18 @@ ISATAP = 0x5EFE  # RFC 5214: the third and fourth last groups are 0[2]00:5efe, t
 
 
 def is_public(address: IPAddress) -> bool:
-    """Whether anybody on the internet would reach the same machine at this address."""
+    """Whether the address means the same machine everywhere on the internet."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in SPECIAL_V4)
     if address in NAT64:
         return is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
+    is_isatap = (int(address) >> 32) & 0xFDFF_FFFF == ISATAP
     return (
         address.scope_id is None
         and address in GLOBAL_UNICAST
         and not any(address in network for network in SPECIAL_V6)
-        and not _is_isatap(address)
+        and not is_isatap
     )
-
-
-def _is_isatap(address: IPv6Address) -> bool:
-    return (int(address) >> 32) & 0xFDFF_FFFF == ISATAP
 
 
 URL_LIMIT = 2_000  # characters; the shortest limit of common browsers and servers is near 2,083
@@ -111,7 +106,7 @@ def parse(url: str) -> httpx.URL:
 
 
 def host_of(url: str) -> str:
-    """The machine that the URL really names, in one canonical spelling; empty when it names none."""
+    """The host that a URL names, in its canonical spelling; empty when it names none."""
     try:
         return canonical(parse(url).raw_host.decode("ascii"))
     except FetchRefused:
@@ -141,7 +136,7 @@ def canonical(host: str) -> str:
 
 
 def pattern(text: str) -> str:
-    """The host that an entry of a list covers; SettingsError when it names none.
+    """The host that an entry of an operator's list names; SettingsError when it names none.
 
     ``example.org``, ``*.example.org``, ``.example.org.`` and a whole URL mean the same host.
     """
@@ -153,23 +148,11 @@ def pattern(text: str) -> str:
     return host
 
 
-def is_blocked(url: str, blocked: Iterable[str]) -> bool:
-    """Whether the URL's host is on the list, or there is no host to judge."""
+def is_allowed(url: str, *, trusted: Sequence[str] = (), blocked: Sequence[str] = ()) -> bool:
+    """Whether the URL may be read: blocked hosts never, and where there are trusted hosts, those alone."""
     host = host_of(url)
-    return not host or _covered(host, blocked)
+    return bool(host) and not _is_covered(host, blocked) and (not trusted or _is_covered(host, trusted))
 
 
-def is_trusted(url: str, trusted: Iterable[str]) -> bool:
-    """Whether the URL's host is on the list."""
-    host = host_of(url)
-    return bool(host) and _covered(host, trusted)
-
-
-def is_allowed(url: str, *, trusted: Iterable[str] = (), blocked: Iterable[str] = ()) -> bool:
-    """Whether the URL may be read: blocked always wins, and a trusted list admits nobody else."""
-    trusted = tuple(trusted)
-    return not is_blocked(url, blocked) and (not trusted or is_trusted(url, trusted))
-
-
-def _covered(host: str, patterns: Iterable[str]) -> bool:
+def _is_covered(host: str, patterns: Sequence[str]) -> bool:
     return any(host == each or host.endswith("." + each) for each in map(pattern, patterns))

@@ -1,4 +1,4 @@
-"""One question to one search engine: at most one retry, and a sentence for every failure."""
+"""One query to one search engine: at most one retry, and a sentence for every failure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from core.errors import SearchTrouble
 from core.wording import Sentence
 
 REPLY_LIMIT = 2_000_000  # bytes; twenty results with their snippets are under 200,000
-PAUSE_LIMIT = 3.0  # seconds; an engine that asks for a longer wait is not asked again
-WAIT_LIMIT = 86_400.0  # seconds; what an engine asks beyond a day is told as a day
-RATE_PAUSE = 1.0  # seconds before the retry when a rate limit names no wait
+PAUSE_LIMIT = 3.0  # seconds; there is no retry when an engine asks for a longer wait
+WAIT_LIMIT = 86_400.0  # seconds; a longer wait is shown as a day
+RATE_PAUSE = 1.0  # seconds before the retry when a rate limit does not say how long to wait
 FAULT_PAUSE = 0.2  # seconds before the retry after a broken connection or a fault of the engine
 
 OK = 200
@@ -36,11 +36,11 @@ class EngineReply:
 
 
 Send = Callable[[], Awaitable[EngineReply]]
-"""Asks once. Raises ConnectionError when no reply comes, TimeoutError when none comes in time."""
+"""Sends the query once. Raises ConnectionError when no reply comes, TimeoutError when none comes in time."""
 
 
 async def ask(engine: str, send: Send, *, within: float) -> EngineReply:
-    """The engine's last word, whatever its status, after one retry where that may help.
+    """The engine's last reply, whatever its status, after one retry where that may help.
 
     ``within`` bounds both attempts together, in seconds. SearchTrouble when no reply comes.
     """
@@ -71,7 +71,7 @@ async def _send_twice(send: Send, deadline: float) -> EngineReply:
 
 
 def pause_before_retry(reply: EngineReply) -> float | None:
-    """Seconds to wait before asking once more; None where asking again would not help."""
+    """Seconds to wait before the retry; None when a retry would not help."""
     if reply.status >= SERVER_FAULT:
         return FAULT_PAUSE
     if reply.status != TOO_MANY_REQUESTS:
@@ -95,7 +95,7 @@ def seconds_asked(retry_after: str | None, *, now: datetime | None = None) -> fl
 
 
 def require_ok(engine: str, reply: EngineReply, sentences: Mapping[int, str]) -> None:
-    """SearchTrouble unless the engine answered; ``sentences`` are what only it can mean by a status."""
+    """SearchTrouble unless the status is 200; ``sentences`` are for statuses that this engine gives a meaning."""
     if reply.status == OK:
         return
     logger.warning("%s answered HTTP %d", engine, reply.status)

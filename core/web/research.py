@@ -1,4 +1,4 @@
-"""From an allowed query to passages: one per hit, with its page read where that works."""
+"""An allowed query -> passages: one per hit, from its page where that can be read, else from its snippet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.web.hosts import host_of
 from core.web.results import Hit, Page, PageFetcher, SearchEngine, filter_hits
 
 HITS = 6  # results read for one search
-PAGES = 3  # of them, the best, whose pages are fetched
+PAGES = 3  # of the best of them, whose pages are fetched
 
 logger = logging.getLogger(__name__)
 
@@ -47,16 +47,16 @@ class WebResearch:
         )
 
     async def _page(self, hit: Hit) -> Page | None:
-        """The hit's page; None when it cannot be read, and the snippet has to do."""
+        """The hit's page; None when it cannot be read."""
         try:
             return await self.fetcher.fetch(hit.url)
         except (FetchRefused, SearchTrouble) as reason:
-            logger.info("page of %s not read: %s", host_of(hit.url), reason)
+            logger.info("the page of %s was not read: %s", host_of(hit.url), reason)
             return None
 
 
 def _passages(hits: Sequence[Hit], pages: Sequence[Page | None], question: str) -> list[Passage]:
-    """A passage for each hit that says anything. Cutting a large page takes a second: call it in a thread."""
+    """A passage for each hit that has text. Cutting a large page takes a second: call it in a thread."""
     found = (_passage(i, hit, page, question) for i, (hit, page) in enumerate(zip(hits, pages, strict=True)))
     return [passage for passage in found if passage.text.strip()]
 
@@ -64,7 +64,7 @@ def _passages(hits: Sequence[Hit], pages: Sequence[Page | None], question: str) 
 def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:
     text, start = hit.snippet, 0
     path: tuple[str, ...] = ()
-    if page is not None and (piece := best_stretch(page, f"{question} {hit.snippet}")):
+    if page is not None and (piece := best_piece(page, f"{question} {hit.snippet}")):
         text, start, path = piece.text, piece.start, piece.path
     return Passage(
         id=f"web{index + 1}",
@@ -82,8 +82,8 @@ def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:
     )
 
 
-def best_stretch(page: Page, wanted: str) -> Piece | None:
-    """The piece of a page that covers most of what is wanted; None for a page that says nothing."""
+def best_piece(page: Page, wanted: str) -> Piece | None:
+    """The piece of a page that covers most of what is wanted; None for a page without text."""
     pieces = cut(markdown.parse(page.text))
     weights, present = weights_among(wanted, [" ".join((*piece.path, piece.text)) for piece in pieces])
     covered = [sum(weight for word, weight in weights.items() if word in found) for found in present]

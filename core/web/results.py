@@ -1,13 +1,10 @@
-"""What a web search gives, and the port that gives it.
-
-Search results made safe to show and to store, whoever sent them.
-"""
+"""Search results and fetched pages, the ports they come through, and results made safe to show and store."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
 from typing import Protocol
@@ -56,17 +53,17 @@ TITLE_LIMIT = 200  # characters; engines cut titles near 70
 SNIPPET_LIMIT = 1_000  # characters; Tavily sends up to 500 in a chunk, the others fewer
 DATE_LIMIT = 40  # characters; an ISO 8601 date with time and zone has 32
 
-# A terminal's escape sequence: its letters would stay behind when only the control character went.
+# A terminal's escape sequence. Removing the control character alone would leave its letters.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
-_JOINERS = "\u200c\u200d"  # carry meaning in Persian, in Indic scripts and in emoji
+_JOINERS = "\u200c\u200d"  # they carry meaning in Persian, in Indic scripts and in emoji
 
 
 def clean_hits(hits: Iterable[Hit], *, limit: int) -> tuple[Hit, ...]:
-    """At most ``limit`` hits with plain texts and web addresses, each address once.
+    """At most ``limit`` hits with plain text, each page once.
 
-    A hit whose URL is not an absolute http(s) one, or shows another host than it leads to,
-    is dropped. URLs that differ only in their fragment are one page; the first is kept.
+    A hit is dropped when its URL is not an absolute http(s) one or contains a user name, which can look
+    like another host. URLs that differ only in their fragment are one page; the first hit is kept.
     """
     kept: dict[str, Hit] = {}
     for hit in hits:
@@ -84,15 +81,14 @@ def clean_hits(hits: Iterable[Hit], *, limit: int) -> tuple[Hit, ...]:
 
 
 def filter_hits(
-    hits: Iterable[Hit], *, trusted: Iterable[str] = (), blocked: Iterable[str] = ()
+    hits: Iterable[Hit], *, trusted: Sequence[str] = (), blocked: Sequence[str] = ()
 ) -> tuple[Hit, ...]:
     """The hits that may be read, in their order."""
-    trusted, blocked = tuple(trusted), tuple(blocked)
     return tuple(hit for hit in hits if is_allowed(hit.url, trusted=trusted, blocked=blocked))
 
 
 def page_url(url: str) -> str:
-    """The address of the page without its fragment; empty when nobody should follow it."""
+    """The URL without its fragment; empty when it should not be followed."""
     try:
         parsed = parse(url)
     except FetchRefused:
@@ -103,8 +99,8 @@ def page_url(url: str) -> str:
 
 
 def plain(text: str, limit: int) -> str:
-    """Text without markup, entities, control characters and runs of space, cut at a word."""
-    text = unescape(text[: limit * 8])  # the bound keeps a hostile text cheap
+    """Text without markup, entities, control characters and repeated spaces, cut between words."""
+    text = unescape(text[: limit * 8])  # bounds the work on a hostile text
     text = "".join(sign for sign in _ESCAPE.sub("", text) if _is_visible(sign))
     while (shorter := _TAG.sub("", text)) != text:  # a round removes the innermost of nested tags
         text = shorter

@@ -25,7 +25,7 @@ from benchmarks.serving import question, serving
 from benchmarks.synthetic import library_of, questions
 from bots.eval.intervals import percentile
 from bots.eval.report import Section, Table
-from bots.process import loop_first
+from bots.process import favor_loop
 from core.library.formats.parser_process import AT_ONCE
 from core.library.library import Library
 from core.turns.assistant import Assistant
@@ -96,7 +96,7 @@ async def measure(
     with library_of(PASSAGES, folder) as library:
         async with local_model() as model, serving(library, folder, model.base_url) as assistant:
             await model.begin(Scenario(latency=latency))
-            with loop_first():
+            with favor_loop():
                 await ask(assistant, texts, numbers, rate, seconds)  # warm
                 for number in range(rounds):
                     for kind in (WITHOUT, WITH) if number % 2 else (WITH, WITHOUT):

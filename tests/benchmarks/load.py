@@ -42,7 +42,7 @@ async def load(rate: float, seconds: float, latency: float, folder: Path) -> dic
             "GOOGLE_GEMINI_BASE_URL": model.base_url,
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests", TIMED))),
         }
-        await office.open()
+        await office.open(is_cold=True)
         warm = await slack.mention(ann, channels[0], FERRY)
         await office.until_answered(warm)
         used = _cpu_of_children(office)

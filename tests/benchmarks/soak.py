@@ -19,7 +19,7 @@ from benchmarks.growth import PASSAGES, resident
 from benchmarks.model_server import Scenario
 from benchmarks.serving import CONVERSATIONS, QUEUE, question, running, size_of
 from bots.eval.report import Section, Table
-from bots.process import keep_few_arenas
+from bots.process import limit_arenas
 from core.conversation import value
 from core.turns.queue import sweep
 
@@ -46,7 +46,7 @@ class Snapshot:
 
 async def soak(count: int, say: Say) -> tuple[Counter[str], list[Snapshot]]:
     """How the questions ended, and what was seen on the way."""
-    keep_few_arenas()
+    limit_arenas()
     ended: Counter[str] = Counter()
     snapshots: list[Snapshot] = []
     async with running(PASSAGES) as queue:

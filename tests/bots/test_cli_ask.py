@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 
 from harbour import FERRY_QUESTION, PONTOON_QUESTION
-
-from bots.terminal.prompt import lines_of
 
 
 async def test_a_question_is_answered_with_quotes_that_stand_in_the_file(machine):
@@ -131,7 +130,7 @@ async def test_a_reader_that_goes_away_is_no_reason_for_a_traceback(machine):
     os.close(writing)
 
     process.stdin.write(b'{"question": "hello"}\n')
-    await anext(lines_of(reading))
+    assert await asyncio.to_thread(os.read, reading, 65_536)
     os.close(reading)
     process.stdin.write(b'{"question": "hello again"}\n' * 3)
     process.stdin.close()

@@ -13,9 +13,9 @@ from fakes.gemini import Blocked, FakeGemini, Hang, Status
 from fakes.tiny_network import write_tiny_network
 from fakes.web_servers import FakeSearXNG, FakeSite, FakeTavily
 
-from bots.doctor.findings import Concealer, failed, lines, ok, summary
-from bots.doctor.model import answered
-from bots.doctor.settings import Installation, look
+from bots.doctor.findings import conceal, failed, format_lines, ok, secrets_in, summary
+from bots.doctor.models import report_time
+from bots.doctor.settings import Installation, read_installation
 from bots.doctor.settings import examine as examine_settings
 from core.settings import Settings
 
@@ -206,7 +206,7 @@ async def test_what_looks_like_a_setting_in_the_env_file_and_is_none_is_told(mac
     assert told[0][0] == ".env was read; given are EMBEDDING_MODEL, WEB_SEARCH."
     assert told[1:] == [
         (
-            "Line 3 of .env is not NAME=value and is passed over.",
+            "Line 3 of .env is not NAME=value and is ignored.",
             "Correct it, or begin it with # if it is a note.",
         ),
         (".env can be read by others on this machine.", "`chmod 600 .env`"),
@@ -449,7 +449,7 @@ async def test_a_model_that_cannot_be_reached_and_one_whose_package_is_missing_a
 
 
 def test_a_model_that_takes_its_time_could_be_better():
-    quick, slow = answered("CHAT_MODEL", "m", 0.8), answered("CHAT_MODEL", "m", 6.1)
+    quick, slow = report_time("CHAT_MODEL", "m", 0.8), report_time("CHAT_MODEL", "m", 6.1)
 
     assert (quick.state, quick.text) == ("ok", "CHAT_MODEL=m answered in 0.8 s.")
     assert (slow.state, slow.text) == ("warning", "CHAT_MODEL=m answered in 6.1 s.")
@@ -561,13 +561,13 @@ async def test_a_database_of_turns_that_does_not_open_is_told(machine, closed_po
 def test_a_line_that_is_too_long_goes_on_below_its_beginning():
     finding = failed("index", "It is damaged beyond repair, as it seems.", "`footnote ingest --rebuild`")
 
-    assert list(lines(finding, 40)) == [
+    assert list(format_lines(finding, 40)) == [
         "✗ index            It is damaged beyond",
         "                   repair, as it seems.",
         "                   → `footnote ingest",
         "                     --rebuild`",
     ]
-    assert list(lines(finding, None)) == [
+    assert list(format_lines(finding, None)) == [
         "✗ index            It is damaged beyond repair, as it seems.",
         "                   → `footnote ingest --rebuild`",
     ]
@@ -579,9 +579,9 @@ def test_the_end_counts_what_is_to_be_done():
 
 
 def test_a_short_secret_does_not_blot_out_words():
-    conceal = Concealer({"GOOGLE_API_KEY": "in", "TAVILY_API_KEY": "sesame-sesame"}, SECRETS)
+    secrets = secrets_in({"GOOGLE_API_KEY": "in", "TAVILY_API_KEY": "sesame-sesame"}, SECRETS)
 
-    hidden = conceal(failed("a", "in sesame-sesame xoxb-1234567", "AIza0123456789"))
+    hidden = conceal(failed("a", "in sesame-sesame xoxb-1234567", "AIza0123456789"), secrets)
 
     assert (hidden.text, hidden.fix) == ("in … …", "…")
 
@@ -595,7 +595,9 @@ def test_a_name_of_no_family_that_is_like_none_is_left_alone():
 
 
 def test_what_is_sound_is_kept_beside_what_is_not(tmp_path):
-    seen = look({"WEB_SEARCH": "searxng", "POLICY": "best", "MODEL_TIMEOUT": "5"}, tmp_path / ".env")
+    seen = read_installation(
+        {"WEB_SEARCH": "searxng", "POLICY": "best", "MODEL_TIMEOUT": "5"}, tmp_path / ".env"
+    )
 
     assert set(seen.faults) == {"POLICY", "SEARXNG_URL"}
     assert seen.settings == Settings(model_timeout=5.0)

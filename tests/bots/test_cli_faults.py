@@ -106,6 +106,7 @@ async def test_a_data_folder_that_cannot_be_written_is_told(machine):
     machine.folder.chmod(0o500)
 
     code, sentence = await told(machine, "ask", "hello")
+    machine.folder.chmod(0o700)
 
     assert code == 2
     assert "cannot be" in sentence

@@ -1,4 +1,4 @@
-"""Whether a loop that keeps others waiting is told, and what is beside it gives way."""
+"""Whether a late event loop is logged, and threads and the garbage collector make way for it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import logging
 import sys
 import time
 
-from bots.process import HAND_OVER, lag_watched, loop_first
+from bots.process import SWITCH_INTERVAL, favor_loop, log_lag
 
 
-async def test_a_loop_that_was_held_up_is_told_with_how_long(caplog):
+async def test_a_blocked_loop_is_logged_with_the_delay(caplog):
     caplog.set_level(logging.INFO, "bots.process")
 
-    async with lag_watched():
+    async with log_lag():
         await asyncio.sleep(0)
         time.sleep(0.3)  # noqa: ASYNC251 - what must not happen
         await asyncio.sleep(0.06)
 
-    (told,) = caplog.records
-    assert told.most_ms >= 200
-    assert told.p99_ms <= told.most_ms
+    (record,) = caplog.records
+    assert record.most_ms >= 200
+    assert record.p99_ms <= record.most_ms
 
 
-def test_what_is_beside_the_loop_gives_way_only_where_others_are_served():
+def test_threads_and_garbage_collection_make_way_only_while_a_bot_serves():
     before, frozen = sys.getswitchinterval(), gc.get_freeze_count()
 
-    with loop_first():
-        assert sys.getswitchinterval() < HAND_OVER * 1.01
+    with favor_loop():
+        assert sys.getswitchinterval() < SWITCH_INTERVAL * 1.01
         assert gc.get_freeze_count() > frozen
 
     assert sys.getswitchinterval() == before

@@ -11,9 +11,9 @@ import pytest
 
 CHILD = """
 import ctypes, sys, threading
-from bots.process import keep_few_arenas
+from bots.process import limit_arenas
 if sys.argv[1] == "few":
-    assert keep_few_arenas()
+    assert limit_arenas()
 together = threading.Barrier(8)
 def work():
     kept = [bytearray(1_000) for _ in range(1_000)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
 import pytest
 
@@ -153,7 +152,7 @@ def test_a_proposal_as_text_for_a_file():
 
 
 def test_an_empty_folder_is_told_what_can_be_read():
-    said = texts.nothing_to_read(Path("notes"), {".md": None, ".txt": None})
+    said = texts.nothing_to_read("notes", {".md": None, ".txt": None})
 
     assert said == "There is nothing to read in notes: Footnote reads .md, .txt."
 

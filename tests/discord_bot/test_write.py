@@ -515,7 +515,9 @@ def test_who_may_not_decide_is_told_who_may():
 
 
 def test_a_late_press_is_told_who_decided():
-    assert proposals.settled(decided("deny"), SETTING).startswith("Bob already said no to this search at ")
+    assert proposals.decided_already(decided("deny"), SETTING).startswith(
+        "Bob already said no to this search at "
+    )
 
 
 def test_somebody_without_a_name_is_never_mentioned():
@@ -610,7 +612,10 @@ def everywhere(text):
     )
     yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), card_context)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (note(proposals.refused(sly, card_context)), note(proposals.settled(closed, card_context)))
+    yield from (
+        note(proposals.refused(sly, card_context)),
+        note(proposals.decided_already(closed, card_context)),
+    )
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 

@@ -93,8 +93,8 @@ def _fill_channels(data: Path) -> None:
         channels.set_follow(QUAY, "mentions")
         channels.remember_thread(QUAY, "U1", 5.0)
         channels.move(QUAY, "1700000000.000900")
-        channels.note_heard("discord", 7)
-        channels.take_word("w1")
+        channels.set_watermark("discord", 7)
+        channels.is_first("w1")
         channels.rate(
             Feedback(id="f1", conversation=QUAY, turn_id="q1", author="U1", is_positive=True, given_at=6.0)
         )

@@ -8,7 +8,7 @@ from core.library.confidence import (
     BACKGROUND,
     LOOKED_AT,
     SATURATION,
-    Finding,
+    Observation,
     confidence_of,
     coverage_of,
     features_of,
@@ -37,9 +37,9 @@ def hit(text, *, lexical=10.0, dense=None, title="", path=()):
     )
 
 
-def finding(question, *hits, frequencies=None, **scores):
+def observation(question, *hits, frequencies=None, **scores):
     words = query_terms(question)
-    return Finding(
+    return Observation(
         question=question,
         passages=hits,
         weights=dict.fromkeys(words, 2.0),
@@ -54,25 +54,25 @@ QUESTION = "When does the ferry leave the harbour?"
 
 
 def test_nothing_found_is_no_confidence():
-    assert confidence_of(finding(QUESTION)) == 0.0
+    assert confidence_of(observation(QUESTION)) == 0.0
 
 
 def test_a_passage_that_says_it_gives_more_confidence_than_one_that_does_not():
     says, does_not = hit(FERRY, lexical=12.0), hit("The bakery sells bread.", lexical=0.5)
 
-    assert confidence_of(finding(QUESTION, says)) > 0.5 > confidence_of(finding(QUESTION, does_not))
+    assert confidence_of(observation(QUESTION, says)) > 0.5 > confidence_of(observation(QUESTION, does_not))
 
 
 def test_so_it_is_with_vectors():
     says = hit(FERRY, lexical=12.0, dense=0.8)
     does_not = hit("The bakery sells bread.", lexical=0.5, dense=0.1)
 
-    assert confidence_of(finding(QUESTION, says)) > 0.5 > confidence_of(finding(QUESTION, does_not))
+    assert confidence_of(observation(QUESTION, says)) > 0.5 > confidence_of(observation(QUESTION, does_not))
 
 
 def test_coverage_is_the_best_share_of_the_question_in_one_passage_sentence_or_heading():
     found = features_of(
-        finding(
+        observation(
             "ferry harbour tickets captain",
             hit("The ferry is at the harbour. Tickets are dear."),
             hit("The captain.", title="Ferry"),
@@ -89,15 +89,15 @@ def test_coverage_is_the_best_share_of_the_question_in_one_passage_sentence_or_h
 def test_two_neighbouring_sentences_cover_more_than_one():
     text = "The ferry is old. Tickets are dear. The captain sleeps."
 
-    found = features_of(finding("ferry tickets captain", hit(text)))
+    found = features_of(observation("ferry tickets captain", hit(text)))
 
     assert found.window_coverage == pytest.approx(2 / 3)
     assert found.sentence_coverage == pytest.approx(1 / 3)
-    assert features_of(finding("ferry", hit("The ferry."))).window_coverage == pytest.approx(1.0)
+    assert features_of(observation("ferry", hit("The ferry."))).window_coverage == pytest.approx(1.0)
 
 
 def test_the_last_terms_may_count_otherwise_than_the_first():
-    half, whole = (features_of(finding("ferry harbour", hit(text))) for text in ("The ferry.", FERRY))
+    half, whole = (features_of(observation("ferry harbour", hit(text))) for text in ("The ferry.", FERRY))
 
     assert (half.term_coverage, half.term_coverage_squared) == (0.5, 0.25)
     assert whole.term_coverage_squared == 1.0
@@ -116,13 +116,13 @@ def test_the_last_terms_may_count_otherwise_than_the_first():
     ],
 )
 def test_the_sentence_that_holds_most_of_the_question_must_not_contradict_it(question, feature, value):
-    assert getattr(features_of(finding(question, hit(FERRY))), feature) == value
+    assert getattr(features_of(observation(question, hit(FERRY))), feature) == value
 
 
 def test_only_the_best_passages_are_looked_at():
     hits = [hit("Nothing.")] * LOOKED_AT
 
-    assert features_of(finding("ferry", *hits, hit("The ferry."))).union_coverage == 0.0
+    assert features_of(observation("ferry", *hits, hit("The ferry."))).union_coverage == 0.0
 
 
 def test_terms_that_no_passage_holds_are_unknown_and_names_among_them_count_apart():
@@ -130,7 +130,7 @@ def test_terms_that_no_passage_holds_are_unknown_and_names_among_them_count_apar
     words = query_terms(asked)
 
     found = features_of(
-        finding(asked, hit("The ferry costs nine."), frequencies=dict.fromkeys(words, 3) | {"elba": 0})
+        observation(asked, hit("The ferry costs nine."), frequencies=dict.fromkeys(words, 3) | {"elba": 0})
     )
 
     assert found.unknown_terms == found.unknown_names == pytest.approx(1 / len(words))
@@ -165,14 +165,14 @@ def test_names_are_capitals_within_a_sentence_and_identifiers(question, names):
     ],
 )
 def test_a_number_that_is_asked_for_and_nowhere_said_is_missed(question, text, lacks):
-    assert features_of(finding(question, hit(text))).missing_quantity == lacks
+    assert features_of(observation(question, hit(text))).missing_quantity == lacks
 
 
 def test_scores_stand_above_what_unrelated_passages_score():
     scores = [20.0, *[4.0] * 40]
     cosines = [0.9, 0.7, *[0.3] * 40]
 
-    found = features_of(finding("ferry", hit("The ferry.", dense=0.9), lexical=scores, dense=cosines))
+    found = features_of(observation("ferry", hit("The ferry.", dense=0.9), lexical=scores, dense=cosines))
 
     assert found.bm25_gap == pytest.approx(16.0 / SATURATION)
     assert found.bm25_top == pytest.approx(20.0 / SATURATION)
@@ -184,20 +184,21 @@ def test_in_a_small_library_the_last_score_is_the_background():
     assert len([5.0, 3.0, 1.0]) < BACKGROUND.start
 
     assert (
-        features_of(finding("ferry", hit("The ferry."), lexical=[5.0, 3.0, 1.0])).bm25_gap == 4.0 / SATURATION
+        features_of(observation("ferry", hit("The ferry."), lexical=[5.0, 3.0, 1.0])).bm25_gap
+        == 4.0 / SATURATION
     )
 
 
 def test_words_and_meaning_agree_when_they_prefer_the_same_passage():
     best, other = hit("a", lexical=9, dense=0.9), hit("b", lexical=1, dense=0.2)
 
-    assert features_of(finding("ferry", best, other)).agreement == 1.0
-    assert features_of(finding("ferry", replace(best, dense=0.1), other)).agreement == 0.0
-    assert features_of(finding("ferry", replace(best, dense=None), other)).agreement == 0.0
+    assert features_of(observation("ferry", best, other)).agreement == 1.0
+    assert features_of(observation("ferry", replace(best, dense=0.1), other)).agreement == 0.0
+    assert features_of(observation("ferry", replace(best, dense=None), other)).agreement == 0.0
 
 
 def test_a_question_without_a_term_is_no_fault():
-    assert 0.0 <= confidence_of(finding("???", hit(FERRY, dense=0.5))) <= 1.0
+    assert 0.0 <= confidence_of(observation("???", hit(FERRY, dense=0.5))) <= 1.0
 
 
 @settings(deadline=None)
@@ -209,7 +210,9 @@ def test_a_question_without_a_term_is_no_fault():
 )
 def test_confidence_is_a_probability_whatever_was_found(question, texts, lexical, dense):
     hits = [hit(text, dense=dense[0] if dense else None) for text in texts]
-    found = finding(question, *hits, lexical=sorted(lexical, reverse=True), dense=sorted(dense, reverse=True))
+    found = observation(
+        question, *hits, lexical=sorted(lexical, reverse=True), dense=sorted(dense, reverse=True)
+    )
 
     shares = asdict(features_of(found))
     assert 0.0 <= confidence_of(found) <= 1.0

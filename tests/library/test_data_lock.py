@@ -16,8 +16,8 @@ from core.library.vectors import VectorIndex
 HOLD = """
 import sys
 from pathlib import Path
-from core.library.data_lock import owned
-with owned(Path(sys.argv[1]), "footnote chat"):
+from core.library.data_lock import lock_data_dir
+with lock_data_dir(Path(sys.argv[1]), "footnote chat"):
     print("held", flush=True)
     sys.stdin.read()
 """

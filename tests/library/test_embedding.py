@@ -21,8 +21,7 @@ from core.errors import ModelTrouble, SettingsError
 from core.library.embedding.embedder import embedder_for
 from core.library.embedding.minilm import Archive, DownloadError, fetch
 from core.library.embedding.network import BATCH_TOKENS, OnnxEmbedder, batches
-from core.library.embedding.patience import within
-from core.library.embedding.provider import connect
+from core.library.embedding.provider import connect, within
 from tests.fakes.tiny_network import write_tiny_network
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -246,12 +245,12 @@ class Notes:
         self.sentences = []
         self.steps = []
 
-    def fetch(self, archive, *, patience=5.0):
+    def fetch(self, archive, *, timeout=5.0):
         fetch(
             archive,
             announce=self.sentences.append,
             progress=lambda done, total: self.steps.append((done, total)),
-            patience=patience,
+            timeout=timeout,
         )
 
 
@@ -406,7 +405,7 @@ def test_a_network_that_swallows_everything_is_given_up(packed, tmp_path):
         archive = archive_at(f"http://127.0.0.1:{silent.getsockname()[1]}", packed, tmp_path / "cache")
 
         with pytest.raises(DownloadError, match=r"nothing came from the network for 0\.2 s"):
-            notes.fetch(archive, patience=0.2)
+            notes.fetch(archive, timeout=0.2)
 
     assert notes.sentences == []
 

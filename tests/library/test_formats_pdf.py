@@ -15,7 +15,7 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import pdf
-from core.library.formats.pdf import Line, paragraphs
+from core.library.formats.pdf import PrintedLine, paragraphs
 
 BODY = (
     "Everyone may work from home on two days of each week, and on more of them when",
@@ -134,7 +134,7 @@ def test_items_are_told_apart():
     ],
 )
 def test_words_broken_at_the_end_of_a_line_are_mended(lines, joined):
-    (part,) = paragraphs([Line(text=text, page=1) for text in lines])
+    (part,) = paragraphs([PrintedLine(text=text, page=1) for text in lines])
 
     assert part.text == joined
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from core.library.documents import Piece, Scope
-from core.library.lexical import ALONE
+from core.library.lexical import RARE_LIMIT
 from core.library.store import DocumentStore, NewDocument
 
-MANY = 2 * ALONE  # passages that are said to hold a frequent term
+MANY = 2 * RARE_LIMIT  # passages that are said to hold a frequent term
 HERE, THERE = Scope(collections=frozenset({"here"})), Scope(collections=frozenset({"there"}))
 BOTH = Scope(collections=frozenset({"here", "there"}))
 

@@ -368,7 +368,7 @@ def test_a_crash_between_storing_vectors_and_noting_them_costs_only_their_batch(
     first = open_library(tmp_path / "data", embedder)
     first.ingest([write(docs / "a.md", "cats purr"), write(docs / "b.md", "dogs bark")])
     batch = first.store.pending_vectors(limit=10)
-    first.store.remember("embedding_model", embedder.name)
+    first.store.set_meta("embedding_model", embedder.name)
     first.vectors.add("default", [p.id for p in batch], embedder.embed_documents([p.text for p in batch]))
     first.close()
 

@@ -303,12 +303,12 @@ def test_removed_passages_are_noted_until_their_vectors_are_dropped(store):
 
 
 def test_what_is_remembered_is_recalled_and_replaced(store):
-    assert store.recall("key") is None
+    assert store.get_meta("key") is None
 
-    store.remember("key", "first")
-    store.remember("key", "second")
+    store.set_meta("key", "first")
+    store.set_meta("key", "second")
 
-    assert store.recall("key") == "second"
+    assert store.get_meta("key") == "second"
 
 
 # The file

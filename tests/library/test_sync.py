@@ -7,9 +7,9 @@ import pytest
 
 from core.errors import SettingsError
 from core.library.formats.read import FILE_LIMIT
-from core.library.roots import Kept, Unreadable
+from core.library.roots import PathRules, Unreadable
 from core.library.store import Entry
-from core.library.sync import Failure, Found, Listing, SyncReport, list_files, plan_sync
+from core.library.sync import Failure, FoundFile, Listing, SyncReport, list_files, plan_sync
 from tests.library.shelf import files_read, found, open_library, quotable, sources, write
 
 # What lies on the disk
@@ -95,7 +95,7 @@ def test_a_path_below_a_folder_that_may_not_be_entered_is_a_sentence(unprivilege
 
 
 def file_at(address, *, size=10, modified=1, root="/docs"):
-    return Found(address=address, root=root, size=size, modified=modified)
+    return FoundFile(address=address, root=root, size=size, modified=modified)
 
 
 def entry_of(file):
@@ -150,23 +150,23 @@ def test_a_file_that_could_not_be_read_is_tried_again_when_it_changed_or_on_dema
     gone = plan(unreadable=[failed])
 
     assert (same.read, same.failed) == ((), (Failure(source="docs/a.pdf", reason="is empty"),))
-    assert (same.settled, gone.settled) == ((), ("/docs/a.pdf",))
-    assert [(p.failed, p.settled, len(p.read)) for p in (changed, demanded)] == [
+    assert (same.cleared, gone.cleared) == ((), ("/docs/a.pdf",))
+    assert [(p.failed, p.cleared, len(p.read)) for p in (changed, demanded)] == [
         ((), ("/docs/a.pdf",), 1)
     ] * 2
 
 
 def test_the_outermost_root_names_a_file_and_the_nearest_decides_whether_it_is_read():
-    kept = Kept(roots=frozenset({"/a", "/a/b/c"}), forgotten=frozenset({"/a/b", "/a/b/c/d"}))
+    rules = PathRules(roots=frozenset({"/a", "/a/b/c"}), forgotten=frozenset({"/a/b", "/a/b/c/d"}))
 
-    assert [kept.wants(f"/a/{rest}x.md") for rest in ("", "b/", "b/c/", "b/c/d/")] == [
+    assert [rules.includes(f"/a/{rest}x.md") for rest in ("", "b/", "b/c/", "b/c/d/")] == [
         True,
         False,
         True,
         False,
     ]
-    assert not kept.wants("/elsewhere/x.md")
-    assert kept.root_of("/a/b/c/x.md") == "/a"
+    assert not rules.includes("/elsewhere/x.md")
+    assert rules.root_of("/a/b/c/x.md") == "/a"
 
 
 # A folder kept in step

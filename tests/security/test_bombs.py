@@ -175,7 +175,7 @@ def test_a_file_that_is_left_at_a_stop_is_not_called_unreadable(tmp_path, worker
     slow, ended = written(tmp_path, "slow.pdf", slow_book()), []
 
     def reading():
-        with pytest.raises(parser_process.Left):
+        with pytest.raises(parser_process.WorkerStopped):
             read_document(slow)
         ended.append(True)
 

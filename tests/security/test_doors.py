@@ -18,7 +18,7 @@ from bots.chat.channels import open_channel_store
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import Attachment, ChatCommand, is_page
 from bots.chat.texts import say_in
-from bots.commands.ingest import run as ingest
+from bots.commands.documents import ingest
 from bots.discord.people import DiscordUploads
 from bots.discord.settings import read_discord_settings
 from bots.slack.people import SlackUploads

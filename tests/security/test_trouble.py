@@ -15,7 +15,7 @@ from fakes.served import CUP, FERRY, FRANCE, HANDBOOK, PONTOON
 from fakes.stalls import stalls_watched
 from fakes.web_servers import FakeSearXNG
 
-from bots.process import loop_first
+from bots.process import favor_loop
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Decision, Question
 from core.settings import Settings
@@ -94,7 +94,7 @@ async def test_every_question_ends_in_its_time_whatever_model_and_search_do(coun
 
             # Round by round: the collector would look through all that the servers here remember of before.
             for first in range(0, count, ROUND):
-                with loop_first(), stalls_watched() as stalls:
+                with favor_loop(), stalls_watched() as stalls:
                     await asyncio.gather(*(ask(number) for number in range(first, min(first + ROUND, count))))
                 longest = sorted({*longest, *stalls.longest}, reverse=True)[:3]
 

@@ -122,7 +122,7 @@ def voice_of(calls, proposal):
         return {"q1": IN_PART}.get(turn_id)
 
     return ChatMessenger(
-        posts=SlackPosts(calls=calls, my_user_id="UBOT"), writer=render, people=Ann(), words=None,
+        posts=SlackPosts(calls=calls, my_user_id="UBOT"), renderer=render, people=Ann(), commands=None,
         proposals=proposals, engine="DuckDuckGo", approval="asker", has_approvers=False, refresh=90.0,
         outcomes=outcomes,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from argparse import Namespace
 import pytest
 from fakes.slack.events import EVENT_SCOPES, App
 
-from bots.commands import manifest as command
+from bots.commands import describe
 from bots.slack.manifest import manifest
 from bots.slack.settings import API_URL, read_slack_settings
 from core.errors import SettingsError
@@ -47,7 +47,7 @@ def test_it_asks_for_nothing_that_changes_the_workspace():
 
 
 def test_the_command_prints_it_as_json(capsys):
-    code = command.run(Namespace(platform="slack", sync=False), Settings())
+    code = describe.manifest(Namespace(platform="slack", sync=False), Settings())
 
     assert code == 0
     assert json.loads(capsys.readouterr().out) == manifest()

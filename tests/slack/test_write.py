@@ -280,7 +280,7 @@ def test_who_may_not_decide_is_told_who_may():
 def test_a_late_press_is_told_who_decided():
     late = proposal(verdict="deny", decided_by="U2", decided_at=1.7e9)
 
-    assert proposals.settled(late, SETTING).startswith("Bob already said no to this search at ")
+    assert proposals.decided_already(late, SETTING).startswith("Bob already said no to this search at ")
 
 
 def test_the_modal_opens_with_the_query():
@@ -349,7 +349,10 @@ def everywhere(text):
     yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), card_context)
     yield from messages(Outcome(kind="failed", turn_id="t", reason=text), card_context)
     yield from reply(Footnotes(outcome=answered(text, *cited)))
-    yield from (note(proposals.refused(sly, card_context)), note(proposals.settled(decided, card_context)))
+    yield from (
+        note(proposals.refused(sly, card_context)),
+        note(proposals.decided_already(decided, card_context)),
+    )
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 

@@ -19,7 +19,7 @@ from test_graph import OTHER, TOWER, WEB, assistant_over
 from bots.discord.backfill import BACKFILL_LIMIT, backfill_start
 from bots.discord.commands import application_of
 from bots.discord.settings import DiscordSettings
-from bots.indexing import GIVEN_UP, was_given_up
+from bots.indexing import DOWNLOAD_FAILED, failed_recently
 from bots.slack.http import CLOCK_SKEW, skew_of
 from core.library.library import Library
 from core.reasoning.limits import Circuit, open_budget
@@ -251,9 +251,9 @@ def library(tmp_path) -> Library:
     ("jump", "is_left_alone"), [(MINUTE, True), (2 * HOUR, False), (-HOUR, False), (-30 * DAY, False)]
 )
 def test_a_network_that_could_not_be_had_is_tried_again_after_a_jump(library, jump, is_left_alone):
-    library.store.remember(GIVEN_UP, str(NOON))
+    library.store.set_meta(DOWNLOAD_FAILED, str(NOON))
 
-    assert was_given_up(library, NOON + jump) == is_left_alone
+    assert failed_recently(library, NOON + jump) == is_left_alone
 
 
 # The platforms' clocks and ours

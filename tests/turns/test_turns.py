@@ -83,7 +83,7 @@ async def test_a_later_turn_that_comes_first_waits_for_the_earlier_one(folder):
     first, second = (replace(question(id=f"q{number}"), asked_at=1000.0 + number) for number in (1, 2))
 
     async with turns_over(folder, messenger) as turns:
-        await asyncio.gather(*(turns.accept(turn, TO_HERE, settle=0.05) for turn in (second, first)))
+        await asyncio.gather(*(turns.accept(turn, TO_HERE, reorder_window=0.05) for turn in (second, first)))
         await messenger.until_delivered("q1", "q2")
 
     assert messenger.delivered == ["q1", "q2"]

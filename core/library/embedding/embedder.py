@@ -68,9 +68,9 @@ def embedder_for(
         case "auto" if google_api_key:
             return provided(GEMINI)
         case "auto":
-            return _minilm_if_it_can_be_had(announce, progress)
+            return _minilm_or_none(announce, progress)
         case "minilm":
-            return _minilm_or_a_sentence(announce, progress)
+            return _require_minilm(announce, progress)
         case folder if Path(folder).expanduser().is_dir():
             return OnnxEmbedder(Path(folder).expanduser())
         case name if ":" in name:
@@ -82,7 +82,7 @@ def embedder_for(
             )
 
 
-def _minilm_if_it_can_be_had(announce: Announce, progress: DownloadProgress) -> Embedder | None:
+def _minilm_or_none(announce: Announce, progress: DownloadProgress) -> Embedder | None:
     try:
         return minilm(announce=announce, progress=progress)
     except DownloadError as failure:
@@ -90,7 +90,7 @@ def _minilm_if_it_can_be_had(announce: Announce, progress: DownloadProgress) -> 
         return None
 
 
-def _minilm_or_a_sentence(announce: Announce, progress: DownloadProgress) -> Embedder:
+def _require_minilm(announce: Announce, progress: DownloadProgress) -> Embedder:
     try:
         return minilm(announce=announce, progress=progress)
     except DownloadError as failure:

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.library.embedding.network import OnnxEmbedder
-from core.library.embedding.patience import within
+from core.library.embedding.provider import within
 
 if TYPE_CHECKING:
     import httpx
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 4.0  # seconds without a byte before a download is given up; five with starting up
+STALL_TIMEOUT = 4.0  # seconds without a byte before a download is given up; five with starting up
 
 NEEDED = ("model.onnx", "tokenizer.json")
 #: What is taken out of the archive; Chroma unpacks it once more unless it finds all of them.
@@ -51,11 +51,11 @@ class Archive:
 
 
 def minilm(
-    *, announce: Callable[[str], None], progress: Callable[[int, int], None], patience: float = PATIENCE
+    *, announce: Callable[[str], None], progress: Callable[[int, int], None], timeout: float = STALL_TIMEOUT
 ) -> OnnxEmbedder:
     """The embedder over the downloaded network. Raises DownloadError."""
     archive = published_by_chroma()
-    fetch(archive, announce=announce, progress=progress, patience=patience)
+    fetch(archive, announce=announce, progress=progress, timeout=timeout)
     return OnnxEmbedder(archive.folder, name="minilm")
 
 
@@ -76,7 +76,7 @@ def fetch(
     *,
     announce: Callable[[str], None],
     progress: Callable[[int, int], None],
-    patience: float = PATIENCE,
+    timeout: float = STALL_TIMEOUT,
 ) -> None:
     """Unpack the archive, downloading it first unless it is here. Raises DownloadError.
 
@@ -90,7 +90,7 @@ def fetch(
         archive.packed.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(archive.packed.with_name(archive.packed.name + ".lock"), blocking=False):
             if not (archive.packed.is_file() and _sha256(archive.packed) == archive.sha256):
-                _download(archive, announce, progress, patience)
+                _download(archive, announce, progress, timeout)
             unpack(archive)
     except Timeout:
         raise DownloadError("another process is downloading it") from None
@@ -100,13 +100,13 @@ def fetch(
 
 
 def _download(
-    archive: Archive, announce: Callable[[str], None], progress: Callable[[int, int], None], patience: float
+    archive: Archive, announce: Callable[[str], None], progress: Callable[[int, int], None], timeout: float
 ) -> None:
     """Put the checked file in place, going on from where an earlier try broke off."""
     part = archive.packed.with_name(archive.packed.name + ".part")
     while True:
         resumed = part.is_file() and part.stat().st_size > 0
-        _receive(archive.url, part, announce, progress, patience)
+        _receive(archive.url, part, announce, progress, timeout)
         if _sha256(part) == archive.sha256:
             part.replace(archive.packed)
             return
@@ -120,14 +120,14 @@ def _receive(
     part: Path,
     announce: Callable[[str], None],
     progress: Callable[[int, int], None],
-    patience: float,
+    timeout: float,
 ) -> None:
     """Append what is missing of the file; what came stays when the connection breaks."""
     import httpx
 
     have = part.stat().st_size if part.is_file() else 0
     try:
-        with _opened(url, have, patience) as response, part.open("ab") as file:
+        with _opened(url, have, timeout) as response, part.open("ab") as file:
             if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
                 return  # there is no more of it
             response.raise_for_status()
@@ -142,7 +142,7 @@ def _receive(
                 have += file.write(data)
                 progress(have, total)
     except (TimeoutError, httpx.TimeoutException) as silence:
-        raise DownloadError(f"nothing came from the network for {patience:g} s") from silence
+        raise DownloadError(f"nothing came from the network for {timeout:g} s") from silence
     except httpx.HTTPStatusError as refusal:
         raise DownloadError(f"the server answered {refusal.response.status_code}") from refusal
     except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as trouble:
@@ -152,15 +152,15 @@ def _receive(
 
 
 @contextmanager
-def _opened(url: str, have: int, patience: float) -> Iterator[httpx.Response]:
+def _opened(url: str, have: int, timeout: float) -> Iterator[httpx.Response]:
     """The server's answer to being asked for a file of which ``have`` bytes are here."""
     import httpx
 
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    with httpx.Client(timeout=patience, follow_redirects=True) as client:
+    with httpx.Client(timeout=timeout, follow_redirects=True) as client:
         asked = client.build_request("GET", url, headers=headers)
         # The client's timeout holds for each step of connecting, and not for looking up the name.
-        response = within(patience, partial(client.send, asked, stream=True))
+        response = within(timeout, partial(client.send, asked, stream=True))
         with closing(response):
             yield response
 

@@ -1,4 +1,9 @@
-"""Embeddings from a provider, through LangChain."""
+"""Embeddings from a provider, through LangChain.
+
+Waiting a bounded time for what takes no timeout itself.
+
+A name look-up, for one, lasts as long as the system's resolver likes.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import ModelTrouble, SettingsError
 from core.library.embedding.network import l2_normalised
-from core.library.embedding.patience import within
 
 if TYPE_CHECKING:
     import httpx
     import numpy as np
     from langchain_core.embeddings import Embeddings
     from numpy.typing import NDArray
+import threading
+from concurrent.futures import Future
+from typing import TypeVar
 
 logger = logging.getLogger(__name__)
 
@@ -158,3 +165,23 @@ def _status(trouble: BaseException) -> int | None:
             if isinstance(status, int):
                 return status
     return None
+
+
+T = TypeVar("T")
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """What the call returns; TimeoutError when that takes longer than ``seconds``.
+
+    It runs in a daemon thread, which is then left behind and keeps no process from ending.
+    """
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(call())
+        except Exception as trouble:  # noqa: BLE001 - raised again where it is awaited
+            answer.set_exception(trouble)
+
+    threading.Thread(target=run, name="within", daemon=True).start()
+    return answer.result(seconds)

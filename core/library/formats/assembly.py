@@ -1,7 +1,4 @@
-"""Documents put together from extracted parts, for formats whose text is not the file itself.
-
-A file's text by its lines, whatever ends them.
-"""
+"""Blocks from the lines of a text file, and documents from parts where the text is not the file itself."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ from core.errors import DocumentError
 from core.library.documents import Block, BlockKind, Document
 
 LINE_END = re.compile(r"\r\n?|\n")  # CommonMark 0.31, "Characters and lines"
-LINE_LIMIT = 500_000  # of a file; as Markdown they take up to a gigabyte of memory while they are parsed
+LINE_LIMIT = 500_000  # of a file; parsing so much Markdown takes up to a gigabyte of memory
 
 
 def line_starts(text: str) -> list[int]:
-    """Where each line begins, and after them the text's end."""
+    """Where each line begins; at the end, the length of the text."""
     return [0, *(match.end() for match in LINE_END.finditer(text)), len(text)]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LineSpan:
     """Whole lines that make one block."""
 
     first: int  #: line, counts from 0
@@ -57,7 +54,7 @@ class Source:
         return self.text[self.starts[first] : self.starts[last]]
 
     def paragraphs(self) -> Iterator[tuple[int, int]]:
-        """(first, last) of the runs of lines between blank ones."""
+        """(first, the line after the last) of the lines between blank ones."""
         first = 0
         for number in range(len(self) + 1):
             if number == len(self) or not self.line(number).strip():
@@ -65,29 +62,29 @@ class Source:
                     yield first, number
                 first = number + 1
 
-    def block(self, stretch: Stretch) -> Block | None:
+    def block(self, span: LineSpan) -> Block | None:
         """The stretch without the white space around it, None when nothing remains.
 
         Code keeps the indentation of its first line.
         """
-        raw = self.lines(stretch.first, stretch.last)
+        raw = self.lines(span.first, span.last)
         if not raw.strip():
             return None
-        indent = 0 if stretch.kind == "code" else len(raw) - len(raw.lstrip())
-        start = self.starts[stretch.first]
+        indent = 0 if span.kind == "code" else len(raw) - len(raw.lstrip())
+        start = self.starts[span.first]
         end = start + len(raw.rstrip())
-        return Block(kind=stretch.kind, start=start + indent, end=end, level=stretch.level)
+        return Block(kind=span.kind, start=start + indent, end=end, level=span.level)
 
 
 TEXT_LIMIT = 20_000_000  # characters of extracted text: about 10,000 pages
 PART_LIMIT = 500_000  # rows of a table file, paragraphs of other documents
-PART_GAP = "\n\n"  # so that each part reads as a Markdown block of its own
+PART_GAP = "\n\n"  # makes each part a Markdown block of its own
 ITEM_GAP = "\n"  # between the items of a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The text of one block before its place is known."""
+    """The text of one block whose offsets are not known yet."""
 
     kind: BlockKind
     text: str  #: as it reads in Markdown: "## Heading", "- item", "| a | b |"
@@ -97,7 +94,7 @@ class Part:
 
 
 def assemble(parts: Iterable[Part], *, title: str = "", url: str | None = None) -> Document:
-    """A document of the parts that hold any text; DocumentError when they hold too much."""
+    """A document of the parts that contain text; DocumentError when it is too much."""
     text = io.StringIO()
     blocks: list[Block] = []
     for part in parts:

@@ -14,7 +14,7 @@ from core.library.documents import Document
 from core.library.formats.assembly import Part, assemble
 
 DELIMITERS = ",;\t|"
-SAMPLE_ROWS = 50  # lines that are looked at to find the delimiter
+SAMPLE_ROWS = 50  # lines from which the delimiter is guessed
 SAMPLE = 20_000  # characters of them
 NAME_LIMIT = 100  # characters of a column's name; a longer cell is data
 
@@ -33,7 +33,7 @@ def parse(text: str, *, delimiter: str | None = None) -> Document:
 
 
 def _delimiter(text: str) -> str:
-    """The one that gives most rows the same number of cells."""
+    """The one with which most rows have the same number of cells."""
     lines = text[:SAMPLE].splitlines()[:SAMPLE_ROWS]
 
     def regularity(delimiter: str) -> tuple[float, int]:

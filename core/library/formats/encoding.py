@@ -1,7 +1,7 @@
-"""The bytes of a text file, as characters.
+"""Decoding the bytes of a text file.
 
-Newlines stay as they are ("\\r\\n" counts two characters), so an offset into the decoded
-text is an offset into the file read with ``newline=""``, its byte order mark left out.
+Line ends stay as they are ("\\r\\n" counts two characters), so an offset into the decoded
+text is an offset into the file read with ``newline=""``, without its byte order mark.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import codecs
 
 from core.errors import DocumentError
 
-BYTE_ORDER_MARKS = (  # UTF-32 before UTF-16, whose mark its own begins with
+BYTE_ORDER_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -18,25 +18,25 @@ BYTE_ORDER_MARKS = (  # UTF-32 before UTF-16, whose mark its own begins with
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-#: What files were written in before UTF-8. Left free, charset-normalizer finds Mac and DOS pages in short texts.
+#: Common encodings before UTF-8. Without this list, charset-normalizer finds Mac and DOS code pages in short texts.
 LEGACY_ENCODINGS = (
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257",
     "koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949",
 )  # fmt: skip
 
-#: Codec families a page may name; others (punycode, unicode_escape) are slow or no character sets.
+#: Codec families that a page may name; others (punycode, unicode_escape) are slow or not character sets.
 DECLARABLE = ("cp", "iso8859", "iso2022", "koi8", "euc", "shift_jis", "gb", "big5")
 
 CONTROL_BYTES = bytes(code for code in range(32) if code not in b"\b\t\n\v\f\r\x1b")
-CONTROL_SHARE = 0.05  # of all bytes; more of them and it is no text
-SAMPLE = 256 * 1024  # bytes that are looked at to guess an encoding
+CONTROL_SHARE = 0.05  # of all bytes; with more, the file is binary
+SAMPLE = 256 * 1024  # bytes from which an encoding is guessed
 
 
 def decode(data: bytes, *, suffix: str = "", declared: str | None = None) -> str:
-    """The characters of a text file; DocumentError when it is none.
+    """The characters of a text file; DocumentError when it is binary.
 
-    ``suffix`` is the file's, for the sentence; ``declared`` is the encoding that a page
-    names, believed only where the bytes are not UTF-8.
+    ``suffix`` is the file's, for the error; ``declared`` is the encoding that a page names,
+    used only if the bytes are not UTF-8.
     """
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
@@ -56,7 +56,7 @@ def _looks_binary(data: bytes) -> bool:
 
 
 def _mended(data: bytes) -> str | None:
-    """UTF-8 with a few bytes broken, as a log cut in mid-character has: those become U+FFFD."""
+    """UTF-8 in which a few bytes are broken, as in a log cut within a character: they become U+FFFD."""
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
@@ -82,7 +82,7 @@ def _guessed(data: bytes) -> str | None:
     if best is None:
         return None
     for match in matches:
-        # Measured on single sentences: the Central European page wins ties that are Western text.
+        # Measured on single sentences: cp1250 (Central European) wins ties on Western text.
         western = "cp1252" in (match.encoding, *match.could_be_from_charset)
         if western and match.chaos <= best.chaos + 0.05 and match.coherence >= best.coherence - 0.1:
             return "cp1252"

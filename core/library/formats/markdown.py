@@ -1,7 +1,7 @@
 """Markdown: CommonMark with tables, and the directives of the usual site generators.
 
-The text stays the file itself. Every line that is not blank belongs to exactly one
-block; what no reader wants quoted (front matter, directives, comments, lone images,
+The text is the file itself. Every line that is not blank belongs to exactly one
+block. What should not be quoted (front matter, directives, comments, lone images,
 rules, link definitions) is "markup".
 """
 
@@ -14,19 +14,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from core.library.documents import Block, BlockKind, Document
-from core.library.formats.assembly import LINE_END, Source, Stretch
+from core.library.formats.assembly import LINE_END, LineSpan, Source
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-HEADING_LIMIT = 200  # characters; a longer one is a paragraph with a rule drawn right below it
-BRACKET_LIMIT = 20  # in a heading; looking for links takes the square of their number
-DIRECTIVE_LIMIT = 1_000  # characters of a line that is tried as a directive
+HEADING_LIMIT = 200  # characters; a longer one is a paragraph with a rule directly below it
+BRACKET_LIMIT = 20  # in a heading; the time to find links grows with the square of their number
+DIRECTIVE_LIMIT = 1_000  # characters; a longer line is not a directive
 
 _FRONT_MATTER = re.compile(
     r"""\A(---|\+\+\+)[ \t]*(?:\r\n?|\n)
-    (?=[ \t]*(?:\#|["'\w-]+[ \t]*[:=]))  # a key or a comment: else it is a rule
+    (?=[ \t]*(?:\#|["'\w-]+[ \t]*[:=]))  # a key or a comment, or it is a rule
     (.*?)^\1[ \t]*(?=[\r\n]|\Z)""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
@@ -57,7 +57,7 @@ _DIRECTIVE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_HAS_OPTIONS = re.compile(r"\s*(?::{3}|/{3})")  # indented lines right below are its options
+_HAS_OPTIONS = re.compile(r"\s*(?::{3}|/{3})")  # indented lines directly below are its options
 _HAS_BODY = re.compile(r"\s*(?:!!!|\?\?\?\+?|===[!+]?) ")  # indented paragraphs below are its text
 
 _UNSEEN_HTML = re.compile(
@@ -65,7 +65,7 @@ _UNSEEN_HTML = re.compile(
 )
 _HTML_KINDS: tuple[tuple[str, BlockKind], ...] = (("<pre", "code"), ("<table", "table"))
 
-_ADORNMENT = re.compile(r"([^\w\s])\1*")  # the line under a heading, and over it in reStructuredText
+_ADORNMENT = re.compile(r"([^\w\s])\1*")  # the line below a heading, and above it in reStructuredText
 _HASHES = re.compile(r"\A#{1,6}(?: |\Z)| #+\Z")
 _ATTRIBUTES = re.compile(r" ?\{:? ?[#.][^{}]*\}\Z")  # { #anchor }, {#anchor .class}, {: .class }
 _PERMALINK = re.compile(r"\[[¶#§🔗]?\]\(#[^)]*\)|[¶🔗]\Z")
@@ -74,13 +74,13 @@ _PERMALINK = re.compile(r"\[[¶#§🔗]?\]\(#[^)]*\)|[¶🔗]\Z")
 def parse(text: str) -> Document:
     front = _FRONT_MATTER.match(text)
     source = Source.of(text)
-    stretches = _stretches(source, front.end() if front else 0)
-    blocks = tuple(block for stretch in stretches if (block := source.block(stretch)))
+    spans = _line_spans(source, front.end() if front else 0)
+    blocks = tuple(block for span in spans if (block := source.block(span)))
     return Document(title=_title(text, front, blocks), text=text, blocks=blocks)
 
 
 def heading_text(source: str) -> str:
-    """A heading as a reader sees it: no hashes or underline, anchor, permalink or inline markup."""
+    """A heading as a reader sees it, without hashes, underline, anchor, permalink and inline markup."""
     lines = [" ".join(line.split()) for line in LINE_END.split(source)]
     line = " ".join(line for line in lines if len(lines) == 1 or not _ADORNMENT.fullmatch(line))
     line = _HASHES.sub("", line[: 2 * HEADING_LIMIT])
@@ -97,7 +97,7 @@ def _visible(token: Token) -> str:
 
 @cache
 def _parser(*, inline: bool) -> MarkdownIt:
-    """Blocks need no inline rules, which cost ten times more than finding the blocks."""
+    """Without inline rules unless they are needed: they take ten times longer than finding the blocks."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
@@ -114,11 +114,11 @@ def _title(text: str, front: re.Match[str] | None, blocks: tuple[Block, ...]) ->
     return heading_text(text[first.start : first.end]) if first else ""
 
 
-def _stretches(source: Source, front_end: int) -> Iterator[Stretch]:
-    """Every line of the file once, in order."""
+def _line_spans(source: Source, front_end: int) -> Iterator[LineSpan]:
+    """Spans in order, which contain every line of the file once."""
     reached = sum(1 for start in source.starts[:-1] if start < front_end) if front_end else 0
     if reached:
-        yield Stretch(0, reached, "markup")
+        yield LineSpan(0, reached, "markup")
     body = source.text[source.starts[reached] :]
     offset = reached
     in_admonition = False
@@ -128,33 +128,33 @@ def _stretches(source: Source, front_end: int) -> Iterator[Stretch]:
         first, last = (max(reached, offset + line) for line in token.map)
         yield from _unclaimed(source, reached, first)
         indented = token.type == "code_block"
-        for stretch in _of_token(source, token, first, last):
-            yield Stretch(stretch.first, stretch.last, "prose") if indented and in_admonition else stretch
-            opens = stretch.kind == "markup" and _HAS_BODY.match(source.line(stretch.last - 1))
+        for span in _of_token(source, token, first, last):
+            yield LineSpan(span.first, span.last, "prose") if indented and in_admonition else span
+            opens = span.kind == "markup" and _HAS_BODY.match(source.line(span.last - 1))
             in_admonition = bool(opens) or (in_admonition and indented)
         reached = last
     yield from _unclaimed(source, reached, len(source))
 
 
 def _is_top_level(token: Token) -> bool:
-    """Lists are seen as their items; what is inside an item or a quotation stays with it."""
+    """Lists count as their items; what is inside an item or a quotation belongs to it."""
     return token.type in _KINDS and token.level == (1 if token.type == "list_item_open" else 0)
 
 
-def _of_token(source: Source, token: Token, first: int, last: int) -> Iterator[Stretch]:
+def _of_token(source: Source, token: Token, first: int, last: int) -> Iterator[LineSpan]:
     kind = _KINDS[token.type]
     if token.type == "paragraph_open":
         yield from _without_directives(source, first, last)
     elif token.type == "html_block":
-        yield Stretch(first, last, _html_kind(token.content))
+        yield LineSpan(first, last, _html_kind(token.content))
     elif kind == "heading" and len(source.lines(first, last)) <= HEADING_LIMIT:
-        yield Stretch(first, last, kind, level=int(token.tag[1:]))
+        yield LineSpan(first, last, kind, level=int(token.tag[1:]))
     else:
-        yield Stretch(first, last, "prose" if kind == "heading" else kind)
+        yield LineSpan(first, last, "prose" if kind == "heading" else kind)
 
 
-def _without_directives(source: Source, first: int, last: int) -> Iterator[Stretch]:
-    """A paragraph, its directive lines apart from its text."""
+def _without_directives(source: Source, first: int, last: int) -> Iterator[LineSpan]:
+    """The directive lines of a paragraph, and its text."""
     kinds: list[BlockKind] = []
     takes_options = False
     for number in range(first, last):
@@ -165,7 +165,7 @@ def _without_directives(source: Source, first: int, last: int) -> Iterator[Stret
         kinds.append("markup" if is_directive else "prose")
     for kind, run in groupby(range(first, last), key=lambda number: kinds[number - first]):
         numbers = list(run)
-        yield Stretch(numbers[0], numbers[-1] + 1, kind)
+        yield LineSpan(numbers[0], numbers[-1] + 1, kind)
 
 
 def _html_kind(html: str) -> BlockKind:
@@ -174,8 +174,8 @@ def _html_kind(html: str) -> BlockKind:
     return next((kind for tag, kind in _HTML_KINDS if html.lstrip().lower().startswith(tag)), "prose")
 
 
-def _unclaimed(source: Source, first: int, last: int) -> Iterator[Stretch]:
-    """Lines the parser swallowed: link definitions, and footnotes of one word that look like them."""
+def _unclaimed(source: Source, first: int, last: int) -> Iterator[LineSpan]:
+    """Lines of no token: link definitions, and footnotes of one word, which look like them."""
     for number in range(first, last):
         is_footnote = source.line(number).lstrip().startswith("[^")
-        yield Stretch(number, number + 1, "prose" if is_footnote else "markup")
+        yield LineSpan(number, number + 1, "prose" if is_footnote else "markup")

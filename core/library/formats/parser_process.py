@@ -1,9 +1,7 @@
-"""Strangers' files are parsed in another process: one that a file makes hang or burst takes nobody with it.
+"""Parsing strangers' files in another process, so that a file that hangs or crashes a parser harms nothing else.
 
-A worker (:mod:`core.library.formats.worker`) is started with the first such file, keeps its libraries loaded for
-the next one and ends when it is idle. What does not finish in time is killed, and a new one is started.
-
-What goes to the worker that reads documents, and what comes back: a header's length, the header, the data.
+A worker (:mod:`core.library.formats.worker`) is started for the first such file, keeps its libraries loaded for
+the next one and ends when it is idle. A worker that does not finish in time is killed and replaced.
 """
 
 from __future__ import annotations
@@ -30,18 +28,18 @@ from core.library.documents import Block, Document, Piece
 LENGTH = struct.Struct(">I")  # bytes of the header, which is JSON
 
 
-def framed(header: Mapping[str, Any], data: bytes = b"") -> bytes:
-    """The header says the ``size`` of the data."""
+def frame(header: Mapping[str, Any], data: bytes = b"") -> bytes:
+    """A message as it is sent: the header's length, the header with the data's ``size``, the data."""
     written = json.dumps({**header, "size": len(data)}).encode()
     return LENGTH.pack(len(written)) + written + data
 
 
-AT_ONCE = 2  # workers for files, and as many for pages; a file that takes long leaves one for the others
-FILE_TIME = 240.0  # seconds for a file; 5,000 pages of a book take about 60 of a processor
+AT_ONCE = 2  # workers for files, and as many for pages: one slow file leaves a worker for the others
+FILE_TIME = 240.0  # seconds for a file; 5,000 pages of a book take about 60 of processor time
 PAGE_TIME = 30.0  # seconds for a web page; one of 8 million characters takes about 4
 MEMORY = 2_000_000_000  # bytes of address space; 30 MB of XML, the most of one part, take up to 600 million
 
-#: Formats whose parsers are large and foreign, and anything of any format that is not small.
+#: Formats with large parsers of other projects; files of any format are parsed apart unless they are SMALL.
 FOREIGN = frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml"})
 SMALL = 1_000_000  # bytes
 
@@ -50,34 +48,34 @@ _ROOT = str(Path(__file__).resolve().parents[3])
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "TZ")  # of the environment; no secrets
 
 
-class Broken(Exception):
-    """A parser gave up in a way of its own."""
+class ParserError(Exception):
+    """A parser failed with an exception of its own."""
 
 
 def is_foreign(suffix: str, size: int) -> bool:
-    """Whether a file is parsed apart; nowhere without limits on processes (Windows)."""
+    """Whether a file is parsed in a worker; never on Windows, which has no limits for processes."""
     return os.name == "posix" and (suffix.lower() in FOREIGN or size > SMALL)
 
 
 def read_file(data: bytes, name: str) -> Document:
-    """By the loader of the name's suffix. DocumentError with the sentence, or Broken."""
+    """Parsed by the suffix of its name. DocumentError, or ParserError."""
     return _read({"kind": "file", "name": name, "seconds": FILE_TIME, "memory": MEMORY}, data)
 
 
 def read_page(data: bytes | str, *, name: str, url: str | None) -> Document:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    asked = {"kind": "page", "name": name, "url": url, "is_text": isinstance(data, str)}
-    return _read(asked | {"seconds": PAGE_TIME, "memory": MEMORY}, raw)
+    request = {"kind": "page", "name": name, "url": url, "is_text": isinstance(data, str)}
+    return _read(request | {"seconds": PAGE_TIME, "memory": MEMORY}, raw)
 
 
-def _read(asked: dict[str, Any], data: bytes) -> Document:
-    reply = _WORKERS[asked["kind"]].ask(asked, data)
+def _read(request: dict[str, Any], data: bytes) -> Document:
+    reply = _WORKERS[request["kind"]].ask(request, data)
     for note in reply["notes"]:
-        _LOG.warning("%s: %s", asked["name"], note)
+        _LOG.warning("%s: %s", request["name"], note)
     if "fault" in reply:
         raise DocumentError(reply["fault"])
     if "broken" in reply:
-        raise Broken(reply["broken"])
+        raise ParserError(reply["broken"])
     return _document(reply)
 
 
@@ -96,11 +94,11 @@ def _document(reply: dict[str, Any]) -> Document:
     )
 
 
-class Left(BaseException):
-    """Whoever asked is stopping: nothing is known of the file, so this is no fault to be remembered."""
+class WorkerStopped(BaseException):
+    """Footnote is stopping. Nothing is known about the file, so it is not noted as unreadable."""
 
 
-class Ended(Exception):
+class WorkerEnded(Exception):
     """The worker ended, or was ended, before its reply; ``exit_code`` is below 0 for a signal."""
 
     def __init__(self, exit_code: int | None) -> None:
@@ -110,7 +108,7 @@ class Ended(Exception):
 
 @dataclass(slots=True)
 class Worker:
-    """One process, asked by one thread at a time."""
+    """One process, used by one thread at a time."""
 
     process: subprocess.Popen[bytes]
 
@@ -124,7 +122,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             bufsize=0,
-            start_new_session=True,  # Ctrl-C is for whoever asked
+            start_new_session=True,  # Ctrl-C must not reach it
         )
         return cls(process)
 
@@ -132,17 +130,17 @@ class Worker:
     def is_alive(self) -> bool:
         return self.process.poll() is None
 
-    def ask(self, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
+    def ask(self, request: dict[str, Any], data: bytes) -> dict[str, Any]:
         """The reply; Ended when there is none, after which the worker is of no use."""
-        deadline = time.monotonic() + asked["seconds"] + 10.0  # its start, and the way there and back
+        deadline = time.monotonic() + request["seconds"] + 10.0  # to start, to send and to receive
         try:
-            self._write(framed(asked, data), deadline)
+            self._write(frame(request, data), deadline)
             (length,) = LENGTH.unpack(self._receive(LENGTH.size, deadline))
             reply: dict[str, Any] = json.loads(self._receive(length, deadline))
             reply["text"] = self._receive(reply["size"], deadline).decode()
         except (OSError, EOFError, TimeoutError, ValueError):
-            raise Ended(self.stop()) from None
-        except BaseException:  # Ctrl-C: a reply that nobody takes would be taken for the next one's
+            raise WorkerEnded(self.stop()) from None
+        except BaseException:  # Ctrl-C: the unread reply would be read as the next file's
             self.stop()
             raise
         return reply
@@ -166,7 +164,7 @@ class Worker:
         return received.getvalue()
 
     def stop(self) -> int:
-        """At once; its exit code."""
+        """Kill the process; its exit code."""
         self.process.kill()
         code = self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
@@ -176,8 +174,8 @@ class Worker:
 
 
 def _await(stream: IO[bytes], event: int, deadline: float) -> None:
-    """Until it can be read or written; TimeoutError when it cannot by then."""
-    waiting = select.poll()  # not select(), which knows no file beyond the 1,024th
+    """Wait until it can be read or written; TimeoutError after the deadline."""
+    waiting = select.poll()  # not select(), which fails for file descriptors above 1,023
     waiting.register(stream, event)
     if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1_000):
         raise TimeoutError
@@ -185,68 +183,63 @@ def _await(stream: IO[bytes], event: int, deadline: float) -> None:
 
 @dataclass(slots=True)
 class Workers:
-    """As many as are needed at once, up to a limit; those that wait for a file are kept."""
+    """As many workers as are needed at once, up to a limit; idle ones are kept."""
 
     start: Callable[[], Worker] = Worker.start
-    _turn: threading.Semaphore = field(default_factory=lambda: threading.BoundedSemaphore(AT_ONCE))
-    _resting: list[Worker] = field(default_factory=list)
+    _slots: threading.Semaphore = field(default_factory=lambda: threading.BoundedSemaphore(AT_ONCE))
+    _idle: list[Worker] = field(default_factory=list)
     _busy: list[Worker] = field(default_factory=list)
-    _left: list[Worker] = field(default_factory=list)
+    _stopping: list[Worker] = field(default_factory=list)
 
-    def ask(self, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
-        with self._turn:
-            worker, is_fresh = self._taken()
-            try:
-                return self._asked(worker, asked, data)
-            except Ended as ended:
-                if is_fresh or ended.exit_code != 0:
-                    return self._unfinished(asked, ended)
-            # It had just gone to rest for good.
-            try:
-                return self._asked(self.start(), asked, data)
-            except Ended as ended:
-                return self._unfinished(asked, ended)
+    def ask(self, request: dict[str, Any], data: bytes) -> dict[str, Any]:
+        with self._slots:
+            worker, is_reused = self._acquire()
+            while True:
+                try:
+                    return self._ask(worker, request, data)
+                except WorkerEnded as ended:
+                    if not is_reused or ended.exit_code != 0:
+                        _LOG.warning("%s: its worker ended (%s)", request["name"], ended.exit_code)
+                        return {"fault": "takes too much time or memory to read, so it was left", "notes": []}
+                worker, is_reused = self.start(), False  # the idle one had just ended by itself
 
-    def _asked(self, worker: Worker, asked: dict[str, Any], data: bytes) -> dict[str, Any]:
+    def _ask(self, worker: Worker, request: dict[str, Any], data: bytes) -> dict[str, Any]:
         self._busy.append(worker)
         try:
-            reply = worker.ask(asked, data)
-        except Ended:
-            if worker in self._left:
-                raise Left from None
+            reply = worker.ask(request, data)
+        except WorkerEnded:
+            if worker in self._stopping:
+                raise WorkerStopped from None
             raise
         finally:
             self._busy.remove(worker)
-        self._resting.append(worker)
+        self._idle.append(worker)
         return reply
 
-    def _taken(self) -> tuple[Worker, bool]:
-        while self._resting:
-            worker = self._resting.pop()
+    def _acquire(self) -> tuple[Worker, bool]:
+        """A worker, and whether it was started earlier."""
+        while self._idle:
+            worker = self._idle.pop()
             if worker.is_alive:
-                return worker, False
+                return worker, True
             worker.stop()
-        return self.start(), True
-
-    def _unfinished(self, asked: dict[str, Any], ended: Ended) -> dict[str, Any]:
-        _LOG.warning("%s: its worker was ended (%s)", asked["name"], ended.exit_code)
-        return {"fault": "takes too much time or memory to read, so it was left", "notes": []}
+        return self.start(), False
 
     def close(self) -> None:
-        """End them all, those at work too."""
-        self._left = list(self._busy)
-        for worker in self._left:
+        """Kill all workers, those at work too."""
+        self._stopping = list(self._busy)
+        for worker in self._stopping:
             worker.process.kill()
-        while self._resting:
-            self._resting.pop().stop()
+        while self._idle:
+            self._idle.pop().stop()
 
 
-#: Apart from each other too: a page of a question does not wait for a file that somebody teaches.
+#: Separate, so that a page for a question does not wait for uploaded files.
 _WORKERS: Mapping[str, Workers] = {"file": Workers(), "page": Workers()}
 
 
 @atexit.register
 def close() -> None:
-    """End every worker, so that nobody who stops has to wait for one; the next file starts another."""
+    """Kill every worker, so that stopping waits for none; the next file starts another."""
     for workers in _WORKERS.values():
         workers.close()

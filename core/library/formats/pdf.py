@@ -1,7 +1,4 @@
-"""PDF files: the text of each page in paragraphs, with the entries of the outline as headings.
-
-Lines as they were printed on pages -> the paragraphs they were broken from.
-"""
+"""PDF files: the printed lines of each page, joined to paragraphs, with the outline's entries as headings."""
 
 from __future__ import annotations
 
@@ -22,12 +19,29 @@ from core.library.formats.assembly import TEXT_LIMIT, Part, assemble
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
+PAGE_LIMIT = 5_000
+READING_TIME = 180.0  # seconds of processor time; 5,000 pages of a book take about 60
 
-RUNNING_HEAD_PAGES = 3  # a line at the edge of this many pages belongs to the paper, not to the text
-RUNNING_HEAD_SHARE = 0.1  # and of this share of all pages
-EDGE = 2  # lines at the top and at the bottom of a page that may be running heads
-FULL_LINE = 0.75  # of the usual width: a shorter line ends its paragraph, or is a line of its own
-SHORT_LINE = 20  # characters; shorter ones say nothing about the width
+#: What pypdf raises on broken pages, besides its own errors. One broken page must not lose the others.
+BROKEN_PAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+_LOG = logging.getLogger(__name__)
+_CHARACTERS = str.maketrans(
+    dict.fromkeys(map(chr, range(9)), "")
+    | {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\xa0": " "}
+    | dict.fromkeys(
+        "\x7f\uf0b7", "•"
+    )  # ISO 32000-1, annex D.2: unused codes are bullets; so is this one of Symbol
+)
+_NUMBERING = re.compile(r"\A(?:[\d.]+|[A-Z]\.|[IVX]+\.|Chapter \d+:?|Appendix [A-Z]:?)\s*", re.IGNORECASE)
+_LETTERS = re.compile(r"[\W_]+")
+_FILE_NAME = re.compile(r".*\.\w{2,5}|untitled.*|\(?anonymous\)?|\s*", re.IGNORECASE)
+
+RUNNING_HEAD_PAGES = 3  # a line at the top or bottom of this many pages is a running head
+RUNNING_HEAD_SHARE = 0.1  # if it is also on this share of all pages
+EDGE = 2  # lines at the top and at the bottom of a page that can be running heads
+FULL_LINE = 0.75  # of the usual width: a shorter line ends its paragraph or stands alone
+SHORT_LINE = 20  # characters; shorter lines are not measured for the usual width
 
 _EDGE_NUMBER = re.compile(r"^\d{1,5}\b|\b\d{1,5}$")
 _OF_PAGES = re.compile(r"\s*(?:\bof\b|/)\s*\d{1,5}$")  # "Page 3 of 12"
@@ -39,138 +53,8 @@ _BROKEN_WORD = re.compile(r"([^\W\d_]+)[-\u00ad\u2010]$")
 _BEGINNING = re.compile(r"[^\W\d_]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A line of a page; an empty one stands between paragraphs."""
-
-    text: str
-    page: int  #: counts from 1
-    level: int = 0  #: of a heading, else 0
-
-
-def without_running_heads(pages: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The lines of each page, without headers, footers and page numbers.
-
-    Words at the top of the first page that have them stay: there they are the title.
-    """
-    numbered = list(enumerate(pages))
-    counts = Counter(
-        mask for page, lines in numbered for mask in {m for line in _edges(lines) for m in _masks(line, page)}
-    )
-    enough = max(RUNNING_HEAD_PAGES, RUNNING_HEAD_SHARE * len(pages))
-    running = {mask for mask, count in counts.items() if count >= enough}
-    wordless = {mask for mask in running if not _WORD.search(mask)}
-    return [_stripped(lines, page, running if page else wordless) for page, lines in numbered]
-
-
-def _edges(lines: Sequence[str]) -> list[str]:
-    return [*lines[:EDGE], *lines[-EDGE:]]
-
-
-def _masks(line: str, page: int) -> set[str]:
-    """The line, and the line with a number at its edge that counts pages as what it is ahead of them."""
-    literal = " ".join(line.split())
-    counting = _EDGE_NUMBER.sub(lambda match: f"#{int(match[0]) - page}", _OF_PAGES.sub("", literal))
-    return {literal, counting}
-
-
-def _stripped(lines: Sequence[str], page: int, running: set[str]) -> list[str]:
-    first, last = 0, len(lines)
-    while first < min(EDGE, last) and _masks(lines[first], page) & running:
-        first += 1
-    while last > max(first, len(lines) - EDGE) and _masks(lines[last - 1], page) & running:
-        last -= 1
-    return list(lines[first:last])
-
-
-def paragraphs(lines: Sequence[Line]) -> Iterator[Part]:
-    """Headings, items and paragraphs, each with the page it begins on.
-
-    A full line is joined to the next one, a word broken at its end mended; a short line
-    inside a paragraph (a table, a verse, code) stays a line.
-    """
-    words = _words(lines)
-    full = FULL_LINE * _usual_width(lines)
-    open_lines: list[Line] = []
-    for line in lines:
-        if open_lines and _begins_anew(open_lines[-1], line, full):
-            yield _part(open_lines, full, words)
-            open_lines = []
-        if line.text:
-            open_lines.append(line)
-    if open_lines:
-        yield _part(open_lines, full, words)
-
-
-def _words(lines: Sequence[Line]) -> frozenset[str]:
-    return frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
-
-
-def _usual_width(lines: Sequence[Line]) -> int:
-    """What four lines of five stay within."""
-    widths = sorted(len(line.text) for line in lines if len(line.text) >= SHORT_LINE)
-    return widths[len(widths) * 4 // 5] if widths else SHORT_LINE
-
-
-def _begins_anew(before: Line, line: Line, full: float) -> bool:
-    if not line.text or line.level or before.level or _kind(line) == "item":
-        return True
-    if line.page != before.page:
-        return bool(_ENDS_SENTENCE.search(before.text)) or not line.text[0].islower()
-    return len(before.text) < full and bool(_ENDS_SENTENCE.search(before.text))
-
-
-def _kind(line: Line) -> BlockKind:
-    if line.level:
-        return "heading"
-    return "item" if _BULLET.match(line.text) or _ENUMERATION.match(line.text) else "prose"
-
-
-def _part(lines: Sequence[Line], full: float, words: frozenset[str]) -> Part:
-    first = lines[0]
-    kind = _kind(first)
-    texts = [_with_gap(line.text, following.text, full, words) for line, following in pairwise(lines)]
-    text = "".join((*texts, lines[-1].text))
-    if kind == "heading":
-        text = f"{'#' * first.level} {text}"
-    elif _BULLET.match(text):
-        text = _BULLET.sub("- ", text, count=1)
-    return Part(kind=kind, text=text, level=first.level, page=first.page)
-
-
-def _with_gap(line: str, following: str, full: float, words: frozenset[str]) -> str:
-    """A line and what stands between it and the next one: nothing where a word was broken.
-
-    A hyphen stays when the document has the compound elsewhere, and not the one word.
-    """
-    broken = _BROKEN_WORD.search(line)
-    rest = _BEGINNING.match(following)
-    if not broken or not rest or not following[0].islower():
-        return line + (" " if len(line) >= full else "\n")
-    one_word, compound = broken[1] + rest[0], f"{broken[1]}-{rest[0]}"
-    keeps_hyphen = compound.lower() in words and one_word.lower() not in words
-    return line[: broken.end(1)] + ("-" if keeps_hyphen else "")
-
-
-PAGE_LIMIT = 5_000
-READING_TIME = 180.0  # seconds of processor; 5,000 pages of a book take about 60
-
-#: What pypdf raises on broken files beside its own errors (one bad page must not lose the others).
-BROKEN_PAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-
-_LOG = logging.getLogger(__name__)
-_CHARACTERS = str.maketrans(
-    dict.fromkeys(map(chr, range(9)), "")
-    | {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\xa0": " "}
-    | dict.fromkeys("\x7f\uf0b7", "•")  # ISO 32000-1, annex D.2: unused codes are bullets; Symbol's own
-)
-_NUMBERING = re.compile(r"\A(?:[\d.]+|[A-Z]\.|[IVX]+\.|Chapter \d+:?|Appendix [A-Z]:?)\s*", re.IGNORECASE)
-_LETTERS = re.compile(r"[\W_]+")
-_FILE_NAME = re.compile(r".*\.\w{2,5}|untitled.*|\(?anonymous\)?|\s*", re.IGNORECASE)
-
-
 def parse(data: bytes, *, reading_time: float = READING_TIME) -> Document:
-    """``reading_time`` is in seconds of processor; DocumentError when it runs out."""
+    """``reading_time`` is in seconds of processor time; DocumentError when it runs out."""
     reader = _opened(data)
     pages = without_running_heads(_pages(reader, reading_time))
     if not any(pages):
@@ -198,7 +82,7 @@ def _opened(data: bytes) -> PdfReader:
 
 
 def _pages(reader: PdfReader, reading_time: float) -> list[list[str]]:
-    """The lines of each page; none for one that cannot be read."""
+    """The lines of each page; none for a page that cannot be read."""
     from pypdf.errors import PyPdfError
 
     pages: list[list[str]] = []
@@ -220,7 +104,7 @@ def _pages(reader: PdfReader, reading_time: float) -> list[list[str]]:
 
 
 def _cleaned(text: str) -> list[str]:
-    """Lines without ligatures, control characters, and the half characters of broken fonts, which no file can store."""
+    """Lines without ligatures, control characters, and the lone surrogates of broken fonts."""
     drop_surrogates = text.translate(_CHARACTERS).encode("utf-8", "replace").decode("utf-8")
     lines = [line.strip() for line in drop_surrogates.splitlines()]
     while lines and not lines[-1]:
@@ -252,8 +136,8 @@ def _flattened(outline: Sequence[Any], level: int) -> Iterator[tuple[int, Any]]:
             yield min(level, 6), entry
 
 
-def _lines(page: Sequence[str], number: int, entries: Sequence[tuple[int, str]]) -> Iterator[Line]:
-    """The page's lines; those that print an entry of the outline are headings, over two lines at most."""
+def _lines(page: Sequence[str], number: int, entries: Sequence[tuple[int, str]]) -> Iterator[PrintedLine]:
+    """The page's lines; one or two that equal an entry of the outline are a heading."""
     levels: Mapping[str, int] = {_bare(title): level for level, title in reversed(entries)}
     position = 0
     while position < len(page):
@@ -261,18 +145,131 @@ def _lines(page: Sequence[str], number: int, entries: Sequence[tuple[int, str]])
             text = " ".join(page[position : position + count])
             if level := levels.get(_bare(text), 0):
                 break
-        yield Line(text=text, page=number, level=level)
+        yield PrintedLine(text=text, page=number, level=level)
         position += count
 
 
 def _bare(heading: str) -> str:
-    """Letters and digits alone, without the numbering that an outline may leave out."""
+    """Letters and digits alone, without the numbering, which an outline may leave out."""
     letters = _LETTERS.sub("", _NUMBERING.sub("", heading.strip())).casefold()
     return letters or _LETTERS.sub("", heading).casefold()
 
 
 def _title(reader: PdfReader) -> str:
-    """The declared one, unless a program wrote a file's name there."""
+    """The declared title, unless it is the name of a file."""
     metadata = reader.metadata
     title = " ".join(((metadata.title if metadata else None) or "").split())
     return "" if _FILE_NAME.fullmatch(title) else title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedLine:
+    """A line of a page; an empty one separates paragraphs."""
+
+    text: str
+    page: int  #: counts from 1
+    level: int = 0  #: of a heading, else 0
+
+
+def without_running_heads(pages: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The lines of each page, without headers, footers and page numbers.
+
+    Words at the top of the first page stay: there they are the title.
+    """
+    numbered = list(enumerate(pages))
+    counts = Counter(
+        mask for page, lines in numbered for mask in {m for line in _edges(lines) for m in _masks(line, page)}
+    )
+    enough = max(RUNNING_HEAD_PAGES, RUNNING_HEAD_SHARE * len(pages))
+    running = {mask for mask, count in counts.items() if count >= enough}
+    wordless = {mask for mask in running if not _WORD.search(mask)}
+    return [_stripped(lines, page, running if page else wordless) for page, lines in numbered]
+
+
+def _edges(lines: Sequence[str]) -> list[str]:
+    return [*lines[:EDGE], *lines[-EDGE:]]
+
+
+def _masks(line: str, page: int) -> set[str]:
+    """The line, and the line with its page number, if any, written relative to ``page``."""
+    literal = " ".join(line.split())
+    counting = _EDGE_NUMBER.sub(lambda match: f"#{int(match[0]) - page}", _OF_PAGES.sub("", literal))
+    return {literal, counting}
+
+
+def _stripped(lines: Sequence[str], page: int, running: set[str]) -> list[str]:
+    first, last = 0, len(lines)
+    while first < min(EDGE, last) and _masks(lines[first], page) & running:
+        first += 1
+    while last > max(first, len(lines) - EDGE) and _masks(lines[last - 1], page) & running:
+        last -= 1
+    return list(lines[first:last])
+
+
+def paragraphs(lines: Sequence[PrintedLine]) -> Iterator[Part]:
+    """Headings, items and paragraphs, each with the page it begins on.
+
+    A full line is joined to the next one, and so is a word broken at its end. A short line
+    inside a paragraph (of a table, a poem, code) stays a line.
+    """
+    words = _words(lines)
+    full = FULL_LINE * _usual_width(lines)
+    open_lines: list[PrintedLine] = []
+    for line in lines:
+        if open_lines and _starts_part(open_lines[-1], line, full):
+            yield _part(open_lines, full, words)
+            open_lines = []
+        if line.text:
+            open_lines.append(line)
+    if open_lines:
+        yield _part(open_lines, full, words)
+
+
+def _words(lines: Sequence[PrintedLine]) -> frozenset[str]:
+    return frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
+
+
+def _usual_width(lines: Sequence[PrintedLine]) -> int:
+    """The width that four lines of five do not exceed."""
+    widths = sorted(len(line.text) for line in lines if len(line.text) >= SHORT_LINE)
+    return widths[len(widths) * 4 // 5] if widths else SHORT_LINE
+
+
+def _starts_part(before: PrintedLine, line: PrintedLine, full: float) -> bool:
+    if not line.text or line.level or before.level or _kind(line) == "item":
+        return True
+    if line.page != before.page:
+        return bool(_ENDS_SENTENCE.search(before.text)) or not line.text[0].islower()
+    return len(before.text) < full and bool(_ENDS_SENTENCE.search(before.text))
+
+
+def _kind(line: PrintedLine) -> BlockKind:
+    if line.level:
+        return "heading"
+    return "item" if _BULLET.match(line.text) or _ENUMERATION.match(line.text) else "prose"
+
+
+def _part(lines: Sequence[PrintedLine], full: float, words: frozenset[str]) -> Part:
+    first = lines[0]
+    kind = _kind(first)
+    texts = [_with_gap(line.text, following.text, full, words) for line, following in pairwise(lines)]
+    text = "".join((*texts, lines[-1].text))
+    if kind == "heading":
+        text = f"{'#' * first.level} {text}"
+    elif _BULLET.match(text):
+        text = _BULLET.sub("- ", text, count=1)
+    return Part(kind=kind, text=text, level=first.level, page=first.page)
+
+
+def _with_gap(line: str, following: str, full: float, words: frozenset[str]) -> str:
+    """A line and what separates it from the next one: nothing if a word was broken.
+
+    A hyphen stays if the document contains the compound elsewhere, and not the one word.
+    """
+    broken = _BROKEN_WORD.search(line)
+    rest = _BEGINNING.match(following)
+    if not broken or not rest or not following[0].islower():
+        return line + (" " if len(line) >= full else "\n")
+    one_word, compound = broken[1] + rest[0], f"{broken[1]}-{rest[0]}"
+    keeps_hyphen = compound.lower() in words and one_word.lower() not in words
+    return line[: broken.end(1)] + ("-" if keeps_hyphen else "")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from core.library.documents import Document
-from core.library.formats.assembly import Source, Stretch
+from core.library.formats.assembly import LineSpan, Source
 from core.library.formats.markdown import HEADING_LIMIT, heading_text
 
 # reStructuredText Markup Specification: "Sections", "Explicit Markup Blocks", "Field Lists".
@@ -17,34 +17,34 @@ _CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code|code-block|sourcecode|parsed-lite
 
 
 def parse(text: str) -> Document:
-    """Paragraphs are what stands between blank lines."""
+    """Paragraphs are separated by blank lines."""
     source = Source.of(text)
-    return _document(source, (Stretch(first, last, "prose") for first, last in source.paragraphs()))
+    return _document(source, (LineSpan(first, last, "prose") for first, last in source.paragraphs()))
 
 
 def parse_log(text: str) -> Document:
-    """As code: a log is cut between lines, not between sentences."""
+    """As code, so that it is cut between lines, not between sentences."""
     source = Source.of(text)
-    return _document(source, (Stretch(first, last, "code") for first, last in source.paragraphs()))
+    return _document(source, (LineSpan(first, last, "code") for first, last in source.paragraphs()))
 
 
 def parse_rst(text: str) -> Document:
     """reStructuredText with its sections, directives and literal blocks; the rest as paragraphs."""
     source = Source.of(text)
-    document = _document(source, _rst_stretches(source))
+    document = _document(source, _rst_spans(source))
     first = next((block for block in document.blocks if block.level == 1), None)
     title = heading_text(text[first.start : first.end]) if first else ""
     return Document(title=title, text=text, blocks=document.blocks)
 
 
-def _document(source: Source, stretches: Iterator[Stretch]) -> Document:
-    blocks = tuple(block for stretch in stretches if (block := source.block(stretch)))
+def _document(source: Source, spans: Iterator[LineSpan]) -> Document:
+    blocks = tuple(block for span in spans if (block := source.block(span)))
     return Document(title="", text=source.text, blocks=blocks)
 
 
 @dataclass(slots=True)
 class _Levels:
-    """Section levels by the adornment that was seen first: reStructuredText has no fixed ones."""
+    """Section levels in the order in which their adornments appear: reStructuredText has no fixed ones."""
 
     seen: list[tuple[str, bool]] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ class _Levels:
         return min(self.seen.index(style) + 1, 6)
 
 
-def _rst_stretches(source: Source) -> Iterator[Stretch]:
+def _rst_spans(source: Source) -> Iterator[LineSpan]:
     levels = _Levels()
     expects_code = False
     for first, last in source.paragraphs():
@@ -71,12 +71,12 @@ def _rst_stretches(source: Source) -> Iterator[Stretch]:
             _EXPLICIT.fullmatch(line.strip()) or _ADORNMENT.fullmatch(line.strip()) for line in lines
         )
         code = expects_code and indented
-        yield Stretch(start, last, "code" if code else "markup" if explicit else "prose")
+        yield LineSpan(start, last, "code" if code else "markup" if explicit else "prose")
         opens_code = _CODE_DIRECTIVE.match(lines[0]) if explicit else lines[-1].rstrip().endswith("::")
         expects_code = code or bool(opens_code)
 
 
-def _rst_heading(source: Source, first: int, last: int, levels: _Levels) -> Stretch | None:
+def _rst_heading(source: Source, first: int, last: int, levels: _Levels) -> LineSpan | None:
     """A section title at the beginning of a paragraph, with its underline and overline."""
     lines = [source.line(number).rstrip() for number in range(first, min(first + 3, last))]
     overlined = len(lines) == 3 and lines[0] == lines[2]
@@ -86,4 +86,4 @@ def _rst_heading(source: Source, first: int, last: int, levels: _Levels) -> Stre
     if not 0 < len(title.strip()) <= min(len(under[0]), HEADING_LIMIT):
         return None
     level = levels.of(under[0], overlined=overlined)
-    return Stretch(first, first + len(lines if overlined else lines[:2]), "heading", level=level)
+    return LineSpan(first, first + len(lines if overlined else lines[:2]), "heading", level=level)

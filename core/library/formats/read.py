@@ -1,6 +1,6 @@
 """Reading a document: a file's bytes -> its text and blocks.
 
-Every file that cannot be read is a DocumentError whose sentence completes "FILE: …".
+DocumentError for every file that cannot be read; its text completes "FILE: …".
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import re
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from core.errors import DocumentError
 from core.library.documents import Document
-from core.library.formats import parser_process
+from core.library.formats import delimited, markdown, parser_process, pdf, plain, webpage, word
 from core.library.formats.encoding import decode
 
 FILE_LIMIT = 32 * 1024 * 1024  # bytes
@@ -39,7 +40,7 @@ def read_document(path: Path) -> Document:
     except DocumentError:
         raise
     except Exception as error:
-        # The boundary to parsers of foreign formats: fed a broken or hostile file, they raise anything.
+        # The boundary to the parsers: given a broken or hostile file, they raise anything.
         _LOG.warning("%s could not be parsed", path, exc_info=error)
         raise DocumentError(f"could not be read: it is damaged, or not what {path.suffix} says") from error
     if not document.text.strip():
@@ -52,7 +53,7 @@ def parse_html(data: bytes | str, *, url: str | None) -> Document:
     name = urlsplit(url).hostname if url else None
     try:
         document = _page(data, name=name or "", url=url)
-    except parser_process.Broken as error:
+    except parser_process.ParserError as error:
         _LOG.warning("a page of %s could not be parsed: %s", name, error)
         raise DocumentError("could not be read: it is damaged") from error
     if not document.text.strip():
@@ -100,70 +101,30 @@ def _name_of(path: Path) -> str:
     return words if any(letter.isupper() for letter in words) else words[:1].upper() + words[1:]
 
 
-def _markdown(data: bytes, path: Path) -> Document:
-    from core.library.formats import markdown
-
-    return markdown.parse(decode(data, suffix=path.suffix))
-
-
-def _plain(data: bytes, path: Path) -> Document:
-    from core.library.formats import plain
-
-    return plain.parse(decode(data, suffix=path.suffix))
-
-
-def _log(data: bytes, path: Path) -> Document:
-    from core.library.formats import plain
-
-    return plain.parse_log(decode(data, suffix=path.suffix))
-
-
-def _restructured(data: bytes, path: Path) -> Document:
-    from core.library.formats import plain
-
-    return plain.parse_rst(decode(data, suffix=path.suffix))
-
-
 def _page(data: bytes | str, *, name: str, url: str | None) -> Document:
     if parser_process.is_foreign(".html", len(data)):
         return parser_process.read_page(data, name=name, url=url)
-    from core.library.formats import webpage
-
     return webpage.parse(data, name=name, url=url)
-
-
-def _html(data: bytes, path: Path) -> Document:
-    from core.library.formats import webpage
-
-    return webpage.parse(data, name=_name_of(path))
-
-
-def _pdf(data: bytes, path: Path) -> Document:  # noqa: ARG001 - every loader takes the path
-    from core.library.formats import pdf
-
-    return pdf.parse(data)
-
-
-def _word(data: bytes, path: Path) -> Document:
-    from core.library.formats import word
-
-    return word.parse(data, name=_name_of(path))
-
-
-def _delimited(data: bytes, path: Path) -> Document:
-    from core.library.formats import delimited
-
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else None
-    return delimited.parse(decode(data, suffix=path.suffix), delimiter=delimiter)
 
 
 Loader = Callable[[bytes, Path], Document]
 
+
+def _text_loader(parse: Callable[[str], Document]) -> Loader:
+    return lambda data, path: parse(decode(data, suffix=path.suffix))
+
+
 #: What is read, by lower-case suffix. Files with other suffixes are not documents.
 SUFFIXES: Mapping[str, Loader] = MappingProxyType(
-    dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), _markdown)
-    | dict.fromkeys((".txt", ".text", ".adoc", ".asciidoc", ".org"), _plain)
-    | {".log": _log, ".rst": _restructured, ".pdf": _pdf, ".docx": _word}
-    | dict.fromkeys((".html", ".htm", ".xhtml"), _html)
-    | dict.fromkeys((".csv", ".tsv"), _delimited)
+    dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), _text_loader(markdown.parse))
+    | dict.fromkeys((".txt", ".text", ".adoc", ".asciidoc", ".org"), _text_loader(plain.parse))
+    | {
+        ".log": _text_loader(plain.parse_log),
+        ".rst": _text_loader(plain.parse_rst),
+        ".csv": _text_loader(delimited.parse),
+        ".tsv": _text_loader(partial(delimited.parse, delimiter="\t")),
+        ".pdf": lambda data, _: pdf.parse(data),
+        ".docx": lambda data, path: word.parse(data, name=_name_of(path)),
+    }
+    | dict.fromkeys((".html", ".htm", ".xhtml"), lambda data, path: webpage.parse(data, name=_name_of(path)))
 )

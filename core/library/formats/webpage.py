@@ -1,4 +1,4 @@
-"""HTML files and fetched pages: the readable part, found by trafilatura, as Markdown."""
+"""HTML files and fetched pages: their readable part, found by trafilatura, as Markdown."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from configparser import ConfigParser
 
 HTML_LIMIT = 8_000_000  # characters; trafilatura takes about half a second for a million
-TAG_LIMIT = 60_000  # in a page that trafilatura is given; some of its steps take the square of their number
+TAG_LIMIT = (
+    60_000  # in a page for trafilatura; the time of some of its steps grows with the square of their number
+)
 INLINE_LIMIT = 2_000  # of spans or links in such a page, for the same reason
-FULL_PAGE = 250  # characters; with less, trafilatura has looked for an article where there is none
+FULL_PAGE = 250  # characters; if trafilatura finds less, the page probably has no article
 
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset=["']?([\w-]+)|encoding=["']([\w-]+)["']""", re.IGNORECASE)
-_CHARSET_WITHIN = 2_048  # bytes; HTML Standard asks for it within 1,024
+_CHARSET_WITHIN = 2_048  # bytes; the HTML Standard requires it within 1,024
 
 _MAIN_PART = re.compile(r"""<(?:main|article)\b|\brole=["']?main\b""", re.IGNORECASE)
 _BODY = re.compile(r"<body\b[^<>]*>", re.IGNORECASE)
@@ -69,9 +71,9 @@ def _declared_title(text: str) -> str:
 def _readable(text: str, url: str | None) -> str:
     """Markdown of the main part.
 
-    A page that names its main part is taken at its word. A stranger's page that does not is
-    left to trafilatura's search for an article. A file of ours that does not, or a page in
-    which no article was found, is one whole: searched, it would lose headings and tables.
+    If the page marks its main part, that part is used. If it does not, trafilatura searches a
+    fetched page for an article. A local file, or a page in which no article was found, is
+    used whole: the search would lose headings and tables.
     """
     if text.count("<") > TAG_LIMIT:
         return _all_text(text)
@@ -109,7 +111,7 @@ def _extracted(text: str, url: str | None, *, trusts_structure: bool) -> str | N
 
 
 def _all_text(text: str) -> str:
-    """Everything a browser would show, by headings and paragraphs."""
+    """Everything that a browser would show, in headings and paragraphs."""
     import trafilatura
 
     page = trafilatura.load_html(f"<html><body>{text}")
@@ -131,7 +133,7 @@ def _settings(*, trusts_structure: bool) -> ConfigParser:
 
     settings = deepcopy(DEFAULT_CONFIG)
     if trusts_structure:
-        settings["DEFAULT"]["MIN_EXTRACTED_SIZE"] = "0"  # short is not suspicious
+        settings["DEFAULT"]["MIN_EXTRACTED_SIZE"] = "0"  # accept short text
     return settings
 
 

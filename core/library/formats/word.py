@@ -1,4 +1,4 @@
-"""Word documents (.docx): headings, paragraphs, lists and tables, in the order they are read."""
+"""Word documents (.docx): headings, paragraphs, lists and tables, in reading order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from core.library.documents import Document
 from core.library.formats.assembly import Part, assemble
 
 UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
-XML_LIMIT = 30_000_000  # bytes of one XML part; parsed, it takes up to twenty times as much memory
+XML_LIMIT = 30_000_000  # bytes of one XML part; parsing takes up to twenty times as much memory
 RATIO_LIMIT = 200  # unpacked to packed bytes; text packs 5 to 30 times, deflate at most 1,032 times
 RATIO_FREE = 1_000_000  # bytes below which the ratio does not matter
 
-INHERITANCE_LIMIT = 20  # styles based on one another; a broken file holds circles
+INHERITANCE_LIMIT = 20  # styles based on one another; a broken file has cycles
 OLE_SIGNATURE = bytes.fromhex("D0CF11E0A1B11AE1")  # [MS-CFB]: older .doc files and encrypted .docx ones
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -27,7 +27,7 @@ _SEEN_AS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyp
 _HEADING_NAME = re.compile(r"heading ([1-9])")
 _LIST_NAME = re.compile(r"list (?:bullet|number|paragraph)(?: ([1-9]))?")
 
-#: An lxml element: python-docx gives the tree, and its own classes leave out insertions and content controls.
+#: An lxml element of python-docx's tree. Its own classes leave out insertions and content controls.
 Element = Any
 
 
@@ -46,7 +46,7 @@ def parse(data: bytes, *, name: str) -> Document:
 
 
 def _refuse_bombs(data: bytes) -> None:
-    """By the sizes the archive declares; zipfile reads no more of a part than it declares."""
+    """By the sizes that the archive declares: zipfile reads no more of a part than its declared size."""
     if data.startswith(OLE_SIGNATURE):
         raise DocumentError("is encrypted, or an older .doc that was renamed")
     try:
@@ -65,7 +65,7 @@ def _refuse_bombs(data: bytes) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Role:
-    """What a paragraph style means for the outline."""
+    """What a paragraph style means for the document's outline."""
 
     level: int | None = None  #: of a heading; 0 for "Title", which stands above "Heading 1"
     depth: int | None = None  #: of a list item; 0 for the outermost list
@@ -73,7 +73,7 @@ class _Role:
 
 
 def _roles(styles: Element) -> dict[str | None, _Role]:
-    """By style id; a style inherits from what it is based on."""
+    """By style id; a style inherits from the one it is based on."""
     by_id = {style.get(f"{_W}styleId"): style for style in styles.findall(f"{_W}style")}
     return {style_id: _role(list(_ancestry(style, by_id))) for style_id, style in by_id.items()}
 
@@ -97,7 +97,7 @@ def _role(ancestry: list[Element]) -> _Role:
 
 
 def _style_level(name: str, style: Element) -> int | None:
-    """Built-in names are English in every language of Word; styles of one's own carry an outline level."""
+    """Built-in styles have English names in every language of Word; custom styles have an outline level."""
     if name == "title":
         return 0
     if match := _HEADING_NAME.fullmatch(name):
@@ -169,7 +169,7 @@ def _nested(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _text(element: Element) -> str:
-    """What a reader sees of a paragraph or cell: insertions and links, no deletions or field codes."""
+    """What a reader sees of a paragraph or cell: with insertions and links, without deletions and field codes."""
     seen: list[str] = []
     for node in element.iter(f"{_W}t", f"{_W}p", *_SEEN_AS):
         if node.tag == f"{_W}t":

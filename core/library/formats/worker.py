@@ -1,9 +1,9 @@
 """The process in which strangers' files are parsed: ``python -m core.library.formats.worker``.
 
-It has no secrets in its environment, may take only so much memory and processor time, and is ended without
-regret: whoever asked (:mod:`core.library.formats.parser_process`) starts another one. Requests come in by standard
-input, replies go out by standard output; each is a header of JSON behind its length, and bytes behind that: a request's file,
-a reply's text. A document comes back cut into its pieces: whoever asked serves others meanwhile.
+It has no secrets in its environment, its memory and processor time are limited, and it can be killed at
+any time: :mod:`core.library.formats.parser_process` starts another one. Requests come in through standard
+input, replies go out through standard output. Each is the length of a JSON header, the header, and bytes:
+a request's file, a reply's text. A document comes back cut into pieces, which spares the bot that work.
 """
 
 from __future__ import annotations
@@ -11,42 +11,48 @@ from __future__ import annotations
 import json
 import logging
 import os
+import resource
+import select
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from core.errors import DocumentError
+from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.formats.parser_process import LENGTH, framed
+from core.library.formats import webpage
+from core.library.formats.parser_process import LENGTH, frame
+from core.library.formats.read import SUFFIXES
 from core.text.characters import whole
 
 IDLE = 60.0  # seconds without a request after which the process ends
-#: Questions of others go first. For a page somebody waits; a file is read in time that nobody else wants,
-#: so that whoever wakes up beside it does not wait for the end of its turn.
+#: Questions go first. Somebody waits for a page; a file is read only while the processor is idle, so that
+#: a process that wakes up meanwhile runs at once.
 NICENESS = {"file": 10, "page": 5}
 IDLE_KINDS = frozenset({"file"})
-NOTES = 20  # warnings about one file that are told to whoever asked
+WARNING_LIMIT = 20  # warnings about one file that are sent back
 
 
 def main() -> None:
-    """Serve until nobody asks any more."""
-    requests, replies = _streams()
-    _confine()
-    notes = _Notes()
-    logging.getLogger().addHandler(notes)
-    while _is_asked(requests) and (asked := receive(requests)):
-        data = _exactly(requests, asked["size"])
-        _step_back(asked["kind"])
-        _allow(asked["seconds"], asked["memory"])
-        reply, text = _reply(asked, data)
-        replies.write(framed(reply | {"notes": notes.taken()}, text))
+    """Serve until there is no request for IDLE seconds, or standard input ends."""
+    requests, replies = _open_streams()
+    _forbid_files()
+    warnings = _Warnings()
+    logging.getLogger().addHandler(warnings)
+    while _has_request(requests) and (request := receive(requests)):
+        data = _exactly(requests, request["size"])
+        _lower_priority(request["kind"])
+        _set_limits(request["seconds"], request["memory"])
+        reply, text = _reply_to(request, data)
+        replies.write(frame(reply | {"notes": warnings.drain()}, text))
         replies.flush()
 
 
-def _step_back(kind: str) -> None:
+def _lower_priority(kind: str) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[kind], os.getpriority(os.PRIO_PROCESS, 0)))
-    if kind in IDLE_KINDS and hasattr(os, "SCHED_IDLE"):  # Linux alone has it
+    if kind in IDLE_KINDS and hasattr(os, "SCHED_IDLE"):  # on Linux alone
         with suppress(OSError):  # a sandbox may forbid it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
@@ -58,15 +64,15 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:
-    """So many bytes, or fewer at the end: a pipe gives them piece by piece."""
+    """``size`` bytes, which a pipe gives in parts; fewer at the end."""
     received = bytearray()
     while len(received) < size and (part := stream.read(size - len(received))):
         received += part
     return bytes(received)
 
 
-def _streams() -> tuple[BinaryIO, BinaryIO]:
-    """What a parser prints goes nowhere: it would be taken for a reply."""
+def _open_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Requests and replies; what a parser prints is discarded, or it would be read as a reply."""
     replies = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -74,56 +80,43 @@ def _streams() -> tuple[BinaryIO, BinaryIO]:
     return os.fdopen(0, "rb", buffering=0), replies
 
 
-def _confine() -> None:
-    import resource
-
+def _forbid_files() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def _allow(seconds: float, memory: int) -> None:
-    """So much processor time from now on, after which the system ends the process, and so many bytes in all."""
-    import resource
-    import time
-
+def _set_limits(seconds: float, memory: int) -> None:
+    """``seconds`` of processor time from now on, then the system ends the process; ``memory`` bytes in all."""
     wanted = {resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1, resource.RLIMIT_AS: memory}
     for kind, limit in wanted.items():
         _, hard = resource.getrlimit(kind)
         resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
-def _is_asked(requests: BinaryIO) -> bool:
-    import select
-
+def _has_request(requests: BinaryIO) -> bool:
     return bool(select.select([requests], [], [], IDLE)[0])
 
 
-def _reply(asked: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+def _reply_to(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     try:
-        return _written(_parsed(asked, data))
+        return _encode(_parse(request, data))
     except DocumentError as fault:
         return {"fault": str(fault)}, b""
     except MemoryError:
         return {"fault": "takes too much memory to read"}, b""
-    except Exception as error:  # noqa: BLE001 - the boundary to parsers of foreign formats, which raise anything
+    except Exception as error:  # noqa: BLE001 - the boundary to the parsers, which raise anything
         return {"broken": repr(error)[:1_000]}, b""
 
 
-def _parsed(asked: dict[str, Any], data: bytes) -> Document:
-    if asked["kind"] == "page":
-        from core.library.formats import webpage
-
-        text = data.decode("utf-8", "surrogatepass") if asked["is_text"] else data
-        return webpage.parse(text, name=asked["name"], url=asked["url"])
-    from core.library.formats.read import SUFFIXES
-
-    path = Path(asked["name"])
+def _parse(request: dict[str, Any], data: bytes) -> Document:
+    if request["kind"] == "page":
+        text = data.decode("utf-8", "surrogatepass") if request["is_text"] else data
+        return webpage.parse(text, name=request["name"], url=request["url"])
+    path = Path(request["name"])
     return SUFFIXES[path.suffix.lower()](data, path)
 
 
-def _written(document: Document) -> tuple[dict[str, Any], bytes]:
-    from core.library.chunking import cut
-
+def _encode(document: Document) -> tuple[dict[str, Any], bytes]:
     document = replace(document, text=whole(document.text))
     blocks = [[b.kind, b.start, b.end, b.level, b.page, b.row] for b in document.blocks]
     pieces = [[p.path, p.location, p.start, p.end] for p in cut(document)]
@@ -131,20 +124,20 @@ def _written(document: Document) -> tuple[dict[str, Any], bytes]:
     return header, document.text.encode()
 
 
-class _Notes(logging.Handler):
+class _Warnings(logging.Handler):
     """Warnings about the file at hand."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._said: list[str] = []
+        self._messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name.startswith("core.") and len(self._said) < NOTES:
-            self._said.append(record.getMessage()[:500])
+        if record.name.startswith("core.") and len(self._messages) < WARNING_LIMIT:
+            self._messages.append(record.getMessage()[:500])
 
-    def taken(self) -> list[str]:
-        said, self._said = self._said, []
-        return said
+    def drain(self) -> list[str]:
+        messages, self._messages = self._messages, []
+        return messages
 
 
 if __name__ == "__main__":

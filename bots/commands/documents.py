@@ -1,24 +1,29 @@
-"""``footnote ingest``: index files, folders and pages, or bring them in step."""
+"""``footnote ingest``, ``footnote sources`` and ``footnote forget``: what is indexed."""
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from contextlib import closing
+from pathlib import Path
 
 from bots import rebuild
 from bots.chat import texts
-from bots.indexing import Targets, embedder_of, read_targets, require_documents, take_in
+from bots.chat.uploads import discard
+from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
+from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher, open_library
 from core.errors import IndexDamaged, ModelTrouble, SettingsError
 from core.library.data_lock import lock_data_dir
 from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.store import Entry
 from core.library.sync import SyncReport
 from core.settings import Settings
 
 
-def run(arguments: Namespace, settings: Settings) -> int:
-    """Works in the main thread throughout, so that Ctrl-C ends it at once; what is indexed stays."""
+def ingest(arguments: Namespace, settings: Settings) -> int:
+    """Works in the main thread throughout, so that Ctrl-C ends it at once; what is indexed by then is kept."""
     if not arguments.rebuild and not arguments.targets:
         raise SettingsError("There is nothing to ingest: footnote ingest PATH_OR_URL…")
     targets = read_targets(arguments.targets)
@@ -27,18 +32,17 @@ def run(arguments: Namespace, settings: Settings) -> int:
         report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
         if arguments.rebuild:
             rebuild.begin_anew(settings, screen)
-        library = open_library(settings, is_owner=True)
-        try:
-            report = report or _take_in(library, targets, arguments.collection, settings, screen)
-            _tell(report, screen)
+        with closing(open_library(settings, is_owner=True)) as library:
+            report = report or _ingest(library, targets, arguments.collection, settings, screen)
+            screen.write(texts.synced(report))
+            for failure in report.failed:
+                screen.write(f"  {failure.source}: {failure.reason}")
             _embed(library, settings, screen)
-        finally:
-            library.close()
     return 1 if report.failed and not report.added + report.changed + report.skipped else 0
 
 
 def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> SyncReport:
-    """A sound index is built anew where it is; of another what can be had is brought into a new one."""
+    """An intact index is rebuilt in place; what can be read of a damaged one goes into a new one."""
     collection = arguments.collection or DEFAULT_COLLECTION
     if rebuild.is_called_for(settings.data_dir):
         return rebuild.mend(settings, targets, collection, screen)
@@ -54,12 +58,12 @@ def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen:
         return rebuild.mend(settings, targets, collection, screen)
 
 
-def _take_in(
+def _ingest(
     library: Library, targets: Targets, collection: str | None, settings: Settings, screen: Screen
 ) -> SyncReport:
     require_documents(library, targets)
     with screen.indexing() as notify:
-        return take_in(
+        return ingest_targets(
             library,
             targets,
             make_fetcher(settings),
@@ -69,9 +73,9 @@ def _take_in(
 
 
 def _embed(library: Library, settings: Settings, screen: Screen) -> None:
-    """Vectors for what has none; words alone have to do where there is no model."""
-    with screen.indexing() as watch:
-        library.embedder = embedder_of(library, settings, insist=True, say=screen.note, watch=watch)
+    """Make the missing vectors; without a model, passages are found by their words alone."""
+    with screen.indexing() as notify:
+        library.embedder = find_embedder(library, settings, insist=True, announce=screen.note, notify=notify)
     try:
         with screen.indexing() as notify:
             made = library.embed_pending(notify=notify)
@@ -82,7 +86,41 @@ def _embed(library: Library, settings: Settings, screen: Screen) -> None:
         screen.write(f"{texts.counted(made, 'passage')} indexed by meaning too.")
 
 
-def _tell(report: SyncReport, screen: Screen) -> None:
-    screen.write(texts.synced(report))
-    for failure in report.failed:
-        screen.write(f"  {failure.source}: {failure.reason}")
+def list_sources(arguments: Namespace, settings: Settings) -> int:
+    screen = Screen()
+    with closing(open_library(settings)) as library:
+        entries = library.store.entries()
+    if arguments.json:
+        print(json.dumps([_record(entry) for entry in entries]))  # noqa: T201 - this is the output
+    elif not entries:
+        screen.note(texts.NOTHING_INDEXED)
+    elif screen.is_drawn:
+        screen.show(render.source_list(entries, limit=None))
+    else:
+        for entry in entries:
+            screen.write(f"{entry.source}\t{entry.title}\t{entry.passages}\t{entry.collection}")
+    return 0
+
+
+def _record(entry: Entry) -> dict[str, object]:
+    return {
+        "source": entry.source,
+        "title": entry.title,
+        "collection": entry.collection,
+        "passages": entry.passages,
+        "address": entry.address,
+        "url": entry.url,
+    }
+
+
+def forget(arguments: Namespace, settings: Settings) -> int:
+    screen = Screen()
+    with (
+        lock_data_dir(settings.data_dir, "footnote forget"),
+        closing(open_library(settings, is_owner=True)) as library,
+    ):
+        entries = library.forget(arguments.source)
+        discard(settings.data_dir, (Path(entry.address) for entry in entries))
+    for entry in entries:
+        screen.write(texts.forgotten(entry.source, entry.passages))
+    return 0

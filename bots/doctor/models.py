@@ -1,0 +1,152 @@
+"""The models: one tiny call to each chat model, and where vectors come from, without fetching anything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+
+from bots.chat.texts import duration
+from bots.doctor.findings import Finding, State, from_error, ok, warning
+from bots.doctor.settings import Installation
+from core.errors import SettingsError
+from core.library.embedding.embedder import Embedder
+from core.reasoning import faults
+from core.reasoning.faults import CallFailed, Fault
+from core.reasoning.providers import GOOGLE, Access, connect, split_name
+from core.settings import Settings
+
+NAME, EMBEDDING = "model", "embedding"
+TIMEOUT = 12.0  # seconds for the call, or MODEL_TIMEOUT if that is less
+SLOW = 5.0  # seconds; a question waits for three such calls one after another
+GREETING = "Reply with the single word: ready"
+
+logger = logging.getLogger(__name__)
+
+_KEY = "Get a key at https://aistudio.google.com/apikey and set GOOGLE_API_KEY in .env."
+_NETWORK = "Check the network, HTTPS_PROXY and GOOGLE_GEMINI_BASE_URL."
+
+#: By the key of a fault: how bad it is, and what to do. ``{setting}`` is CHAT_MODEL or GRADER_MODEL.
+_FIXES: Mapping[str, tuple[State, str]] = {
+    faults.KEY_REFUSED.key: ("failed", "{key}"),
+    faults.UNKNOWN.key: (
+        "failed",
+        "Set {setting} to a model that is served: https://ai.google.dev/gemini-api/docs/models lists Google's.",
+    ),
+    faults.UNREACHABLE.key: ("failed", _NETWORK),
+    faults.SILENT.key: ("failed", f"{_NETWORK} Or choose a faster {{setting}}."),
+    faults.BUSY.key: ("warning", "Try again in a minute; look up the key's quota if it stays so."),
+}
+_OTHERWISE: tuple[State, str] = ("failed", "Choose another {setting}; LOG_LEVEL=debug says more.")
+
+
+async def examine(installation: Installation) -> list[Finding]:
+    settings = installation.settings
+    if not settings.has_chat_model:
+        return [warning(NAME, "No key: Footnote quotes your documents and composes nothing.", _KEY)]
+    named = (("CHAT_MODEL", settings.chat_model), ("GRADER_MODEL", settings.judging_model))
+    return list(await asyncio.gather(*(_examine_model(setting, name, settings) for setting, name in named)))
+
+
+async def _examine_model(setting: str, name: str, settings: Settings) -> Finding:
+    try:
+        seconds = await _call(setting, name, settings)
+    except SettingsError as error:
+        return from_error(NAME, error, f"Correct {setting}, or take it out for its default.")
+    except TimeoutError:
+        return _report_fault(setting, name, faults.SILENT)
+    except CallFailed as refused:
+        return _report_fault(setting, name, refused.fault)
+    return report_time(setting, name, seconds)
+
+
+async def _call(setting: str, name: str, settings: Settings) -> float:
+    """Seconds until the model answered. Raises SettingsError, TimeoutError, CallFailed."""
+    from langsmith import tracing_context
+
+    from core.reasoning.calls import QUIET
+    from core.reasoning.replies import check_ending
+
+    timeout = min(TIMEOUT, settings.model_timeout)
+    access = Access(
+        google_api_key=settings.google_api_key,
+        google_url=settings.google_gemini_base_url,
+        timeout=timeout,
+    )
+    model = await asyncio.to_thread(connect, setting, name, access)
+    begun = time.monotonic()
+    try:
+        with tracing_context(enabled=False):
+            async with asyncio.timeout(timeout):
+                check_ending(await model.ainvoke(GREETING, config=QUIET))
+    except (TimeoutError, CallFailed):
+        raise
+    except Exception as error:  # the boundary to the model's client, whichever that is
+        logger.debug("%s: %s", name, error)
+        raise CallFailed(faults.diagnose(error)) from error
+    finally:
+        close = getattr(model, "aclose", None)
+        if close is not None:
+            await close()
+    return time.monotonic() - begun
+
+
+def report_time(setting: str, name: str, seconds: float) -> Finding:
+    text = f"{setting}={name} answered in {duration(seconds * 1000)}."
+    if seconds > SLOW:
+        return warning(NAME, text, f"Choose a faster {setting}: a question waits for several calls.")
+    return ok(NAME, text)
+
+
+def _report_fault(setting: str, name: str, fault: Fault) -> Finding:
+    state, fix = _FIXES.get(fault.key, _OTHERWISE)
+    provider, _ = split_name(name)
+    key = _KEY if provider == GOOGLE else f"Check the key that {provider} reads from the environment."
+    text = f"{setting}={name}: {fault.sentence}"
+    return Finding(check=NAME, state=state, text=text, fix=fix.format(setting=setting, key=key))
+
+
+def examine_embedding(installation: Installation) -> list[Finding]:
+    settings = installation.settings
+    if settings.embedding_model == "none":
+        return [ok(EMBEDDING, "EMBEDDING_MODEL=none: passages are found by their words alone.")]
+    try:
+        embedder = load_embedder(settings)
+    except SettingsError as error:
+        return [from_error(EMBEDDING, error, "Correct EMBEDDING_MODEL, or take it out for its default.")]
+    if embedder is None:
+        return [
+            warning(
+                EMBEDDING,
+                "The local MiniLM is not on this machine yet: passages are found by their words alone.",
+                "`footnote ingest PATH` downloads it once, about 80 MB.",
+            )
+        ]
+    if _is_local(settings):
+        return [ok(EMBEDDING, f"{embedder.name} is on this machine.")]
+    return [ok(EMBEDDING, f"{embedder.name} makes the vectors; it was not asked for one.")]
+
+
+def load_embedder(settings: Settings) -> Embedder | None:
+    """What EMBEDDING_MODEL names; None for words alone, and for a network that was not downloaded yet.
+
+    Raises SettingsError for a model that cannot be loaded.
+    """
+    from core.bootstrap import make_embedder
+    from core.library.embedding.minilm import published_by_chroma
+
+    if _is_minilm(settings) and not published_by_chroma().is_unpacked:
+        return None
+    return make_embedder(settings, announce=lambda _: None, progress=lambda _done, _total: None)
+
+
+def _is_minilm(settings: Settings) -> bool:
+    model = settings.embedding_model
+    return model == "minilm" or (model == "auto" and not settings.google_api_key)
+
+
+def _is_local(settings: Settings) -> bool:
+    return _is_minilm(settings) or (
+        settings.embedding_model != "auto" and ":" not in settings.embedding_model
+    )
