@@ -143,9 +143,8 @@ class _Parser(argparse.ArgumentParser):
         return action
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if (
-            value != []
-        ):  # no platform named; Python 3.11.7 and 3.12.1 look for the empty list among the choices
+        # No platform named: Python 3.11.7 and 3.12.1 look for the empty list among the choices.
+        if value != []:
             super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:

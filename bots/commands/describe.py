@@ -6,10 +6,9 @@ import json
 import os
 import sys
 from argparse import Namespace
-from typing import Any
 
 from bots import process
-from bots.discord.commands import COMMANDS, application_of, ask, invite_url
+from bots.discord.commands import COMMANDS, application_of, invite_url, register_commands
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.slack.manifest import manifest as slack_manifest
@@ -35,10 +34,8 @@ def manifest(arguments: Namespace, _settings: Settings) -> int:
 async def _register(settings: DiscordSettings) -> int:
     """Replace all registered commands by these; Discord shows them within seconds."""
     application = await application_of(settings)
-    path = f"/applications/{application.id}/commands"
-    registered: list[Any] = await ask(settings, path, method="PUT", json=[dict(each) for each in COMMANDS])
-    names = ", ".join(command["name"] for command in registered)
-    sys.stdout.write(f"Registered {len(registered)} commands: {names}.\n")
+    names = await register_commands(settings, application.id)
+    sys.stdout.write(f"Registered {len(names)} commands: {', '.join(names)}.\n")
     sys.stdout.write(f"Invite the bot: {invite_url(application.id)}\n")
     return 0
 

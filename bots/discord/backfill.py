@@ -1,6 +1,6 @@
-"""What was said while no events came: looked for in every channel that has something new.
+"""Messages sent while the bot was away: fetched from every channel that has new ones.
 
-How far everything that was said has been taken in: where the next start begins to look.
+The watermark is the newest message before which none is missing; the next start fetches from there.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -18,101 +19,98 @@ from discord.utils import snowflake_time, time_snowflake
 from bots.chat.channels import ChannelStore
 from bots.discord.route import PLATFORM
 
+logger = logging.getLogger(__name__)
+
+BACKFILL_LIMIT = 24 * 3600.0  # seconds; nobody waits longer for an answer
+OVERLAP = 10.0  # seconds before the watermark that are fetched again: ids are not quite in order
+CHANNEL_LIMIT = 10_000  # messages of one channel that are fetched
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
+NO_ACCESS = (403, 404)  # HTTP statuses of a channel that the bot may not read
+
 
 @dataclass(slots=True)
-class Watermarks:
-    """A mark that moves up as messages are stored, and never past one that is not stored yet."""
+class Watermark:
+    """Rises as messages are stored, and never past one that is not stored yet."""
 
     channel_store: ChannelStore
-    _newest: int = 0  #: of the messages that were stored
-    _untaken: list[int] = field(default_factory=list)  #: from which messages on something may be missing
+    _newest: int = 0  #: message that was stored
+    _held: list[int] = field(default_factory=list)  #: messages from which on some may be missing
 
     @property
     def last(self) -> int | None:
-        """The newest message of which nothing before is missing; None when nothing was ever heard."""
+        """None before the very first start."""
         return self.channel_store.watermark(PLATFORM)
 
     def begin(self, newest: int) -> None:
-        """The very first time: nothing up to this message is looked for."""
+        """The very first time: nothing up to this message is fetched."""
         self.channel_store.set_watermark(PLATFORM, max(newest, 1))
 
     def hold(self, first: int) -> None:
-        """From this message on something may be missing, until it is released."""
+        """From this message on some may be missing, until it is released."""
         if self.last is None:
             self.begin(first - 1)
-        self._untaken.append(first)
+        self._held.append(first)
 
     def release(self, first: int, *, newest: int = 0) -> None:
-        """What was held is taken in, up to ``newest``."""
-        self._untaken.remove(first)
+        """What was held is stored, up to ``newest``."""
+        self._held.remove(first)
         self._newest = max(self._newest, newest)
-        if mark := min([self._newest, *(held - 1 for held in self._untaken)]):
-            self.channel_store.set_watermark(PLATFORM, mark)
+        if watermark := min([self._newest, *(held - 1 for held in self._held)]):
+            self.channel_store.set_watermark(PLATFORM, watermark)
 
 
-logger = logging.getLogger(__name__)
-
-MISSED_AT_MOST = 24 * 3600.0  # seconds; who asked longer ago has gone on
-OVERLAP = 10.0  # seconds of what was heard that are looked at again: ids are not quite in order
-PER_CHANNEL = 10_000  # messages of one channel that are looked through
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
-CLOSED_TO_US = (403, 404)  # HTTP statuses of a channel that is not ours to read
-
-
-def first_to_look_at(watermarks: int, now: float) -> int:
-    """The id after which to look; ``heard`` is the last message before, ``now`` seconds since the epoch."""
-    from datetime import UTC, datetime
-
-    oldest = time_snowflake(datetime.fromtimestamp(now - MISSED_AT_MOST, UTC))
-    return max(watermarks - (int(OVERLAP * 1000) << 22), oldest, 0)
+def backfill_start(watermark: int, now: float) -> int:
+    """The id after which messages are fetched; ``now`` in seconds since the epoch."""
+    oldest = time_snowflake(datetime.fromtimestamp(now - BACKFILL_LIMIT, UTC))
+    return max(watermark - (int(OVERLAP * 1000) << 22), oldest, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
-    """Of a server, or of the direct messages; what was taken before is known by its id."""
+    """Fetches missed messages; one that was stored before is recognised by its id."""
 
     take: Callable[[discord.Message], Awaitable[None]]
-    since: int  #: the id after which to look
+    since: int  #: the id after which messages are fetched
 
     async def of_server(self, guild: discord.Guild) -> None:
-        looked_at = set()
+        fetched = set()
         for channel in (*guild.text_channels, *guild.voice_channels, *guild.stage_channels, *guild.threads):
-            looked_at.add(channel.id)
-            await self._look_at(channel)
+            fetched.add(channel.id)
+            await self._fetch_new(channel)
         for parent in (*guild.text_channels, *guild.forums):
             if _may_read(parent):
-                await _insist(lambda parent=parent: self._take_from_archived(parent))  # type: ignore[misc]
-        for thread in guild.threads:  # also those that were archived at first, and not any more by then
-            if thread.id not in looked_at:
-                await self._look_at(thread)
+                await _retry(lambda parent=parent: self._fetch_archived(parent))  # type: ignore[misc]
+        for thread in guild.threads:  # some may have been reopened meanwhile
+            if thread.id not in fetched:
+                await self._fetch_new(thread)
 
-    async def of_talks(self, client: discord.Client, channels: Collection[int]) -> None:
-        """Of the direct messages that the bot had before: Discord has no list of others."""
+    async def of_direct_messages(self, client: discord.Client, channels: Collection[int]) -> None:
+        """From the channels that the bot knows: Discord does not list others."""
         for channel in channels:
-            talk = client.get_partial_messageable(channel, type=discord.ChannelType.private)
-            await _insist(lambda talk=talk: self._take_from(talk))  # type: ignore[misc]
+            direct = client.get_partial_messageable(channel, type=discord.ChannelType.private)
+            await _retry(lambda direct=direct: self._fetch(direct))  # type: ignore[misc]
 
-    async def _look_at(self, channel: Any) -> None:
-        if self._has_news(channel) and _may_read(channel):
-            await _insist(lambda: self._take_from(channel))
+    async def _fetch_new(self, channel: Any) -> None:
+        if self._has_new(channel) and _may_read(channel):
+            await _retry(lambda: self._fetch(channel))
 
-    def _has_news(self, channel: Any) -> bool:
+    def _has_new(self, channel: Any) -> bool:
         return (channel.last_message_id or 0) > self.since
 
-    async def _take_from(self, channel: Any) -> None:
-        looked_at = 0
+    async def _fetch(self, channel: Any) -> None:
+        count = 0
         after = discord.Object(self.since)
-        async for message in channel.history(after=after, limit=PER_CHANNEL, oldest_first=True):
+        async for message in channel.history(after=after, limit=CHANNEL_LIMIT, oldest_first=True):
             await self.take(message)
-            looked_at += 1
-        if looked_at == PER_CHANNEL:
-            logger.warning("too much was said to look through all of it", extra={"channel": channel.id})
+            count += 1
+        if count == CHANNEL_LIMIT:
+            logger.warning("too many missed messages; the newest are left out", extra={"channel": channel.id})
 
-    async def _take_from_archived(self, parent: Any) -> None:
-        """Threads that left the list in the meantime: the latest to be archived come first."""
+    async def _fetch_archived(self, parent: Any) -> None:
+        """From threads that were archived meanwhile; the latest to be archived come first."""
         async for thread in _archived_after(parent, self.since):
-            if self._has_news(thread):
-                await self._take_from(thread)
+            if self._has_new(thread):
+                await self._fetch(thread)
 
 
 async def _archived_after(parent: Any, since: int) -> AsyncIterator[discord.Thread]:
@@ -130,18 +128,20 @@ def _may_read(channel: Any) -> bool:
     return bool(rights.view_channel and rights.read_message_history)
 
 
-async def _insist(look: Callable[[], Awaitable[None]]) -> None:
-    """Until Discord answers, or says that it will not."""
+async def _retry(fetch: Callable[[], Awaitable[None]]) -> None:
+    """Until it succeeds, or Discord refuses access."""
     pause = FIRST_PAUSE
     while True:
         try:
-            return await look()
+            return await fetch()
         except discord.HTTPException as refused:
-            if refused.status in CLOSED_TO_US:
-                return logger.info("a channel could not be looked through", extra={"code": refused.code})
+            if refused.status in NO_ACCESS:
+                return logger.info("the bot may not read a channel", extra={"code": refused.code})
             trouble = str(refused.status)
         except (aiohttp.ClientError, TimeoutError, OSError) as lost:
             trouble = type(lost).__name__
-        logger.warning("cannot look for what was missed", extra={"reason": trouble, "pause_seconds": pause})
+        logger.warning(
+            "missed messages cannot be fetched yet", extra={"reason": trouble, "pause_seconds": pause}
+        )
         await asyncio.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)

@@ -1,14 +1,7 @@
-"""Calls to Discord's REST API through discord.py, which keeps the rate limits and repeats what failed.
+"""Discord's REST API: calls with retries and rate limits, messages, and responses to interactions.
 
-A repeated post is safe: its nonce makes Discord give back the first one.
-
-A small memory of what is newest.
-
-How a message of ours is known again: the nonce for some minutes, a mark in the message for ever.
-
-Messages in channels, threads and direct messages, as they are posted, changed and found again.
-
-What presses, forms and commands are answered themselves: at once, or privately for 15 minutes.
+discord.py keeps the rate limits and repeats what failed. A repeated post is safe for some minutes, as its
+nonce makes Discord return the first one. Later a message is found by its mark, an id inside it.
 """
 
 from __future__ import annotations
@@ -22,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from bots.chat.platform import Refused
+from bots.discord.limits import MESSAGES_PAGE, NONCE
 from bots.discord.receive import thread_name
 from bots.discord.render import Message
 from bots.discord.route import InteractionToken
@@ -32,16 +26,22 @@ if TYPE_CHECKING:
     from discord.http import HTTPClient
 
 TIMEOUT = 30.0  # seconds for one try; discord.py would wait for five minutes
+PAGES = 10  # pages of a channel that are searched for a message
+ARCHIVED_AFTER = 1_440  # minutes of silence until a thread leaves the list, "Start Thread from Message"
+REMEMBERED = 1_000  # threads, commands and interactions
 
 #: Error codes that decide what is done next, "Opcodes and Status Codes".
-UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_INTERACTION = "10003", "10008", "10062"
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = "10003", "10008"
 MISSING_ACCESS, MISSING_PERMISSIONS, NO_HISTORY = "50001", "50013", "160002"
-CANNOT_MESSAGE_USER, ALREADY_ACKNOWLEDGED, IS_ARCHIVED = "50007", "40060", "50083"
-THREAD_EXISTS, INVALID_FORM, BAD_TOKEN = "160004", "50035", "50027"
+ALREADY_ACKNOWLEDGED, IS_ARCHIVED, THREAD_EXISTS, INVALID_FORM = "40060", "50083", "160004", "50035"
 
+IS_COMPONENTS_V2, EPHEMERAL, SUPPRESS_EMBEDS = 1 << 15, 1 << 6, 1 << 2  # "Message Flags"
+MESSAGE, UPDATE_LATER, MODAL = 4, 6, 9  # "Interaction Callback Type"
+NO_MENTIONS: Mapping[str, Any] = {"parse": [], "replied_user": False}  # a message notifies nobody
 
-class DiscordRefused(Refused):
-    """Discord will never do this; ``code`` is its error code, as a string."""
+MESSAGES = "/channels/{channel_id}/messages"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,51 +49,45 @@ class DiscordCalls:
     """The REST API for one bot."""
 
     http: HTTPClient
-    #: By route: discord.py lets others of a route pass while one waits for its Retry-After.
-    _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    #: By route: discord.py lets other calls of a route overtake one that waits for its Retry-After.
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
-    async def call(self, method: str, path: str, /, *, json: Any = None, **within: Any) -> Any:
-        """What Discord answers. ``path`` names ids as ``{channel_id}``; those in ``within`` that it does not
-        name go into the query. Raises DiscordRefused and Unreachable.
+    async def call(self, method: str, path: str, /, *, json: Any = None, **parameters: Any) -> Any:
+        """What Discord answers. Parameters that ``path`` names, as ``{channel_id}``, go into it, others into
+        the query. Raises Refused with Discord's error code, and Unreachable.
         """
         from aiohttp import ClientError, ClientTimeout
         from discord.errors import HTTPException
         from discord.http import Route
 
-        named = {name: within.pop(name) for name in list(within) if f"{{{name}}}" in path}
-        more = ({"json": json} if json is not None else {}) | ({"params": within} if within else {})
-        route = Route(method, path, **named)
-        turn = self._turns.setdefault(f"{method} {route.url}", asyncio.Lock())
+        ids = {name: parameters.pop(name) for name in list(parameters) if f"{{{name}}}" in path}
+        content = ({"json": json} if json is not None else {}) | (
+            {"params": parameters} if parameters else {}
+        )
+        route = Route(method, path, **ids)
+        lock = self._locks.setdefault(f"{method} {route.url}", asyncio.Lock())
         try:
-            async with turn:
-                return await self.http.request(route, **more, timeout=ClientTimeout(total=TIMEOUT))
+            async with lock:
+                return await self.http.request(route, **content, timeout=ClientTimeout(total=TIMEOUT))
         except HTTPException as error:
-            if _may_pass(error):
+            if _is_temporary(error):
                 raise Unreachable from error
-            raise DiscordRefused(str(error.code or error.status)) from error
+            raise Refused(str(error.code or error.status)) from error
         except (ClientError, TimeoutError, OSError) as error:
             raise Unreachable from error
 
 
-def _may_pass(error: HTTPException) -> bool:
-    """Whether it is no answer to the request: trouble of Discord's, or a token that was replaced meanwhile."""
-    is_of_discord = bool(error.code)
-    return error.status >= 500 or error.status == 429 or (error.status in (401, 403) and not is_of_discord)
+def _is_temporary(error: HTTPException) -> bool:
+    """Trouble at Discord, a proxy's refusal, or a token that was replaced meanwhile."""
+    has_code = bool(error.code)  # Discord itself answered the request
+    return error.status >= 500 or error.status == 429 or (error.status in (401, 403) and not has_code)
 
 
-KEPT = 1_000  # threads, commands and interactions that are known of
-
-Kept = TypeVar("Kept")
-
-
-def keep(known: dict[str, Kept], key: str, new: Kept) -> None:
+def remember(known: dict[str, T], key: str, new: T) -> None:
     """Only the newest are kept."""
     known[key] = new
-    if len(known) > KEPT:
+    if len(known) > REMEMBERED:
         del known[next(iter(known))]
-
-
-NONCE = 24  # characters; 25 at most, "Create Message"
 
 
 def nonce_of(turn: str, part: int) -> str:
@@ -105,68 +99,61 @@ def mark_of(turn: str, part: int) -> int:
     return 1 + int.from_bytes(sha256(f"mark/{turn}/{part}".encode()).digest()[:4]) % (2**31 - 1)
 
 
-def marked(message: Message, turn: str, part: int) -> Message:
+def add_mark(message: Message, turn: str, part: int) -> Message:
     first, *others = message.components
     return Message(text=message.text, components=({**first, "id": mark_of(turn, part)}, *others))
 
 
-def mark_on(message: Mapping[str, Any]) -> int | None:
+def read_mark(message: Mapping[str, Any]) -> int | None:
     first: Mapping[str, Any] = next(iter(message.get("components") or ()), {})
     return first.get("id")
 
 
-def began(turn: str) -> str:
-    """The id of the message or the interaction that a turn began with: ``discord/server/channel/id~2``."""
+def origin_of(turn: str) -> str:
+    """The id of the message or interaction that a turn began with: ``discord/server/channel/id~2``."""
     return turn.split("/")[3].partition("~")[0]
 
 
-PAGE, PAGES = 100, 10  # messages of a channel that are read at a time, "Get Channel Messages", and how often
-ARCHIVED_AFTER = 1_440  # minutes without a word until a thread leaves the list, "Start Thread from Message"
-
-IS_COMPONENTS_V2, EPHEMERAL, SUPPRESS_EMBEDS = 1 << 15, 1 << 6, 1 << 2  # "Message Flags"
-NOBODY: Mapping[str, Any] = {"parse": [], "replied_user": False}  # whom a message may notify
-
-MESSAGES = "/channels/{channel_id}/messages"
-
-
 def content_of(message: Message, flags: int = SUPPRESS_EMBEDS) -> dict[str, Any]:
-    """What the API is given; an edit needs all of it too, or it is read with the default allowances."""
+    """As the API takes it; an edit without ``allowed_mentions`` would notify people."""
     return {
         "components": list(message.components),
-        "allowed_mentions": dict(NOBODY),
+        "allowed_mentions": dict(NO_MENTIONS),
         "flags": IS_COMPONENTS_V2 | flags,
     }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordChannels:
-    """Places to write in, by their ids; a handle is "channel/message". Raises DiscordRefused and Unreachable."""
+    """Messages in channels, threads and direct messages; a handle is "channel/message".
+
+    Raises Refused and Unreachable.
+    """
 
     calls: DiscordCalls
     my_user_id: str
 
-    async def post(self, place: str, message: Message, *, nonce: str, replied: str = "") -> str:
-        """The handle; ``replied`` is the message that it answers, if that may be shown."""
+    async def post(self, place: str, message: Message, *, nonce: str, reply_to: str = "") -> str:
+        """The handle; the post is no reply where the bot may not read ``reply_to``."""
         content = content_of(message) | {"nonce": nonce, "enforce_nonce": True}
-        if replied:
-            reference = {"message_reference": {"message_id": replied, "fail_if_not_exists": False}}
+        if reply_to:
+            reference = {"message_reference": {"message_id": reply_to, "fail_if_not_exists": False}}
             try:
-                return await self._send(place, content | reference)
-            except DiscordRefused as refused:
+                return await self._post(place, content | reference)
+            except Refused as refused:
                 if refused.code not in (NO_HISTORY, INVALID_FORM):
                     raise
-        return await self._send(place, content)
+        return await self._post(place, content)
 
-    async def write_to(self, user: str, message: Message, *, nonce: str) -> None:
-        """In a direct message."""
-        talk = await self.calls.call("POST", "/users/@me/channels", json={"recipient_id": user})
-        await self.post(talk["id"], message, nonce=nonce)
+    async def post_direct(self, user: str, message: Message, *, nonce: str) -> None:
+        direct = await self.calls.call("POST", "/users/@me/channels", json={"recipient_id": user})
+        await self.post(direct["id"], message, nonce=nonce)
 
     async def edit(self, handle: str, message: Message) -> None:
-        """A thread that went to sleep has to be woken first; a new message would wake it by itself."""
+        """An archived thread is reopened first, as an edit does not reopen it."""
         try:
             await self._edit(handle, message)
-        except DiscordRefused as refused:
+        except Refused as refused:
             if refused.code != IS_ARCHIVED:
                 raise
             thread = handle.partition("/")[0]
@@ -176,7 +163,7 @@ class DiscordChannels:
             await self._edit(handle, message)
 
     async def open_thread(self, channel: str, message: str, title: str) -> None:
-        """On a message, whose id it then has; nothing where there is one."""
+        """On a message, unless it has one; the thread gets the id of the message."""
         try:
             await self.calls.call(
                 "POST",
@@ -185,55 +172,57 @@ class DiscordChannels:
                 message_id=message,
                 json={"name": thread_name(title), "auto_archive_duration": ARCHIVED_AFTER},
             )
-        except DiscordRefused as refused:
+        except Refused as refused:
             if refused.code != THREAD_EXISTS:
                 raise
 
     async def find(self, place: str, turn: str, part: int) -> str | None:
-        """The id of a message of ours; what a turn says comes after what began it."""
-        wanted = mark_of(turn, part)
-        async for message in self._messages(place, after=began(turn)):
-            if mark_on(message) == wanted and message["author"]["id"] == self.my_user_id:
+        """The id of a message of the bot, among those after the start of the turn."""
+        mark = mark_of(turn, part)
+        async for message in self._messages(place, after=origin_of(turn)):
+            if read_mark(message) == mark and message["author"]["id"] == self.my_user_id:
                 return str(message["id"])
         return None
 
-    async def _send(self, place: str, content: Mapping[str, Any]) -> str:
-        made: Any = await self.calls.call("POST", MESSAGES, channel_id=place, json=dict(content))
-        return f"{place}/{made['id']}"
+    async def _post(self, place: str, content: Mapping[str, Any]) -> str:
+        message: Any = await self.calls.call("POST", MESSAGES, channel_id=place, json=dict(content))
+        return f"{place}/{message['id']}"
 
     async def _edit(self, handle: str, message: Message) -> None:
-        channel, _, own = handle.partition("/")
+        channel, _, message_id = handle.partition("/")
         path = f"{MESSAGES}/{{message_id}}"
-        await self.calls.call("PATCH", path, channel_id=channel, message_id=own, json=content_of(message))
+        await self.calls.call(
+            "PATCH", path, channel_id=channel, message_id=message_id, json=content_of(message)
+        )
 
     async def _messages(self, place: str, *, after: str) -> AsyncIterator[dict[str, Any]]:
         """Of a channel, oldest first."""
         for _ in range(PAGES):
             page: list[dict[str, Any]] = await self.calls.call(
-                "GET", MESSAGES, channel_id=place, limit=PAGE, after=after
+                "GET", MESSAGES, channel_id=place, limit=MESSAGES_PAGE, after=after
             )
             for message in reversed(page):
                 yield message
-            if len(page) < PAGE:
+            if len(page) < MESSAGES_PAGE:
                 return
             after = page[0]["id"]
 
 
-MESSAGE, UPDATE_LATER, MODAL = 4, 6, 9  # "Interaction Callback Type"
-
-
 @dataclass(slots=True, kw_only=True)
 class DiscordResponses:
-    """Raises DiscordRefused and Unreachable."""
+    """Responses to presses, forms and commands: at once, or privately for 15 minutes.
+
+    Raises Refused and Unreachable.
+    """
 
     calls: DiscordCalls
     my_user_id: str
     _first: dict[str, asyncio.Task[Any]] = field(default_factory=dict)  #: by interaction
 
-    async def give(
+    async def respond(
         self, interaction: InteractionToken, kind: int, data: Mapping[str, Any] | None = None
     ) -> None:
-        """The first response; it has three seconds, and what follows waits for it."""
+        """The first response; it has three seconds, and later ones wait for it."""
         response = self.calls.call(
             "POST",
             "/interactions/{webhook_id}/{webhook_token}/callback",
@@ -241,20 +230,19 @@ class DiscordResponses:
             webhook_token=interaction["token"],
             json={"type": kind} | ({"data": data} if data else {}),
         )
-        responding = asyncio.create_task(response)
-        keep(self._first, interaction["id"], responding)
-        await responding
+        task = asyncio.create_task(response)
+        remember(self._first, interaction["id"], task)
+        await task
 
     async def send_ephemeral(self, interaction: InteractionToken, message: Message) -> None:
-        """Only whoever pressed sees it."""
         content = content_of(message, EPHEMERAL)
         if first := self._first.get(interaction["id"]):
             await asyncio.wait([first])
         else:
             try:
-                await self.give(interaction, MESSAGE, content)
+                await self.respond(interaction, MESSAGE, content)
                 return
-            except DiscordRefused as refused:
+            except Refused as refused:
                 if refused.code != ALREADY_ACKNOWLEDGED:
                     raise
         path = "/webhooks/{webhook_id}/{webhook_token}"

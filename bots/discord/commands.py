@@ -1,86 +1,146 @@
-"""The commands that people find under "/" and in a message's menu, as Discord is told of them.
+"""The bot's application at Discord: who it is, the commands it registers, the permissions it needs.
 
-Source of the fields: "Application Commands". They are registered when an operator says so
-(``footnote manifest discord --sync``): Discord takes 200 new ones a day, and a restart changes nothing.
-
-What Discord says of the bot's application, asked before anything is opened.
+Commands are registered by ``footnote manifest discord --sync`` and not at start: Discord takes 200 new
+ones a day. Source of their fields: "Application Commands".
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import field, replace
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bots.chat.platform import Refused
 from bots.chat.proxies import proxy_for
 from bots.discord.settings import DiscordSettings
 from core.conversation import QUESTION_LIMIT, value
 from core.errors import SettingsError
+from core.turns.messenger import Unreachable
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
 
 #: Of the application's flags, "Application Flags": the intent is granted to a verified bot, or switched on.
 READS_CONTENT = (1 << 18) | (1 << 19)
 TIMEOUT = 10.0  # seconds
+USER_AGENT = "DiscordBot (footnote, 0.1)"  # "API Reference, User Agent": requests without one may be blocked
+
+
+@value
+class DiscordApi:
+    """Requests with the bot's token, without discord.py and without retries."""
+
+    session: ClientSession
+    headers: Mapping[str, str] = field(repr=False)
+    api_url: str
+    proxy: str | None
+
+    async def get(self, path: str) -> Any:
+        answer, _ = await self.request("GET", path)
+        return answer
+
+    async def request(self, method: str, path: str, *, json: Any = None) -> tuple[Any, str]:
+        """What Discord answers, and the date of it. Raises Refused with the HTTP status, and Unreachable."""
+        from aiohttp import ClientError
+
+        url = self.api_url + path
+        try:
+            async with self.session.request(
+                method, url, json=json, headers=self.headers, proxy=self.proxy, allow_redirects=False
+            ) as reply:
+                if reply.status != 200:
+                    raise Refused(str(reply.status))
+                return await reply.json(content_type=None), reply.headers.get("Date", "")
+        except ValueError as error:  # no JSON
+            raise Refused("200") from error
+        except (ClientError, OSError) as error:  # a TimeoutError is an OSError
+            raise Unreachable from error
+
+
+@asynccontextmanager
+async def open_api(settings: DiscordSettings, seconds: float) -> AsyncIterator[DiscordApi]:
+    from aiohttp import ClientSession, ClientTimeout
+
+    headers = {"Authorization": f"Bot {settings.token}", "User-Agent": USER_AGENT}
+    async with ClientSession(timeout=ClientTimeout(total=seconds)) as session:
+        yield DiscordApi(
+            session=session, headers=headers, api_url=settings.api_url, proxy=proxy_for(settings.api_url)
+        )
 
 
 @value
 class Application:
-    """One application with its bot."""
+    """One application with its bot, as "Get Current Application" shows it."""
 
     id: str
     name: str
-    reads_content: bool  #: whether it may read messages that do not mention it
-    gateway: str  #: where events come from
+    user_id: str  #: of the bot
+    user_name: str
+    reads_content: bool  #: whether the bot may read messages that do not mention it
+    needs_code: bool  #: whether adding it to a server needs an OAuth2 code, which Footnote does not take
+    posts_interactions: bool  #: whether presses and commands are sent to a URL instead of the gateway
+    gateway: str = ""  #: URL that events come from
     ahead: float = 0.0  #: seconds that this machine's clock is ahead of Discord's
 
 
+def read_application(about: Any) -> Application:
+    """Raises Refused for what is no application."""
+    try:
+        user = about.get("bot") or {"id": about["id"], "username": about["name"]}
+        return Application(
+            id=about["id"],
+            name=about["name"],
+            user_id=user["id"],
+            user_name=user["username"],
+            reads_content=bool(int(about.get("flags") or 0) & READS_CONTENT),
+            needs_code=bool(about.get("bot_require_code_grant")),
+            posts_interactions=bool(about.get("interactions_endpoint_url")),
+        )
+    except (AttributeError, KeyError, TypeError) as error:
+        raise Refused("200") from error
+
+
 async def application_of(settings: DiscordSettings) -> Application:
-    """Raises SettingsError with a sentence when Discord does not know the token or is not there."""
-    about, date = await _asked(settings, "/applications/@me")
-    gateway = await ask(settings, "/gateway")
-    return Application(
-        id=str(about["id"]),
-        name=str(about.get("name", "")),
-        reads_content=bool(int(about.get("flags") or 0) & READS_CONTENT),
-        gateway=str(gateway["url"]),
-        ahead=_ahead(date, time.time()),
-    )
+    """Raises SettingsError when Discord refuses the token or cannot be reached."""
+    async with _startup_api(settings) as api:
+        about, date = await api.request("GET", "/applications/@me")
+        gateway = await api.get("/gateway")
+        ahead = _clock_difference(date, time.time())
+        return replace(read_application(about), gateway=gateway["url"], ahead=ahead)
 
 
-def _ahead(date: str, now: float) -> float:
-    """Of the date of a reply, which has whole seconds; nothing where it has none."""
+async def register_commands(settings: DiscordSettings, application_id: str) -> list[str]:
+    """Replace all commands of the application; their names. Raises SettingsError."""
+    commands = [dict(command) for command in COMMANDS]
+    async with _startup_api(settings) as api:
+        registered, _ = await api.request("PUT", f"/applications/{application_id}/commands", json=commands)
+    return [command["name"] for command in registered]
+
+
+@asynccontextmanager
+async def _startup_api(settings: DiscordSettings) -> AsyncIterator[DiscordApi]:
+    try:
+        async with open_api(settings, TIMEOUT) as api:
+            yield api
+    except Refused as refused:
+        if refused.code == "401":
+            raise SettingsError("Discord refused DISCORD_TOKEN: it does not know it.") from refused
+        raise SettingsError(
+            f"Discord answered {refused.code}; check DISCORD_API_URL or try again."
+        ) from refused
+    except Unreachable as lost:
+        raise SettingsError("Discord cannot be reached; check the network and DISCORD_API_URL.") from lost
+
+
+def _clock_difference(date: str, now: float) -> float:
+    """From the date of a reply, which has whole seconds; 0 where it has none."""
     try:
         return now - parsedate_to_datetime(date).timestamp()
     except ValueError:
         return 0.0
-
-
-async def ask(settings: DiscordSettings, path: str, *, method: str = "GET", json: Any = None) -> Any:
-    """One request with the bot's token, outside of any client."""
-    reply, _ = await _asked(settings, path, method=method, json=json)
-    return reply
-
-
-async def _asked(
-    settings: DiscordSettings, path: str, *, method: str = "GET", json: Any = None
-) -> tuple[Any, str]:
-    """What Discord replied, and when by its own clock."""
-    from aiohttp import ClientError, ClientSession, ClientTimeout
-
-    headers = {"Authorization": f"Bot {settings.token}"}
-    url = settings.api_url + path
-    try:
-        async with (
-            ClientSession(timeout=ClientTimeout(total=TIMEOUT), headers=headers) as session,
-            session.request(method, url, json=json, proxy=proxy_for(url)) as reply,
-        ):
-            if reply.status == 401:
-                raise SettingsError("Discord refused DISCORD_TOKEN: it does not know it.")
-            if reply.status >= 400:
-                raise SettingsError(f"Discord answered {reply.status}; check DISCORD_API_URL or try again.")
-            return await reply.json(content_type=None), reply.headers.get("Date", "")
-    except (ClientError, TimeoutError, ValueError) as lost:
-        raise SettingsError("Discord cannot be reached; check the network and DISCORD_API_URL.") from lost
 
 
 STRING, ATTACHMENT = 3, 11  # types of an option
@@ -136,7 +196,7 @@ COMMANDS: Sequence[ApplicationCommand] = (
     {"type": IN_A_MESSAGES_MENU, "name": "Ask about this", "contexts": EVERYWHERE},
 )
 
-#: What the bot may do where it is invited -> the bit of it, "Permissions".
+#: What the bot needs where it is invited -> its bit, "Permissions".
 PERMISSIONS: Mapping[str, int] = {
     "View Channels": 1 << 10,
     "Send Messages": 1 << 11,
@@ -147,7 +207,7 @@ PERMISSIONS: Mapping[str, int] = {
 
 
 def invite_url(application_id: str) -> str:
-    """Where an administrator adds the bot to a server."""
+    """The URL by which an administrator adds the bot to a server."""
     allowed = sum(PERMISSIONS.values())
     scopes = "bot+applications.commands"
     return f"https://discord.com/oauth2/authorize?client_id={application_id}&scope={scopes}&permissions={allowed}"

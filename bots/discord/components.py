@@ -1,9 +1,6 @@
-"""The few components that messages are built of, as the API takes them ("Component Reference").
+"""The components that messages are built of, as the API takes them ("Component Reference").
 
-What people and documents wrote comes in as it is where a parameter is called ``words`` or
-``label``, and made safe (:mod:`bots.discord.components`) where it is called ``markdown``.
-
-Untrusted words in a line of ours, and links that say where they lead.
+A parameter called ``words`` or ``label`` takes untrusted text; ``markdown`` is safe already.
 """
 
 from __future__ import annotations
@@ -21,23 +18,23 @@ from bots.discord.dialect import DISCORD
 
 
 def words(text: str) -> str:
-    """One line in which nothing is Markdown, wherever it stands; addresses are code."""
+    """One line in which nothing is Markdown; URLs are code."""
     return DISCORD.guarded(prose(line(text), Terms(dialect=DISCORD)))
 
 
 def small_print(text: str) -> str:
-    """The same in small print; nothing where there are no words. Stands on a line of its own."""
-    said = words(text)
-    return f"-# {said}" if said else ""
+    """The same in small print, for a separate line; empty where there are no words."""
+    markdown = words(text)
+    return f"-# {markdown}" if markdown else ""
 
 
 def link(url: str, label: str) -> str:
-    """``url`` is a web_link. A label that names another host stands before the link instead."""
+    """``url`` is a web_link. A label that names another host is put before the link instead."""
     host = urlsplit(url).hostname or url
-    said = line(label) or host
-    if names_another_host(said, url):
-        return f"{words(said)} {DISCORD.link(url, host)}"
-    return DISCORD.link(url, said)
+    title = line(label) or host
+    if names_another_host(title, url):
+        return f"{words(title)} {DISCORD.link(url, host)}"
+    return DISCORD.link(url, title)
 
 
 Component = dict[str, Any]
@@ -45,11 +42,11 @@ Part = str | Component  #: Markdown that may share a text display with its neigh
 
 ROW, BUTTON, TEXT_INPUT, TEXT, SEPARATOR, CONTAINER, LABEL = 1, 2, 4, 10, 14, 17, 18
 PRIMARY, SECONDARY = 1, 2  # styles of a button
-PARAGRAPH = 2  # style of a text input: all of a long query is seen
+PARAGRAPH = 2  # style of a text input: shows all of a long query
 
-LINE = 1_000  # characters of one line; escaping makes two of one at most
-TOGETHER = 3_000  # characters of lines in one text display; a heading fits above them in the same message
-_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp"))
+LINE = 1_000  # characters of one line; escaping doubles them at most
+TEXT_SIZE = 3_000  # characters of lines in one text display; leaves room for a heading above them
+_INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp"))
 DIVIDER: Mapping[str, Any] = {"type": SEPARATOR, "divider": True, "spacing": 1}
 
 
@@ -72,7 +69,7 @@ def rows(buttons: Sequence[Component]) -> Iterator[Component]:
 
 
 def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Component:
-    """``action`` up to a colon is what a press is known by, and ``value`` what it is about."""
+    """``action`` up to a colon says what a press does, ``value`` what it is about."""
     return {
         "type": BUTTON,
         "style": PRIMARY if is_primary else SECONDARY,
@@ -96,10 +93,10 @@ def small(words: str) -> Iterator[Component]:
 
 
 def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
-    """Lines below each other, in as many text displays as it takes; empty lines are left out."""
+    """One line each, in as many text displays as needed; empty lines are left out."""
     together = ""
     for markdown in filter(None, (words(clipped(line(each), LINE)) for each in texts)):
-        if together and len(together) + len(bullet) + len(markdown) >= TOGETHER:
+        if together and len(together) + len(bullet) + len(markdown) >= TEXT_SIZE:
             yield text(together)
             together = ""
         together += f"\n{bullet}{markdown}" if together else f"{bullet}{markdown}"
@@ -109,11 +106,11 @@ def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
 
 def is_blank(words: str) -> bool:
     """Whether a reader would see nothing."""
-    return all(unicodedata.category(sign) in _UNSEEN for sign in words)
+    return all(unicodedata.category(sign) in _INVISIBLE for sign in words)
 
 
 def packed(parts: Iterable[Part]) -> Iterator[list[Component]]:
-    """The components of as few messages as hold the parts in order."""
+    """The parts in order, in as few messages as hold them."""
     message: list[Part] = []
     for part in parts:
         grown = _with(message, part)
@@ -136,7 +133,7 @@ def _components(message: Iterable[Part]) -> list[Component]:
 
 
 def _trimmed(message: list[Component]) -> list[Component]:
-    """Without a line at either end, where it would part nothing."""
+    """Without separators at either end."""
     first, end = 0, len(message)
     while first < end - 1 and message[first]["type"] == SEPARATOR:
         first += 1

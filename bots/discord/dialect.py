@@ -3,21 +3,21 @@ r"""Markdown as Discord reads it.
 Discord has headings, lists, quotations, code, masked links and spoilers, no tables and no images
 ("Markdown Text 101", support.discord.com/hc/articles/210298617), and its own sequences in angle
 brackets ("Message Formatting", discord.com/developers/docs/reference#message-formatting). How its
-reader differs from CommonMark is not written down by Discord; github.com/LyricLy/parse-discord
-found it out by trying, and these rules follow from it:
+reader differs from CommonMark is not documented; github.com/LyricLy/parse-discord found it out by
+experiment, and these rules follow from it:
 
-- A backslash escapes any sign but a letter, a digit or a space, everywhere but in code, in the label
-  of a link and in an address; entities such as ``&lt;`` are words.
-- Marks are looked for from the outside in: a ``*`` in a bit of code ends the emphasis around it, and
-  ``](`` in it ends the label of a link that began before it.
-- Every fence has three backticks, so three in a row within code would close it; an empty one takes
-  what follows for its content.
+- A backslash escapes any character but a letter, a digit or a space, except in code, in the label of a
+  link and in a URL; entities such as ``&lt;`` are plain text.
+- Marks are parsed from the outside in: a ``*`` in inline code ends the emphasis around it, and ``](``
+  in it ends the label of a link that began before it.
+- Every fence has three backticks, so three in a row within code would close it; an empty fence takes
+  what follows as its content.
 - Quotations do not nest, and an item of a list holds neither headings nor empty lines.
-- A label with an address, a mention or an emoji makes the whole link words; within code, an emoji may stand.
+- A label with a URL, a mention or an emoji makes the whole link plain text; an emoji within code does not.
 
-Pings are found by the server, which does not care for code or backslashes: these are broken by a
-space of no width, the only invisible sign that is put into what others wrote, and into runs of
-signs that would be another mark together.
+The server finds pings even in code and behind backslashes, so a zero-width space breaks them. It is the
+only invisible character that is added to text of others; it also separates characters that would form
+another mark together.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from bots.chat.markdown.inline import Dialect, guarded_line
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode as Node
 
-APART = "\u200b"  # a space of no width
+APART = "\u200b"  # a zero-width space
 
 _PING = re.compile(r"@(?=everyone|here)|(?<=<)@(?=[!&]?\d)", re.IGNORECASE)
-#: ``:name:`` would be an emoji; ``](`` would begin the address of a link.
+#: ``:name:`` would be an emoji; ``](`` would begin the URL of a link.
 _SIGN = re.compile(r"[\\*_`~|<]|:(?=[A-Za-z][\w+-]*:)|(?<=\])\(")
-#: As far as the sign that is escaped; marks before it do not keep it from opening a block.
+#: Up to the character that is escaped; after marks it can still open a block.
 _OPENER = re.compile(
     r"(?:\*\*|~~|\*)*(?:(?=[-*](?:\s|$))|(?=-#(?:\s|$))|(?=#{1,3}(?:\s|$))|(?=>)|\d+(?=\.(?:\s|$)))"
 )
-_LANGUAGE = re.compile(r"[A-Za-z0-9_+.-]{1,20}")  # signs that a fence takes for its language
+_LANGUAGE = re.compile(r"[A-Za-z0-9_+.-]{1,20}")  # characters that a fence takes for its language
 _COLOURS = "ansi"  # the language whose escape sequences colour and hide
 _EMOJI = "\u2600-\u27bf\u2b00-\u2bff\ufe0f\u20e3\U0001f000-\U0001faff"
-#: What a label shows as words only within code.
+#: What a label shows as text only within code.
 _LABEL_SIGN = re.compile(rf"[\\*`~|<{_EMOJI}]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:[\w+-]+:")
 #: What makes Discord refuse a label, within code too.
 _NO_LABEL = re.compile(
@@ -54,7 +54,7 @@ _MARKS = {"em": "*", "strong": "**", "s": "~~", "heading": "**"}
 _LISTED = 1_000_000_000  # the largest number of an item; the smallest is 1
 _PAIR = re.compile(r"`(?=`)")
 _TRIPLE = re.compile(r"`(?=``)")
-#: ``](`` but for one right behind its own bracket, which ends no label that began elsewhere.
+#: ``](``, except right after its own bracket, where it ends no label that began elsewhere.
 _LABEL_END = re.compile(r"(\[[^\[\]]*\]\()|\]\(")
 
 _READ = re.compile(
@@ -73,7 +73,7 @@ def _plain(text: str, _is_escaped: Callable[[int], bool]) -> str:
 
 
 def _inert(code: str) -> str:
-    """Code that does nothing to what stands around it."""
+    """Code that does not change the text around it."""
     return _unpinged(_LABEL_END.sub(lambda found: found[1] or f"]{APART}(", code))
 
 
@@ -82,11 +82,11 @@ def _unpinged(text: str) -> str:
 
 
 def _code(inner: str) -> str:
-    said = _inert(_PAIR.sub(f"`{APART}", inner))
-    if "`" not in said:
-        return f"`{said}`"
-    pad = " " if "`" in (said[0], said[-1]) else ""
-    return f"``{pad}{said}{pad}``"
+    code = _inert(_PAIR.sub(f"`{APART}", inner))
+    if "`" not in code:
+        return f"`{code}`"
+    pad = " " if "`" in (code[0], code[-1]) else ""
+    return f"``{pad}{code}{pad}``"
 
 
 def _fence(lines: str, info: str) -> str:
@@ -97,13 +97,13 @@ def _fence(lines: str, info: str) -> str:
 
 
 def _link(url: str, label: str) -> str:
-    """In angle brackets, so that no preview is loaded; an address that would ping is code."""
+    """In angle brackets, so that no preview is loaded; a URL that would ping is code."""
     if _PING.search(url):
         return _code(url) if label == url else f"{_code(label)} ({_code(url)})"
     target = f"<{_target(url)}>"
     if _NO_LABEL.search(label):
         return target if label.rstrip("/") == url.rstrip("/") else f"{_code(label)} ({target})"
-    # Brackets take no escape here.
+    # Brackets cannot be escaped here.
     words = label.replace("[", "(").replace("]", ")")
     if _LABEL_SIGN.search(words):
         words = f"`{words.replace('`', chr(39))}`"
@@ -115,7 +115,7 @@ def _target(url: str) -> str:
 
 
 def _emphasis(node: Node) -> str:
-    """None within another that has the same sign, and none around that sign."""
+    """None within another with the same character, and none around that character."""
     mark = _MARKS[node.type]
     kinds = {kind for kind, each in _MARKS.items() if each[0] == mark[0] and kind != "heading"}
     parent = node.parent
@@ -127,7 +127,7 @@ def _emphasis(node: Node) -> str:
 
 
 def _heading(level: int, title: str) -> str:
-    """Signs that close a heading would not be shown."""
+    """Characters that close a heading would not be shown."""
     return f"{'#' * level} {guarded_line(title, _OPENER)}{APART if title.endswith('#') else ''}"
 
 

@@ -1,4 +1,4 @@
-"""A press, a submitted form or a command -> what was meant by it. Pure."""
+"""A press, a submitted form or a command -> what it asks for. Pure."""
 
 from __future__ import annotations
 
@@ -15,98 +15,85 @@ from core.errors import QuestionRejected
 
 @value
 class Interaction:
-    """An interaction as far as it matters here."""
+    """The parts of an interaction that decide what it means."""
 
     id: str
     data: Mapping[str, Any]  #: as the API gives it, "Interaction Data"
     route: DiscordRoute
-    roles: tuple[str, ...] = ()  #: of whoever acted
-    target_text: str = ""  #: of the message whose menu was used, as its author reads it
+    roles: tuple[str, ...] = ()  #: of the person who acted
+    target_text: str = ""  #: of the message whose menu was used, as its author sees it
     files: Mapping[str, Attachment] = field(default_factory=dict)  #: that came with a command, by id
-    language: str = ENGLISH  #: of whoever acted, ISO 639-1
+    language: str = ENGLISH  #: of the person who acted, ISO 639-1
 
     @property
     def turn(self) -> str:
         return turn_id(self.route, self.id)
 
-    @property
-    def at(self) -> float:
-        return said_at(self.id)
-
     def command(self, name: CommandName, argument: str = "", *, is_private: bool = False) -> ChatCommand:
         return ChatCommand(
             name=name, argument=argument, id=self.turn, conversation=conversation_of(self.route),
-            author=self.route["user"], said_at=self.at, files=tuple(self.files.values()), is_private=is_private,
-            language=self.language,
+            author=self.route["user"], said_at=said_at(self.id), files=tuple(self.files.values()),
+            is_private=is_private, language=self.language,
         )  # fmt: skip
 
     def question(self, text: str) -> Question:
         return Question(
             id=self.turn, conversation=conversation_of(self.route), author=self.route["user"],
-            text=check_question(text), asked_at=self.at,
+            text=check_question(text), asked_at=said_at(self.id),
         )  # fmt: skip
 
     def decision(self, verdict: Verdict, proposal: str, query: str | None = None) -> Decision:
         return Decision(
             id=self.turn, conversation=conversation_of(self.route), author=self.route["user"],
-            proposal_id=proposal, verdict=verdict, query=query, groups=self.roles, decided_at=self.at,
+            proposal_id=proposal, verdict=verdict, query=query, groups=self.roles,
+            decided_at=said_at(self.id),
+        )  # fmt: skip
+
+    def feedback(self, rated_turn: str, *, is_positive: bool) -> Feedback:
+        return Feedback(
+            id=self.turn, turn_id=rated_turn, is_positive=is_positive,
+            conversation=conversation_of(self.route), author=self.route["user"], given_at=said_at(self.id),
         )  # fmt: skip
 
     def option(self, name: str) -> str:
-        """What a command was given; empty when it was not."""
-        given = {each["name"]: each.get("value", "") for each in self.data.get("options") or ()}
-        return str(given.get(name, ""))
+        """An option of a command; empty when it was left out."""
+        options = {each["name"]: each.get("value", "") for each in self.data.get("options") or ()}
+        return str(options.get(name, ""))
 
 
-def pressed(interaction: Interaction) -> Request | None:
-    """None for a button of nobody's; the part of its id before a colon says what it means."""
-    name, _, about = str(interaction.data.get("custom_id", "")).partition(":")
-    means = _PRESSES.get(name)
-    return means(interaction, about) if means else None
+def read_press(interaction: Interaction) -> Request | None:
+    """None for an unknown button; the part of a button's id before a colon says what it does."""
+    action, _, argument = str(interaction.data.get("custom_id", "")).partition(":")
+    read = _BUTTONS.get(action)
+    return read(interaction, argument) if read else None
 
 
-def _say(name: CommandName) -> Callable[[Interaction, str], Request]:
-    return lambda interaction, about: interaction.command(name, about)
+def _command(name: CommandName) -> Callable[[Interaction, str], Request]:
+    return lambda interaction, argument: interaction.command(name, argument)
 
 
-def _decide(verdict: Verdict) -> Callable[[Interaction, str], Request]:
-    return lambda interaction, about: interaction.decision(verdict, about)
-
-
-def _rate(*, is_positive: bool) -> Callable[[Interaction, str], Request]:
-    return lambda interaction, about: Feedback(
-        id=interaction.turn,
-        turn_id=about,
-        is_positive=is_positive,
-        conversation=conversation_of(interaction.route),
-        author=interaction.route["user"],
-        given_at=interaction.at,
-    )
-
-
-_PRESSES: Mapping[str, Callable[[Interaction, str], Request]] = {
-    "approve": _decide("approve"),
-    "deny": _decide("deny"),
-    "edit": _say("edit"),
-    "footnotes": _say("footnotes"),
-    "again": _say("again"),
-    "choose": _say("choose"),
-    "good": _rate(is_positive=True),
-    "bad": _rate(is_positive=False),
+_BUTTONS: Mapping[str, Callable[[Interaction, str], Request]] = {
+    "approve": lambda interaction, proposal: interaction.decision("approve", proposal),
+    "deny": lambda interaction, proposal: interaction.decision("deny", proposal),
+    "edit": _command("edit"),
+    "footnotes": _command("footnotes"),
+    "again": _command("again"),
+    "choose": _command("choose"),
+    "good": lambda interaction, turn: interaction.feedback(turn, is_positive=True),
+    "bad": lambda interaction, turn: interaction.feedback(turn, is_positive=False),
 }
 
 
-def submitted(interaction: Interaction) -> Decision | None:
+def read_form(interaction: Interaction) -> Decision | None:
     """The edited query of a form; QuestionRejected when it is empty or too long."""
     name, _, proposal = str(interaction.data.get("custom_id", "")).partition(":")
     if name != "edit":
         return None
-    return interaction.decision(
-        "approve", proposal, checked_query(_typed(interaction.data.get("components") or ()))
-    )
+    query = _entered_query(interaction.data.get("components") or ())
+    return interaction.decision("approve", proposal, checked_query(query))
 
 
-def _typed(components: Any) -> str:
+def _entered_query(components: Any) -> str:
     for each in components:
         inner: Mapping[str, Any] = each.get("component") or next(iter(each.get("components") or ()), {})
         if inner.get("custom_id") == "query":
@@ -114,10 +101,10 @@ def _typed(components: Any) -> str:
     return ""
 
 
-def commanded(interaction: Interaction) -> Request | None:
+def read_command(interaction: Interaction) -> Request | None:
     """QuestionRejected when a question is too long or empty."""
-    means = _COMMANDS.get(str(interaction.data.get("name", "")))
-    return means(interaction) if means else None
+    read = _COMMANDS.get(str(interaction.data.get("name", "")))
+    return read(interaction) if read else None
 
 
 def _ask_about(interaction: Interaction) -> Question:
@@ -132,7 +119,7 @@ def _learn(interaction: Interaction) -> ChatCommand:
     return replace(interaction, files=files).command("learn", interaction.option("url"))
 
 
-#: What each command of :mod:`bots.discord.commands` means.
+#: The commands of :mod:`bots.discord.commands`.
 _COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
     "ask": lambda interaction: interaction.question(interaction.option("question")),
     "Ask about this": _ask_about,
@@ -141,4 +128,11 @@ _COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
     "follow": lambda interaction: interaction.command("follow", interaction.option("whom"), is_private=True),
     "forget": lambda interaction: interaction.command("forget"),
     "learn": _learn,
+}
+
+#: By the interaction's type, "Interaction Type".
+READERS: Mapping[str, Callable[[Interaction], Request | None]] = {
+    "component": read_press,
+    "modal_submit": read_form,
+    "application_command": read_command,
 }

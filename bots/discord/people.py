@@ -1,7 +1,4 @@
-"""Who people are in a server: what they are called, and which roles they have.
-
-Discord's files.
-"""
+"""People's names and roles in a server, and the files that they attach."""
 
 from __future__ import annotations
 
@@ -12,9 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bots.chat.incoming import Attachment
+from bots.chat.platform import Refused
 from bots.chat.proxies import proxy_for
 from bots.chat.uploads import content_of
-from bots.discord.calls import DiscordCalls, DiscordRefused
+from bots.discord.calls import DiscordCalls
 from bots.discord.route import DIRECT
 from bots.discord.settings import DiscordSettings
 from core.errors import DocumentError
@@ -22,10 +20,13 @@ from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
+FILES_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")  # "Image Formatting", and what attachments name
+TIMEOUT = 60.0  # seconds for one file
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordPeople:
-    """What cannot be asked counts as unknown: a person has no name but the id, and no role."""
+    """If Discord does not answer, a person's name is the id, and the person has no role."""
 
     calls: DiscordCalls
 
@@ -33,7 +34,7 @@ class DiscordPeople:
         return {user: await self._name(route, user) for user in users if user}
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
-        """Asked anew each time: who lost a role may do no more from then on."""
+        """Asked each time, so that a lost role counts at once."""
         wanted = tuple(among)
         if not wanted:
             return ()
@@ -53,14 +54,10 @@ class DiscordPeople:
             member: Mapping[str, Any] = await self.calls.call(
                 "GET", path, guild_id=route["server"], user_id=user
             )
-        except (DiscordRefused, Unreachable):
-            logger.warning("a person could not be asked about", extra={"user": user})
+        except (Refused, Unreachable):
+            logger.warning("a person could not be looked up", extra={"user": user})
             return {}
         return member
-
-
-FILES_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")  # "Image Formatting", and what attachments name
-TIMEOUT = 60.0  # seconds for one file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +84,7 @@ class DiscordUploads:
 
 
 def _is_of_discord(url: str, api_url: str) -> bool:
-    """Only Discord's own hosts are asked, or the one that the operator named in their place."""
+    """Only Discord's own hosts, or the one that the operator set in their place."""
     parts, own = urlsplit(url), urlsplit(api_url)
     if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
         return True

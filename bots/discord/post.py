@@ -1,4 +1,4 @@
-"""Saying a thing once, where it was asked, in a thread of its own, or wherever it may be said."""
+"""Posts and edits the messages of a turn, each once: in the thread, the channel or a direct message."""
 
 from __future__ import annotations
 
@@ -9,55 +9,53 @@ from hashlib import sha256
 from typing import Any
 
 from bots.chat.channels import ChannelStore
+from bots.chat.platform import Refused
 from bots.chat.texts import clipped, say_in
 from bots.discord import calls
 from bots.discord.calls import (
     MESSAGES,
     MODAL,
-    UPDATE_LATER,
     DiscordCalls,
     DiscordChannels,
-    DiscordRefused,
     DiscordResponses,
-    keep,
-    marked,
+    add_mark,
     nonce_of,
+    remember,
 )
 from bots.discord.components import lines
 from bots.discord.render import Message, note
-from bots.discord.route import DIRECT, conversation_of, stands_in_channel
+from bots.discord.route import DIRECT, conversation_of, is_outside_thread
 from core.conversation import ThreadMessage
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
 
-__all__ = ["UPDATE_LATER", "DiscordPosts"]
-
 logger = logging.getLogger(__name__)
 
 THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
-REMARK = 500  # characters of each
+CONTEXT_TEXT = 500  # characters of each
 WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
 
-#: Where a message cannot go; another place may take it.
-_BARRED = frozenset({calls.MISSING_ACCESS, calls.MISSING_PERMISSIONS, calls.UNKNOWN_CHANNEL})
-#: What was to be changed is not there any more: it is said anew.
-_GONE = frozenset({calls.UNKNOWN_MESSAGE, calls.UNKNOWN_CHANNEL})
+#: The bot may not write there; another place may do.
+_NO_ACCESS = frozenset({calls.MISSING_ACCESS, calls.MISSING_PERMISSIONS, calls.UNKNOWN_CHANNEL})
+#: The message to edit is deleted: it is posted again.
+_DELETED = frozenset({calls.UNKNOWN_MESSAGE, calls.UNKNOWN_CHANNEL})
 
 RIGHTS = "View Channels, Send Messages, Create Public Threads, Send Messages in Threads, Read Message History"
 
 
 @dataclass(slots=True, kw_only=True)
 class DiscordPosts:
-    """Messages by the turn and part they are."""
+    """Messages by turn and part."""
 
     calls: DiscordCalls
     channel_store: ChannelStore
     my_user_id: str
     _channels: DiscordChannels = field(init=False)
     _responses: DiscordResponses = field(init=False)
-    #: Message on which a thread stands -> where to write.
-    _opened: dict[str, str] = field(default_factory=dict)
-    _asked: dict[str, str] = field(default_factory=dict)  #: turn of a command -> what it asked, as a message
+    _threads: dict[str, str] = field(default_factory=dict)  #: first message -> where its thread is written
+    _questions: dict[str, str] = field(
+        default_factory=dict
+    )  #: turn of a command -> message with its question
 
     def __post_init__(self) -> None:
         self._channels = DiscordChannels(calls=self.calls, my_user_id=self.my_user_id)
@@ -68,17 +66,19 @@ class DiscordPosts:
         if is_again and (found := await self.find(route, turn, part)):
             return found
         nonce = nonce_of(turn, part)
-        return await self._say_new(route, turn, marked(message, turn, part), nonce=nonce, is_again=is_again)
+        return await self._post_anywhere(
+            route, turn, add_mark(message, turn, part), nonce=nonce, is_again=is_again
+        )
 
     async def change(self, route: ReplyRoute, handle: str, turn: str, part: int, message: Message) -> None:
         try:
-            await self._channels.edit(handle, marked(message, turn, part))
-        except DiscordRefused as refused:
-            if refused.code in _GONE:
-                await self._say_anew(route, handle, turn, part, message)
+            await self._channels.edit(handle, add_mark(message, turn, part))
+        except Refused as refused:
+            if refused.code in _DELETED:
+                await self._replace(route, handle, turn, part, message)
                 return
-            if refused.code in _BARRED:
-                await self._tell_that_i_may_not(route, turn, refused.code)
+            if refused.code in _NO_ACCESS:
+                await self._report_no_access(route, turn, refused.code)
             raise
 
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
@@ -86,29 +86,29 @@ class DiscordPosts:
             try:
                 if found := await self._channels.find(place, turn, part):
                     return f"{place}/{found}"
-            except DiscordRefused as refused:
-                if refused.code not in _BARRED:
+            except Refused as refused:
+                if refused.code not in _NO_ACCESS:
                     raise
         return None
 
     async def send_ephemeral(self, route: ReplyRoute, message: Message) -> None:
-        """To whoever pressed; a message has no private answer, so that one stands where it was asked."""
+        """As a response to an interaction; a message has none, so there it is a reply that all can read."""
         if "interaction" in route:
             await self._responses.send_ephemeral(route["interaction"], message)
         else:
-            # Named by what is said too: else two of them about one message would be one to Discord.
-            said = sha256(repr(message).encode()).hexdigest()[:8]
-            await self.say(route, f"{route['message']}/whisper/{said}", 0, message, is_again=False)
+            # The hash keeps two notes about one message apart: else Discord takes them for one.
+            digest = sha256(repr(message).encode()).hexdigest()[:8]
+            await self.say(route, f"{route['message']}/whisper/{digest}", 0, message, is_again=False)
 
     async def send_direct(self, route: ReplyRoute, turn: str, message: Message) -> None:
-        """In a direct message, as a message has no private answer; a reply only where those are closed."""
-        if not await self._tell_alone(route, turn, message):
-            there = {key: known for key, known in route.items() if key not in ("opens", "says")}
-            await self.say(there, turn, 0, message, is_again=False)
+        """In private if possible; as a reply where the person takes no direct messages."""
+        if not await self._send_private(route, turn, message):
+            reply_route = {key: value for key, value in route.items() if key not in ("opens", "says")}
+            await self.say(reply_route, turn, 0, message, is_again=False)
 
     async def respond(self, route: ReplyRoute, kind: int, data: Mapping[str, Any] | None = None) -> None:
-        """The first answer to a press or a command; it has three seconds."""
-        await self._responses.give(route["interaction"], kind, data)
+        """The first response to an interaction; it has three seconds."""
+        await self._responses.respond(route["interaction"], kind, data)
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
         await self.respond(route, MODAL, editor)
@@ -119,146 +119,143 @@ class DiscordPosts:
             await self.calls.call("POST", "/channels/{channel_id}/typing", channel_id=self._home(route))
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        """What stands in a thread before the question, or the message that the question replies to."""
-        is_in_channel, message = stands_in_channel(route), route["message"]
-        if route["server"] == DIRECT or (is_in_channel and not message):
+        """The messages of a thread before the question; in a channel, the one that the question replies to."""
+        in_channel, message = is_outside_thread(route), route["message"]
+        if route["server"] == DIRECT or (in_channel and not message):
             return ()
         within = {"limit": THREAD_CONTEXT} | ({"before": message} if message else {})
-        if is_in_channel:
+        if in_channel:
             within = {"around": message, "limit": 1}
         found: list[dict[str, Any]] = await self.calls.call(
             "GET", MESSAGES, channel_id=route["place"], **within
         )
-        if is_in_channel:
+        if in_channel:
             found = [each["referenced_message"] for each in found if each.get("referenced_message")]
-        return tuple(remark for each in reversed(found) if (remark := self._remark(each)))
+        return tuple(entry for each in reversed(found) if (entry := self._thread_message(each)))
 
-    def _remark(self, message: Mapping[str, Any]) -> ThreadMessage | None:
-        """A thread's own first message is a notice that points at the one it was opened on."""
-        begun = message.get("referenced_message") if message["type"] not in WRITTEN else None
-        said = begun or message
-        words = clipped(str(said.get("content") or ""), REMARK)
-        author = said["author"]
-        is_said = bool(words) and author["id"] != self.my_user_id
-        return (
-            ThreadMessage(author=author.get("global_name") or author["username"], text=words)
-            if is_said
-            else None
-        )
+    def _thread_message(self, message: Mapping[str, Any]) -> ThreadMessage | None:
+        """A thread begins with a notice that refers to the message it was opened on."""
+        first = message.get("referenced_message") if message["type"] not in WRITTEN else None
+        written = first or message
+        text = clipped(str(written.get("content") or ""), CONTEXT_TEXT)
+        author = written["author"]
+        if not text or author["id"] == self.my_user_id:
+            return None
+        return ThreadMessage(author=author.get("global_name") or author["username"], text=text)
 
-    async def _say_new(
+    async def _post_anywhere(
         self, route: ReplyRoute, turn: str, message: Message, *, nonce: str, is_again: bool
     ) -> str:
-        """In the conversation's thread, or in the channel where the thread may not be written in."""
+        """In the conversation's thread, or in the channel where the bot may not write in the thread."""
         try:
-            place = await self._place(route, turn, is_again=is_again)
+            place = await self._open_place(route, turn, is_again=is_again)
             try:
                 return await self._post(place, route, turn, message, nonce=nonce)
-            except DiscordRefused as refused:
-                if refused.code not in _BARRED or place == route["place"]:
+            except Refused as refused:
+                if refused.code not in _NO_ACCESS or place == route["place"]:
                     raise
-            keep(self._opened, self._begun(route), str(route["place"]))
+            remember(self._threads, self._first_message(route), str(route["place"]))
             return await self._post(route["place"], route, turn, message, nonce=nonce)
-        except DiscordRefused as refused:
-            if refused.code in _BARRED:
-                await self._tell_that_i_may_not(route, turn, refused.code)
+        except Refused as refused:
+            if refused.code in _NO_ACCESS:
+                await self._report_no_access(route, turn, refused.code)
             raise
 
-    async def _say_anew(self, route: ReplyRoute, gone: str, turn: str, part: int, message: Message) -> None:
-        """In place of what is gone, whose nonce brings nothing back but that."""
-        anew = marked(message, turn, part)
-        if found := await self.find(route, turn, part):  # a note of progress came first
-            await self._channels.edit(found, anew)
+    async def _replace(self, route: ReplyRoute, deleted: str, turn: str, part: int, message: Message) -> None:
+        """Post again what was deleted, with another nonce: the old one would return the deleted message."""
+        message = add_mark(message, turn, part)
+        if found := await self.find(route, turn, part):  # a progress note replaced it already
+            await self._channels.edit(found, message)
         else:
-            nonce = nonce_of(f"{turn}/instead of {gone}", part)
-            await self._say_new(route, turn, anew, nonce=nonce, is_again=True)
+            nonce = nonce_of(f"{turn}/instead of {deleted}", part)
+            await self._post_anywhere(route, turn, message, nonce=nonce, is_again=True)
 
     async def _post(self, place: str, route: ReplyRoute, turn: str, message: Message, *, nonce: str) -> str:
-        replied = self._replied(place, route, turn)
-        return await self._channels.post(place, message, nonce=nonce, replied=replied)
+        reply_to = self._reply_to(place, route, turn)
+        return await self._channels.post(place, message, nonce=nonce, reply_to=reply_to)
 
-    def _replied(self, place: str, route: ReplyRoute, turn: str) -> str:
-        """What is answered, where it stands in the same place; in a channel, what began it all."""
-        replied = self._asked.get(turn) if "says" in route else route["message"]
-        if "says" not in route and stands_in_channel(route):
-            replied = self.channel_store.place_of(conversation_of(route)) or route["thread"]
-        return str(replied) if place == route["place"] != replied and replied else ""
+    def _reply_to(self, place: str, route: ReplyRoute, turn: str) -> str:
+        """The question, if it is in the same place; in a channel, the first message of the conversation."""
+        message = self._questions.get(turn) if "says" in route else route["message"]
+        if "says" not in route and is_outside_thread(route):
+            message = self.channel_store.place_of(conversation_of(route)) or route["thread"]
+        return str(message) if place == route["place"] != message and message else ""
 
-    async def _place(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
-        """The channel to write in; a thread is opened for a conversation that begins in a channel."""
+    async def _open_place(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
+        """Where to write; for a new conversation in a channel, a thread is opened."""
         if "says" in route:
-            await self._say_what_was_asked(route, turn, is_again=is_again)
+            await self._post_question(route, turn, is_again=is_again)
         if "opens" not in route:
             return self._home(route)
-        return await self._open(route, self._begun(route))
+        return await self._open_thread(route, self._first_message(route))
 
     def _home(self, route: ReplyRoute) -> str:
-        """Where a conversation goes on, as far as it is known."""
-        begun = self._begun(route) if "opens" in route else ""
-        return self._opened.get(begun, begun) or str(route["place"])
+        """Where a conversation continues, as far as it is known."""
+        first = self._first_message(route) if "opens" in route else ""
+        return self._threads.get(first, first) or str(route["place"])
 
-    def _begun(self, route: ReplyRoute) -> str:
-        """The message on which the thread of a new conversation stands; empty before it is said."""
+    def _first_message(self, route: ReplyRoute) -> str:
+        """The message that the thread of a new conversation is opened on; empty before it is posted."""
         if "says" in route:
             return self.channel_store.place_of(conversation_of(route)) or ""
         return str(route["message"])
 
-    async def _open(self, route: ReplyRoute, message: str) -> str:
-        """The thread on a message: it has the message's id. Where none may be opened, the channel."""
-        if message in self._opened:
-            return self._opened[message]
+    async def _open_thread(self, route: ReplyRoute, message: str) -> str:
+        """The thread on a message, which has the message's id; the channel where none may be opened."""
+        if message in self._threads:
+            return self._threads[message]
         place = message
         try:
             await self._channels.open_thread(route["place"], message, route["opens"])
-        except DiscordRefused as refused:
+        except Refused as refused:
             logger.info("no thread could be opened", extra={"reason": refused.code})
             place = str(route["place"])
-        keep(self._opened, message, place)
+        remember(self._threads, message, place)
         return place
 
-    async def _say_what_was_asked(self, route: ReplyRoute, turn: str, *, is_again: bool) -> None:
-        """The question of a command is said first, as nobody else saw it; a thread is opened on it."""
-        if turn in self._asked:
+    async def _post_question(self, route: ReplyRoute, turn: str, *, is_again: bool) -> None:
+        """The question of a command is posted first, as nobody else saw it; a thread is opened on it."""
+        if turn in self._questions:
             return
         conversation = conversation_of(route)
-        said = self.channel_store.place_of(conversation) if "opens" in route else None
-        if said is None:
-            said = await self._find_or_post(route, f"{turn}/asked", is_again=is_again)
-        keep(self._asked, turn, said)
+        message = self.channel_store.place_of(conversation) if "opens" in route else None
+        if message is None:
+            message = await self._find_or_post(route, f"{turn}/asked", is_again=is_again)
+        remember(self._questions, turn, message)
         if "opens" in route:
-            self.channel_store.move(conversation, said)
+            self.channel_store.move(conversation, message)
 
     async def _find_or_post(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
         if is_again and (found := await self._channels.find(route["place"], turn, 0)):
             return found
-        asked = Message(text=route["says"], components=(*lines([route["says"]]),))
+        question = Message(text=route["says"], components=(*lines([route["says"]]),))
         handle = await self._post(
-            route["place"], route, turn, marked(asked, turn, 0), nonce=nonce_of(turn, 0)
+            route["place"], route, turn, add_mark(question, turn, 0), nonce=nonce_of(turn, 0)
         )
         return handle.partition("/")[2]
 
-    async def _tell_that_i_may_not(self, route: ReplyRoute, turn: str, code: str) -> None:
-        """Where only whoever asked sees it, as there is no other way."""
+    async def _report_no_access(self, route: ReplyRoute, turn: str, code: str) -> None:
+        """In private, as there is no other place."""
         say = say_in(language_of(route.get("says") or route.get("opens", "")))
         is_gone = code == calls.UNKNOWN_CHANNEL
-        word = note(say("place_gone") if is_gone else say("may_not_write", rights=RIGHTS))
-        is_told = await self._tell_alone(route, f"{turn}/barred", word)
-        if not is_told and route["server"] != DIRECT:
-            logger.warning("nobody could be told", extra={"user": route["user"], "reason": code})
+        message = note(say("place_gone") if is_gone else say("may_not_write", rights=RIGHTS))
+        is_sent = await self._send_private(route, f"{turn}/barred", message)
+        if not is_sent and route["server"] != DIRECT:
+            logger.warning("no place to explain a refusal", extra={"user": route["user"], "reason": code})
 
-    async def _tell_alone(self, route: ReplyRoute, turn: str, message: Message) -> bool:
-        """Whether there was a place that only the one who spoke or pressed sees."""
+    async def _send_private(self, route: ReplyRoute, turn: str, message: Message) -> bool:
+        """As a response to the interaction or as a direct message; False if neither was possible."""
         try:
             if "interaction" in route:
                 await self._responses.send_ephemeral(route["interaction"], message)
                 return True
-        except DiscordRefused as refused:
-            logger.info("too late to answer a press or a command", extra={"reason": refused.code})
+        except Refused as refused:
+            logger.info("too late to respond to an interaction", extra={"reason": refused.code})
         if route["server"] == DIRECT:
             return False
         try:
-            await self._channels.write_to(route["user"], message, nonce=nonce_of(turn, 0))
-        except DiscordRefused as refused:
+            await self._channels.post_direct(route["user"], message, nonce=nonce_of(turn, 0))
+        except Refused as refused:
             logger.info("a person takes no direct messages", extra={"reason": refused.code})
             return False
         return True

@@ -1,6 +1,6 @@
-"""A Discord message -> a turn, a word to the bot, or nothing. Pure: what it depends on is handed in.
+"""Messages and interactions of discord.py -> values; a message -> a question, a command or nothing.
 
-discord.py's objects -> the values that are read here.
+Pure: what a result depends on is passed in.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bots.chat.incoming import Attachment, ChatCommand, IncomingMessage, ThreadContext, interpret
 from bots.chat.texts import clipped, say_in
 from bots.discord.interactions import Interaction
+from bots.discord.limits import THREAD_NAME
 from bots.discord.route import DIRECT, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
 from core.conversation import Conversation, Question, value
 from core.text.language import language_of
@@ -20,15 +21,40 @@ from core.text.language import language_of
 if TYPE_CHECKING:
     import discord
 
+_LEADING_MENTIONS = re.compile(r"\s*(?:(?:<@[!&]?\d+>|@everyone\b|@here\b)[\s,:]*)+")
+_USER, _ROLE, _CHANNEL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"<#(\d+)>")
+_EMOJI = re.compile(r"<a?:(\w+):\d+>")
 
-def event(message: discord.Message, me: str) -> MessageEvent:
-    """A message as it came over the gateway or out of a channel's history."""
+
+@value
+class MessageEvent:
+    """The parts of a message that decide what it means."""
+
+    id: str
+    server: str  #: DIRECT for a direct message
+    channel: str  #: of a thread, its parent channel; a private thread counts as a channel
+    place: str  #: the channel, thread or direct message that holds it
+    is_thread: bool = False
+    takes_threads: bool = False  #: whether a thread can be opened on it
+    author: str
+    is_written: bool = True  #: by a person: no bot, no webhook, no notice
+    text: str
+    names: Mapping[str, str] = field(default_factory=dict)  #: of mentioned people, roles and channels, by id
+    answers_me: bool = False  #: it is a reply to a message of the bot
+    answers: str | None = None  #: the first message of the conversation it replies to
+    files: tuple[Attachment, ...] = ()
+    title: str = ""  #: of the forum post that this message begins
+    quoted: str = ""  #: the text of another person's message that it replies to
+
+
+def message_event(message: discord.Message, my_user_id: str) -> MessageEvent:
+    """A message from the gateway or from a channel's history."""
     from discord import ChannelType, MessageType, Thread
 
     channel: Any = message.channel
     is_thread = isinstance(channel, Thread)
     reply = _replied_to(message)
-    answers_me = reply is not None and str(reply.author.id) == me
+    answers_me = reply is not None and str(reply.author.id) == my_user_id
     return MessageEvent(
         id=str(message.id),
         server=str(message.guild.id) if message.guild else DIRECT,
@@ -44,21 +70,21 @@ def event(message: discord.Message, me: str) -> MessageEvent:
         names=_names(message),
         answers_me=answers_me,
         answers=_first_of(reply) if reply is not None else None,
-        files=tuple(_attachment(file) for file in message.attachments),
+        files=tuple(_attachment(file.to_dict()) for file in message.attachments),
         title=channel.name if is_thread and _begins_a_post(message, channel) else "",
-        pointed_at=reply.content if reply is not None and not answers_me else "",
+        quoted=reply.content if reply is not None and not answers_me else "",
     )
 
 
 def _begins_a_post(message: discord.Message, thread: discord.Thread) -> bool:
-    """A post in a forum has the id of its first message; so has a thread, whose first message is elsewhere."""
+    """A thread has the id of its first message; only in a forum is that message inside it."""
     from discord import ForumChannel
 
     return message.id == thread.id and isinstance(thread.parent, ForumChannel)
 
 
 def _channel_of(place: Any) -> str:
-    """Of a thread, the channel it is in; a private thread is kept apart from those who only see its channel."""
+    """The parent of a thread, except of a private one: not everyone in the channel may read that."""
     from discord import ChannelType, Thread
 
     is_open_thread = isinstance(place, Thread) and place.type is not ChannelType.private_thread
@@ -73,7 +99,7 @@ def _replied_to(message: discord.Message) -> discord.Message | None:
 
 
 def _first_of(reply: discord.Message) -> str:
-    """Every message of ours in a channel replies to the one that began the conversation."""
+    """In a channel, every message of the bot replies to the one that began the conversation."""
     reference = reply.reference
     return str(reference.message_id if reference and reference.message_id else reply.id)
 
@@ -85,23 +111,28 @@ def _names(message: discord.Message) -> dict[str, str]:
     return people | roles | channels
 
 
-def _attachment(file: discord.Attachment) -> Attachment:
+def _attachment(file: Mapping[str, Any]) -> Attachment:
     return Attachment(
-        id=str(file.id), name=file.filename, url=file.url, media_type=file.content_type or "", size=file.size
+        id=str(file["id"]),
+        name=file["filename"],
+        url=file["url"],
+        media_type=file.get("content_type") or "",
+        size=int(file.get("size") or 0),
     )
 
 
-def interaction_of(interaction: discord.Interaction, me: Me) -> Interaction:
+def interaction_event(interaction: discord.Interaction, me: Me) -> Interaction:
+    """A press, a submitted form or a command from the gateway."""
     data: dict[str, Any] = dict(interaction.data or {})
     user: Any = interaction.user
     return Interaction(
         id=str(interaction.id),
         data=data,
-        route=_route(interaction, data, me),
+        route=_route_of_interaction(interaction, data, me),
         roles=tuple(str(role.id) for role in getattr(user, "roles", ())),
-        target_text=_words_of(_target(data) or {}, me),
+        target_text=_text_of(_target(data) or {}, me),
         language=str(interaction.locale)[:2],
-        files={file["id"]: _given(file) for file in _resolved(data, "attachments").values()},
+        files={file["id"]: _attachment(file) for file in _resolved(data, "attachments").values()},
     )
 
 
@@ -116,25 +147,14 @@ def _target(data: dict[str, Any]) -> dict[str, Any] | None:
     return found
 
 
-def _words_of(message: dict[str, Any], me: Me) -> str:
+def _text_of(message: dict[str, Any], me: Me) -> str:
     names = {
         str(user["id"]): user.get("global_name") or user["username"] for user in message.get("mentions", ())
     }
-    return spoken(str(message.get("content") or ""), names, me)
+    return plain_text(str(message.get("content") or ""), names, me)
 
 
-def _given(file: dict[str, Any]) -> Attachment:
-    return Attachment(
-        id=str(file["id"]),
-        name=file["filename"],
-        url=file["url"],
-        media_type=file.get("content_type") or "",
-        size=int(file.get("size") or 0),
-    )
-
-
-def _route(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> DiscordRoute:
-    """Where a press, a form or a command came from."""
+def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> DiscordRoute:
     from discord import ChannelType, InteractionType, Thread
 
     channel: Any = interaction.channel
@@ -156,48 +176,18 @@ def _route(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> Di
     elif message is not None and not is_thread:
         route["thread"] = _first_of(message)
     elif target and takes_threads:
-        route |= {"thread": str(target["id"]), "opens": _words_of(target, me)}
+        route |= {"thread": str(target["id"]), "opens": _text_of(target, me)}
     if interaction.type is InteractionType.application_command and data.get("name") == "ask":
         question = str(next(each["value"] for each in data["options"] if each["name"] == "question"))
-        asks = say_in(language_of(question))
-        route["says"] = asks("asks", who=interaction.user.display_name, question=question)
+        say = say_in(language_of(question))
+        route["says"] = say("asks", who=interaction.user.display_name, question=question)
         if takes_threads:
             route |= {"thread": str(interaction.id), "opens": question}
     return route
 
 
-THREAD_NAME = 90  # characters; 100 are allowed, "Start Thread from Message"
-
-_LEADING_MENTIONS = re.compile(r"\s*(?:(?:<@[!&]?\d+>|@everyone\b|@here\b)[\s,:]*)+")
-_USER, _ROLE, _CHANNEL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"<#(\d+)>")
-_EMOJI = re.compile(r"<a?:(\w+):\d+>")
-
-
-@value
-class MessageEvent:
-    """A message as far as it matters here."""
-
-    id: str
-    server: str  #: DIRECT for a direct message
-    channel: str  #: of a thread, the channel it is in; a private thread is a channel of its own
-    place: str
-    is_thread: bool = False
-    takes_threads: bool = False  #: whether a thread can be opened on it
-    author: str
-    is_written: bool = True  #: by a person: no bot, no webhook, no notice
-    text: str
-    names: Mapping[str, str] = field(
-        default_factory=dict
-    )  #: of people, roles and channels it mentions, by id
-    answers_me: bool = False  #: it is a reply to a message of the bot
-    answers: str | None = None  #: the message that begins the conversation it replies to
-    files: tuple[Attachment, ...] = ()
-    title: str = ""  #: of the forum post that this message begins
-    pointed_at: str = ""  #: what stands in the message of somebody else that it replies to
-
-
-def place_of(event: MessageEvent, me: Me, moved: Conversation | None = None) -> DiscordRoute:
-    """Where the answer to a message goes; ``moved`` is the conversation that has this thread as its home."""
+def route_of(event: MessageEvent, me: Me, moved: Conversation | None = None) -> DiscordRoute:
+    """Where the answer to a message goes; ``moved`` is the conversation that continues in this thread."""
     thread = thread_of(event)
     route = DiscordRoute(
         server=event.server,
@@ -208,7 +198,7 @@ def place_of(event: MessageEvent, me: Me, moved: Conversation | None = None) -> 
         user=event.author,
     )
     is_new = event.takes_threads and thread == event.id
-    return {**route, "opens": spoken(event.text, event.names, me)} if is_new else route
+    return {**route, "opens": plain_text(event.text, event.names, me)} if is_new else route
 
 
 def thread_of(event: MessageEvent) -> str:
@@ -223,49 +213,44 @@ def thread_of(event: MessageEvent) -> str:
 
 
 def read(
-    event: MessageEvent, me: Me, context: ThreadContext, moved: Conversation | None = None
+    event: MessageEvent, me: Me, context: ThreadContext, route: DiscordRoute
 ) -> Question | ChatCommand | None:
-    """None for what the bot leaves alone; QuestionRejected when what is said is too long or empty."""
+    """None for what the bot leaves alone; QuestionRejected when a question is too long or empty."""
     if not event.is_written or event.author == me.user_id:
         return None
-    called = is_called(event, me)
-    if not called and not _is_follow_up(event, context):
+    is_for_me = is_called(event, me)
+    if not is_for_me and not _is_follow_up(event, context):
         return None
-    route = place_of(event, me, moved)
     return interpret(
         IncomingMessage(
             id=turn_id(route, event.id),
             conversation=conversation_of(route),
             author=event.author,
-            text=_asked(event, me),
+            text=_question_text(event, me),
             said_at=said_at(event.id),
             files=event.files,
-            is_called=called,
+            is_called=is_for_me,
         )
     )
 
 
-def _asked(event: MessageEvent, me: Me) -> str:
-    """The words; with the title of a new post, and without words of its own what a reply points at."""
-    words = spoken(event.text, event.names, me)
+def _question_text(event: MessageEvent, me: Me) -> str:
+    """Its text, after the title of a new post; a reply without text asks about what it replies to."""
+    text = plain_text(event.text, event.names, me)
     if event.title:
-        return f"{event.title}\n{words}".strip()
-    return words or spoken(event.pointed_at, {}, me)
+        return f"{event.title}\n{text}".strip()
+    return text or plain_text(event.quoted, {}, me)
 
 
 def is_called(event: MessageEvent, me: Me) -> bool:
-    """By a mention of the bot or of its own role, by a reply to it, or in a direct message."""
-    # The names are there even where the words may not be read.
-    mentioned = _mentioned(event.text) | event.names.keys()
+    """By a mention of the bot or of its role, by a reply to it, or in a direct message."""
+    # Discord gives the names of the mentioned even where it hides the text.
+    mentioned = {*_USER.findall(event.text), *_ROLE.findall(event.text), *event.names}
     return event.server == DIRECT or event.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
 
 
-def _mentioned(text: str) -> set[str]:
-    return {*_USER.findall(text), *_ROLE.findall(text)}
-
-
 def _is_follow_up(event: MessageEvent, context: ThreadContext) -> bool:
-    """Of what is written in a thread, what is addressed to nobody else."""
+    """Whether a message in a thread is for the bot without a mention: it addresses nobody else."""
     leading = _LEADING_MENTIONS.match(event.text)
     addresses_another = bool(leading) or (event.answers is not None and not event.answers_me)
     return (
@@ -275,8 +260,8 @@ def _is_follow_up(event: MessageEvent, context: ThreadContext) -> bool:
     )
 
 
-def spoken(text: str, names: Mapping[str, str], me: Me) -> str:
-    """The words as their author reads them, without the bot's own mention; ``names`` by id."""
+def plain_text(text: str, names: Mapping[str, str], me: Me) -> str:
+    """The text as its author sees it, without mentions of the bot; ``names`` by id."""
     mine = "|".join((f"<@!?{re.escape(me.user_id)}>", *(f"<@&{re.escape(role)}>" for role in me.role_ids)))
     text = re.sub(rf"^\s*(?:(?:{mine})[,:;]*\s*)+", "", text)
     text = re.sub(rf"[ \t]?(?:{mine})", "", text)
@@ -286,5 +271,5 @@ def spoken(text: str, names: Mapping[str, str], me: Me) -> str:
 
 
 def thread_name(text: str) -> str:
-    """What a thread is called that a question opens."""
+    """The name of the thread that a question opens."""
     return clipped(text, THREAD_NAME) or "Question"

@@ -1,12 +1,6 @@
-"""An outcome -> messages. Pure; whatever others wrote passes through :mod:`bots.discord.components`.
+"""Outcomes, footnotes, proposals and replies to commands -> messages. Pure.
 
-A message as the API is given it.
-
-Footnotes: where each claim stands, and the quote it stands for.
-
-The card that asks "May I search the web for this?", and what it becomes.
-
-What a word is answered, as messages.
+Text that others wrote is made safe by :mod:`bots.discord.components`.
 """
 
 from __future__ import annotations
@@ -43,6 +37,15 @@ from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording
 
+TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
+QUOTE_SHOWN = 200  # characters of a quote below an answer; "Show all footnotes" has all of it
+QUOTE_PIECE = 1_500  # characters; escaping doubles them at most
+LINK_SHOWN = 1_000  # characters of a URL; a longer one would crowd out the other footnotes
+TRIED_SHOWN = 5  # earlier queries named on the card
+REASON_SHOWN = 500  # characters
+PIECE = 3_500  # characters of one piece of an answer; leaves room for the line above it
+OPTIONS = 25  # buttons; the text above them lists further options
+
 _SMALL = re.compile("^-# ", re.MULTILINE)
 
 
@@ -50,7 +53,7 @@ _SMALL = re.compile("^-# ", re.MULTILINE)
 class Message:
     """What "Create Message" is given with the flag ``IS_COMPONENTS_V2``, which allows no other content."""
 
-    text: str  #: the Markdown alone, small print and all
+    text: str  #: the Markdown alone, with the small print
     components: tuple[Component, ...]
 
 
@@ -59,23 +62,17 @@ def packed(parts: Iterable[Part]) -> tuple[Message, ...]:
 
 
 def message_of(made: Sequence[Component]) -> Message:
-    said = "\n".join(each["content"] for each in components.walk(made) if each["type"] == TEXT)
-    return Message(text=_SMALL.sub("", said), components=tuple(made))
+    markdown = "\n".join(each["content"] for each in components.walk(made) if each["type"] == TEXT)
+    return Message(text=_SMALL.sub("", markdown), components=tuple(made))
 
 
 def note(sentence: str) -> Message:
-    """A short word of ours, private ones too; as much of it as one message takes."""
+    """A short message from the bot; cut to what one message takes."""
     return packed(components.lines(["…"] if is_blank(sentence) else sentence.split("\n")))[0]
 
 
-TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
-QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show all footnotes" has all of it
-QUOTE_PIECE = 1_500  # characters; escaping makes two of one at most
-LINK_SHOWN = 1_000  # characters of a URL; a longer one would crowd out the other footnotes
-
-
 def all_footnotes(outcome: Outcome) -> tuple[Message, ...]:
-    """Every footnote with its whole quote, and what was left out, for whoever asked to see them."""
+    """Every footnote with its whole quote, and what was left out."""
     return packed(_all_footnotes(outcome)) or (note(say_in(outcome.language)("no_footnotes")),)
 
 
@@ -97,7 +94,7 @@ def _whole(above: str, quote: str) -> Iterator[Part]:
 def footnotes(
     citations: Iterable[Citation], language: str, *, with_quotes: bool = True
 ) -> Iterator[Component]:
-    """Number, title › place and source of each in small_print print, with its quote beneath."""
+    """Number, title › place and source of each in small print, with its quote below."""
     for citation in citations:
         quote = small_print(_quoted(clipped(line(citation.quote), QUOTE_SHOWN))) if with_quotes else ""
         yield text(f"-# {_place(citation, language)}\n{quote}".rstrip())
@@ -112,8 +109,8 @@ def _place(citation: Citation, language: str) -> str:
 
 
 def _linked(url: str | None, title: str) -> str:
-    """The title leads to the URL, unless that is too long or would do more than lead there."""
-    # A label shows no backticks; without them it is what its reader sees.
+    """The title as a link, unless the URL is too long or would have another effect."""
+    # A label shows no backticks.
     shown = link(url, title.replace("`", "'")) if url and len(url) <= LINK_SHOWN else ""
     return shown if shown and DISCORD.is_harmless(shown, (url or "",)) else words(title)
 
@@ -122,15 +119,12 @@ def _quoted(quote: str) -> str:
     return "" if is_blank(quote) else f"“{quote}”"
 
 
-TRIED_SHOWN = 5  # earlier queries named on the card
-REASON_SHOWN = 500  # characters
-
 #: The card's edge, 0xRRGGBB: amber while it waits, green and grey once it was decided.
 _COLOURS: Mapping[Verdict | None, int] = {None: 0xF0B232, "approve": 0x23A55A, "deny": 0x80848E}
 
 
 def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
-    """What was looked for, what is closest, and the exact outgoing query; open or decided."""
+    """What was looked for, the closest passages, and the exact outgoing query; open or decided."""
     shown = FOOTNOTES_SHOWN
     while shown and not components.fits([_card(proposal, card_context, shown)]):
         shown -= 1
@@ -177,15 +171,15 @@ def _request(proposal: Proposal, card_context: CardContext) -> Iterator[Componen
 
 
 def _exactly(query: str) -> Component:
-    """The query as code, which is never longer than QUERY_LIMIT; one that were would be seen to go on."""
+    """The query as code; it is never longer than QUERY_LIMIT, but if it were, "…" would show that."""
     whole = line(query)
     return components.text(
         DISCORD.fence(whole if 0 < len(whole) <= QUERY_LIMIT else f"{whole[:QUERY_LIMIT]}…", "")
     )
 
 
-def editor(proposal: Proposal, _address: ReplyRoute) -> dict[str, Any]:
-    """The data of a modal, as an interaction is answered with."""
+def editor(proposal: Proposal, _route: ReplyRoute) -> dict[str, Any]:
+    """The data of a modal, for the response to an interaction."""
     say = say_in(language_of(proposal.question))
     field = {
         "type": components.TEXT_INPUT,
@@ -242,18 +236,8 @@ def _collection(name: str, entries: Sequence[Entry], say: Wording) -> Iterator[P
         yield from components.small(say("and_more", count=len(entries) - LISTED))
 
 
-__all__ = [
-    "Message",
-    "editor",
-    "messages",
-    "note",
-    "reply",
-]
-
-PIECE = 3_500  # characters of one piece of an answer; the line above it fits in the same message
-OPTIONS = 25  # buttons to choose from; the text above names any others
-_STRUCTURE = re.compile("^[> ]*```.*$|[>#─-]", re.MULTILINE)  # what says nothing alone: no code, a line
-#: Kept free beneath an answer: what a search that was proposed beside it needs, decided or not.
+_STRUCTURE = re.compile("^[> ]*```.*$|[>#─-]", re.MULTILINE)  # marks without words: fences, lines
+#: Room kept below an answer for a search that is proposed with it, decided or not.
 REQUEST = (
     components.container([components.text("x" * 300)] * 6, colour=0),
     components.row(*components.feedback("")),
@@ -263,7 +247,7 @@ REQUEST = (
 def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]:
     """The outcome as one message, or as several in order where it is longer than Discord takes."""
     if outcome.answer is not None:
-        answer = packed(_answered(outcome, outcome.answer))
+        answer = packed(_answer(outcome, outcome.answer))
         return _with_request(answer, outcome.proposal, card_context) if outcome.proposal else answer
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
         return (proposal_card(outcome.proposal, card_context),)
@@ -273,49 +257,51 @@ def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]
 def _with_request(
     answer: tuple[Message, ...], proposal: Proposal, card_context: CardContext
 ) -> tuple[Message, ...]:
-    """The search beneath the answer; in a message of its own where there is no room, however it is decided."""
-    asked, (*others, last) = request_card(proposal, card_context), answer
+    """The search below the answer; in a separate message if it would not fit, open or decided."""
+    request, (*others, last) = request_card(proposal, card_context), answer
     if components.fits([*last.components, *REQUEST]):
-        return (*others, message_of([*last.components, asked]))
-    return (*answer, message_of([asked]))
+        return (*others, message_of([*last.components, request]))
+    return (*answer, message_of([request]))
 
 
-def _answered(outcome: Outcome, given: Answer) -> Iterator[Part]:
-    yield from components.small(provenance(outcome, given))
-    links = [url for one in given.citations if (url := web_link(one.url))]
-    yield from _said(given.text, outcome.language, links=links)
-    if given.citations:
+def _answer(outcome: Outcome, answer: Answer) -> Iterator[Part]:
+    yield from components.small(provenance(outcome, answer))
+    links = [url for one in answer.citations if (url := web_link(one.url))]
+    yield from _pieces(answer.text, outcome.language, links=links)
+    if answer.citations:
         yield dict(components.DIVIDER)
-        # What was only quoted stands above already.
-        yield from footnotes(given.citations[:FOOTNOTES_SHOWN], outcome.language, with_quotes=given.composed)
-    # An answer in spite of trouble: the model could not be reached, for one.
+        # An answer that only quotes shows the quotes already.
+        yield from footnotes(
+            answer.citations[:FOOTNOTES_SHOWN], outcome.language, with_quotes=answer.composed
+        )
+    # An answer may have a reason too, such as a model that could not be reached.
     for remark in (outcome.reason or "", *remarks(outcome), answered_in(outcome)):
         yield from components.small(remark)
-    more = _more(outcome.turn_id, given, say_in(outcome.language))
+    more = _more(outcome.turn_id, answer, say_in(outcome.language))
     yield components.row(*components.feedback(outcome.turn_id), *more)
 
 
-def _said(markdown: str, language: str, *, links: Collection[str] = ()) -> tuple[str, ...]:
-    """The text from its first words on."""
-    made = pieces(markdown, links=links, limit=PIECE, dialect=DISCORD)
-    return tuple(dropwhile(_is_mute, made)) or (say_in(language)("unfinished"),)
+def _pieces(markdown: str, language: str, *, links: Collection[str] = ()) -> tuple[str, ...]:
+    """The text, without leading pieces that show no words."""
+    found = pieces(markdown, links=links, limit=PIECE, dialect=DISCORD)
+    return tuple(dropwhile(_is_wordless, found)) or (say_in(language)("unfinished"),)
 
 
-def _is_mute(piece: str) -> bool:
+def _is_wordless(piece: str) -> bool:
     return is_blank(_STRUCTURE.sub("", piece))
 
 
-def _more(turn_id: str, given: Answer, say: Wording) -> Iterator[Component]:
-    hidden = len(given.citations) - FOOTNOTES_SHOWN
-    is_cut = given.composed and any(len(line(one.quote)) > QUOTE_SHOWN for one in given.citations)
-    if hidden > 0 or is_cut or given.left_out:
+def _more(turn_id: str, answer: Answer, say: Wording) -> Iterator[Component]:
+    hidden = len(answer.citations) - FOOTNOTES_SHOWN
+    is_cut = answer.composed and any(len(line(one.quote)) > QUOTE_SHOWN for one in answer.citations)
+    if hidden > 0 or is_cut or answer.left_out:
         label = say("show_more", count=hidden) if hidden > 0 else say("show_all")
         yield components.button(label, "footnotes", turn_id)
 
 
-def _no_answer(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
+def _no_answer(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
-    yield from _said(outcome.reason or say("not_found"), outcome.language)
+    yield from _pieces(outcome.reason or say("not_found"), outcome.language)
     if outcome.closest:
         yield from components.small(say("closest"))
         yield from footnotes(outcome.closest, outcome.language)
@@ -323,8 +309,8 @@ def _no_answer(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
     yield components.row(*components.feedback(outcome.turn_id))
 
 
-def _clarify(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
-    yield from _said(text_of(outcome), outcome.language)
+def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
+    yield from _pieces(text_of(outcome), outcome.language)
     yield from components.rows(
         [
             components.button(option, f"choose:{number}", outcome.turn_id)
@@ -335,7 +321,7 @@ def _clarify(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
 
 
 def _failed(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
-    yield from _said(text_of(outcome), outcome.language)
+    yield from _pieces(text_of(outcome), outcome.language)
     if card_context.can_retry:
         label = say_in(outcome.language)("try_again")
         yield components.row(components.button(label, "again", outcome.turn_id))

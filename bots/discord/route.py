@@ -1,4 +1,4 @@
-"""Where something was said in Discord, and where its answer goes."""
+"""Where a message or an interaction came from in Discord, and where its answer goes."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any, NotRequired, TypedDict
 from core.conversation import Conversation, value
 
 PLATFORM = "discord"
-DIRECT = "@me"  # in place of a server, as Discord's own addresses have it
+DIRECT = "@me"  # in place of a server, as in the URLs of Discord
 TALK = "talk"  # the one thread of a direct message
 
 
 class InteractionToken(TypedDict):
-    """By which a press or a command is answered, for 15 minutes ("Interaction Token")."""
+    """By which an interaction is answered, for 15 minutes ("Interaction Token")."""
 
     id: str
     token: str
 
 
 class DiscordRoute(TypedDict):
-    """Everything that an answer needs to find its way back; JSON types alone, so it can be stored."""
+    """All that an answer needs to get back; JSON types only, so that it can be stored."""
 
     server: str
-    channel: str  #: of a thread, the channel it is in
+    channel: str  #: of a thread, its parent channel
     thread: str  #: as in the conversation's id
-    place: str  #: the channel, thread or direct message where it was said
-    message: str  #: what was written, or whose button was pressed; empty for a command
+    place: str  #: the channel, thread or direct message it came from
+    message: str  #: that was written, or whose button was pressed; empty for a command
     user: str
-    opens: NotRequired[str]  #: the name of a thread to be opened on the message, or on what is said first
-    says: NotRequired[str]  #: what is said first: the question of a command, which nobody else saw
+    opens: NotRequired[str]  #: the name of a thread to open on the message, or on what is posted first
+    says: NotRequired[str]  #: what is posted first: the question of a command, which nobody else saw
     interaction: NotRequired[InteractionToken]
 
 
@@ -38,7 +38,7 @@ class Me:
     """The bot as Discord knows it."""
 
     user_id: str
-    role_ids: frozenset[str] = frozenset()  #: its own role in each server, which can be mentioned too
+    role_ids: frozenset[str] = frozenset()  #: the bot's role in each server, which can be mentioned too
 
 
 def conversation_of(route: Mapping[str, Any]) -> Conversation:
@@ -47,14 +47,14 @@ def conversation_of(route: Mapping[str, Any]) -> Conversation:
     )
 
 
-def stands_in_channel(route: Mapping[str, Any]) -> bool:
-    """Whether it was said in a channel among everything else, not in a thread or a direct message."""
+def is_outside_thread(route: Mapping[str, Any]) -> bool:
+    """Whether the conversation has no thread and is no direct message: its messages are spread in a channel."""
     return bool(route["server"] != DIRECT and route["place"] == route["channel"] != route["thread"])
 
 
-def turn_id(route: Mapping[str, Any], own: str) -> str:
-    """``own`` is the id of the message or of the interaction."""
-    return f"{PLATFORM}/{route['server']}/{route['channel']}/{own}"
+def turn_id(route: Mapping[str, Any], event_id: str) -> str:
+    """``event_id`` is the id of the message or of the interaction."""
+    return f"{PLATFORM}/{route['server']}/{route['channel']}/{event_id}"
 
 
 def said_at(snowflake: str) -> float:

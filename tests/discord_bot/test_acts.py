@@ -7,9 +7,9 @@ import json
 import pytest
 
 from bots.chat.incoming import Attachment, Feedback
-from bots.discord.interactions import Interaction, commanded, pressed, submitted
+from bots.discord.interactions import Interaction, read_command, read_form, read_press
 from bots.discord.render import editor
-from bots.discord.route import conversation_of, said_at, stands_in_channel
+from bots.discord.route import conversation_of, is_outside_thread, said_at
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT, Conversation, Decision, Proposal, Question
 from core.errors import QuestionRejected
 
@@ -43,7 +43,7 @@ def command(name, files=(), **options):
 
 @pytest.mark.parametrize("verdict", ["approve", "deny"])
 def test_a_press_decides_in_the_thread_of_its_card(verdict):
-    assert pressed(press(f"{verdict}:p1")) == Decision(
+    assert read_press(press(f"{verdict}:p1")) == Decision(
         id=f"discord/5/6/{ID}",
         conversation=THREAD,
         author="2",
@@ -64,14 +64,14 @@ def test_a_press_decides_in_the_thread_of_its_card(verdict):
     ],
 )
 def test_other_buttons_are_words_that_carry_what_they_are_about(custom_id, name, argument):
-    word = pressed(press(custom_id))
+    word = read_press(press(custom_id))
 
     assert (word.name, word.argument, word.author, word.conversation) == (name, argument, "2", THREAD)
 
 
 @pytest.mark.parametrize(("name", "is_positive"), [("good", True), ("bad", False)])
 def test_feedback_names_its_turn(name, is_positive):
-    feedback = pressed(press(f"{name}:{TURN}"))
+    feedback = read_press(press(f"{name}:{TURN}"))
 
     assert isinstance(feedback, Feedback)
     assert (feedback.turn_id, feedback.is_positive, feedback.author) == (TURN, is_positive, "2")
@@ -79,11 +79,11 @@ def test_feedback_names_its_turn(name, is_positive):
 
 @pytest.mark.parametrize("custom_id", ["", "something:p1", "approved:p1", ":p1"])
 def test_buttons_of_nobodys_are_left_alone(custom_id):
-    assert pressed(press(custom_id)) is None
+    assert read_press(press(custom_id)) is None
 
 
 def test_the_form_approves_the_edited_query_where_the_card_was():
-    decision = submitted(form(" new\n query "))
+    decision = read_form(form(" new\n query "))
 
     assert (decision.verdict, decision.proposal_id, decision.query) == ("approve", "p1", "new query")
     assert (decision.conversation, decision.author) == (THREAD, "2")
@@ -97,21 +97,21 @@ def test_the_form_that_is_shown_is_the_one_that_is_read():
 
     sent = {"custom_id": shown["custom_id"], "components": shown["components"]}
 
-    assert submitted(act(sent)).query == "old query"
+    assert read_form(act(sent)).query == "old query"
 
 
 @pytest.mark.parametrize(("query", "fault"), [("  ", "empty"), ("x" * (QUERY_LIMIT + 1), "too long")])
 def test_a_query_that_cannot_go_out_is_rejected(query, fault):
     with pytest.raises(QuestionRejected, match=f"query is {fault}"):
-        submitted(form(query))
+        read_form(form(query))
 
 
 def test_other_forms_are_left_alone():
-    assert submitted(form("x", custom_id="other:p1")) is None
+    assert read_form(form("x", custom_id="other:p1")) is None
 
 
 def test_ask_is_a_question():
-    question = commanded(command("ask", question=" how?\n"))
+    question = read_command(command("ask", question=" how?\n"))
 
     assert isinstance(question, Question)
     assert (question.text, question.conversation, question.id) == ("how?", THREAD, f"discord/5/6/{ID}")
@@ -122,15 +122,15 @@ def test_ask_is_a_question():
 )
 def test_a_question_that_cannot_be_asked_is_rejected(text, fault):
     with pytest.raises(QuestionRejected, match=f"question is {fault}"):
-        commanded(command("ask", question=text))
+        read_command(command("ask", question=text))
 
 
 def test_another_message_can_be_asked_about_if_it_has_words():
     data = {"id": "8", "name": "Ask about this", "type": 3, "target_id": "150"}
 
-    assert commanded(act(data, target_text="how?")).text == "how?"
+    assert read_command(act(data, target_text="how?")).text == "how?"
     with pytest.raises(QuestionRejected, match="no words"):
-        commanded(act(data))
+        read_command(act(data))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_another_message_can_be_asked_about_if_it_has_words():
     ids=str,
 )
 def test_other_commands_are_words(given, argument, is_private):
-    word = commanded(given)
+    word = read_command(given)
 
     assert (word.name, word.argument, word.is_private) == (given.data["name"], argument, is_private)
 
@@ -156,13 +156,13 @@ def test_learn_takes_the_file_that_was_chosen_or_a_url():
         for number in ("41", "42")
     )
 
-    assert commanded(command("learn", (file, other), file="41")).files == (file,)
-    assert commanded(command("learn", (file,), file="43")).files == ()
-    assert commanded(command("learn", url="https://a.test/x")).argument == "https://a.test/x"
+    assert read_command(command("learn", (file, other), file="41")).files == (file,)
+    assert read_command(command("learn", (file,), file="43")).files == ()
+    assert read_command(command("learn", url="https://a.test/x")).argument == "https://a.test/x"
 
 
 def test_unknown_commands_are_left_alone():
-    assert commanded(command("dance")) is None
+    assert read_command(command("dance")) is None
 
 
 def test_an_address_can_be_stored_and_names_its_conversation():
@@ -181,4 +181,4 @@ def test_an_address_can_be_stored_and_names_its_conversation():
     ],
 )
 def test_a_conversation_in_a_channel_has_no_place_of_its_own(more, is_in_channel):
-    assert stands_in_channel(ADDRESS | more) == is_in_channel
+    assert is_outside_thread(ADDRESS | more) == is_in_channel

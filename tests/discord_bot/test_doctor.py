@@ -17,15 +17,15 @@ from server import Server
 
 from bots.discord.commands import COMMANDS, PERMISSIONS, invite_url
 from bots.discord.doctor import compare
-from bots.discord.doctor_bot import (
+from bots.discord.doctor_servers import (
     HISTORY,
     NEEDED,
     SEND,
     SEND_IN_THREADS,
     VIEW,
-    Place,
-    in_channel,
-    in_server,
+    ServerChannel,
+    channel_permissions,
+    server_permissions,
 )
 
 ANOTHER_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OQ.ReSeSa.sesame-sesame-sesame-sesame-0"
@@ -157,7 +157,7 @@ async def test_for_a_person_it_reads_well_and_shows_no_token(server, fake):
         .strip()
         .startswith("→ https://discord.com/developers/applications › your application")
     )
-    assert "– Discord servers  Not looked at until Discord takes DISCORD_TOKEN." in lines
+    assert "– Discord servers  Not looked at until Discord accepts DISCORD_TOKEN." in lines
     assert (code, err) == (1, "")
     assert "sesame" not in out
 
@@ -210,7 +210,7 @@ async def test_a_token_that_discord_does_not_know_is_told_and_the_invitation_sti
     assert only(found, "bot")["finding"] == "Discord does not know DISCORD_TOKEN: it is none, or was reset."
     assert only(found, "invite")["finding"].endswith(invite_url(ITS_APPLICATION))
     for check in ("intent", "commands", "gateway", "servers"):
-        assert only(found, check)["finding"] == "Not looked at until Discord takes DISCORD_TOKEN."
+        assert only(found, check)["finding"] == "Not looked at until Discord accepts DISCORD_TOKEN."
 
 
 @pytest.mark.parametrize(
@@ -282,10 +282,10 @@ async def test_commands_that_are_missing_changed_or_too_many_are_named(server, f
     found = await examined(server)
 
     assert [
-        (each["state"], each["finding"], each["fix"].split(" takes")[0]) for each in found["commands"]
+        (each["state"], each["finding"], each["fix"].split(" removes")[0]) for each in found["commands"]
     ] == [
         ("failed", f"Not registered: {menu['name']}.", "`footnote manifest discord --sync`"),
-        ("failed", "Registered otherwise than they are: ask.", "`footnote manifest discord --sync`"),
+        ("failed", "Registered in another version: ask.", "`footnote manifest discord --sync`"),
         ("warning", "Registered, but not Footnote's: play.", "`footnote manifest discord --sync`"),
     ]
 
@@ -299,7 +299,7 @@ def test_whatever_people_would_see_of_a_command_counts(otherwise):
 
     (finding,) = compare([{**ask, **otherwise}, *others])
 
-    assert finding.text == "Registered otherwise than they are: ask."
+    assert finding.text == "Registered in another version: ask."
 
 
 # The gateway
@@ -309,7 +309,7 @@ async def test_a_gateway_that_cannot_be_reached_is_told_and_the_rest_examined(se
     async with fake.outage():
         found = await examined(server)
 
-    assert only(found, "gateway")["finding"] == "It cannot be reached, or does not greet within 5 s."
+    assert only(found, "gateway")["finding"] == "It cannot be reached, or does not answer within 5 s."
     assert only(found, "servers")["state"] == "ok"
 
 
@@ -391,7 +391,7 @@ async def test_ten_servers_are_looked_into_and_one_that_does_not_tell_hides_no_o
 
     seen = [each["state"] for each in found["servers"]]
     assert (seen.count("ok") + seen.count("failed"), seen.count("skipped")) == (9, 2)
-    assert told(found, "servers")[-1] == "2 other servers were not looked into."
+    assert told(found, "servers")[-1] == "2 other servers were not examined."
 
 
 ROLES = ({"id": "1", "permissions": "0"}, {"id": "2", "permissions": str(PERMISSIONS[VIEW])})
@@ -403,7 +403,7 @@ def powers_in(overwrites, *, mine=("2",), roles=ROLES):
     channel = {"guild_id": "1", "permission_overwrites": [
         {"id": id_, "allow": str(allow), "deny": str(deny)} for id_, allow, deny in overwrites
     ]}  # fmt: skip
-    return in_channel(channel, member, "9", in_server(server, member))
+    return channel_permissions(channel, member, "9", server_permissions(server, member))
 
 
 @pytest.mark.parametrize(
@@ -443,9 +443,9 @@ TEXT, VOICE, FORUM = 0, 2, 15
     ],
 )
 def test_an_answer_finds_its_way_into_the_channel_or_a_thread_of_it(kind, may, is_answered):
-    place = Place(name="#here", needs=NEEDED[kind], may=frozenset(may))
+    channel = ServerChannel(name="#here", needs=NEEDED[kind], may=frozenset(may))
 
-    assert place.is_answered_in is is_answered
+    assert channel.is_answered_in is is_answered
 
 
 # What has come

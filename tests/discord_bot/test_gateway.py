@@ -187,7 +187,7 @@ async def test_a_server_that_comes_back_later_is_looked_through(server, fake, as
 async def test_a_gateway_that_is_not_there_at_first_is_waited_for(server, fake, ask):
     async with fake.outage():
         await server.open(is_connected=False)
-        await fake.until(lambda: "gateway is out of reach" in server.log, within=PATIENCE)
+        await fake.until(lambda: "gateway of Discord cannot be reached" in server.log, within=PATIENCE)
     await server.until_connected()
 
     asked = await ask()
@@ -222,7 +222,7 @@ async def test_an_intent_that_is_taken_away_is_done_without(server, fake, ann, g
     (answer,) = await server.until_answered(asked)
 
     assert fake.gateway.close_codes == [4014]
-    assert "Message Content intent was taken away" in server.log
+    assert "Message Content intent was revoked" in server.log
     assert "Mention me" in word.visible
     assert FERRY_ANSWER in answer.visible
 
@@ -245,7 +245,7 @@ async def test_a_token_that_is_replaced_while_it_runs_ends_it_with_a_sentence(se
     await assert_answered_once(server, fake, [first, asked])
 
     assert code == 2
-    assert "\nDiscord does not take DISCORD_TOKEN any more" in server.log
+    assert "\nDiscord no longer accepts DISCORD_TOKEN" in server.log
     assert "Traceback" not in server.log
 
 
@@ -263,14 +263,14 @@ async def test_what_is_said_while_the_token_is_replaced_is_said_by_the_next_star
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("settings", "says"),
     [
         ({"DISCORD_TOKEN": "wrong"}, "Discord refused DISCORD_TOKEN"),
         ({"DISCORD_API_URL": "http://127.0.0.1:9/api/v10"}, "Discord cannot be reached"),
     ],
 )
-async def test_a_start_that_cannot_succeed_ends_with_a_sentence(server, given, says):
-    server.settings |= given
+async def test_a_start_that_cannot_succeed_ends_with_a_sentence(server, settings, says):
+    server.settings |= settings
 
     await server.open(is_connected=False)
     code = await server.process.wait()
@@ -284,7 +284,7 @@ async def test_a_stop_while_the_gateway_is_out_is_obeyed(server, fake):
     await server.open()
 
     async with fake.outage():
-        await fake.until(lambda: "gateway is out of reach" in server.log, within=PATIENCE)
+        await fake.until(lambda: "gateway of Discord cannot be reached" in server.log, within=PATIENCE)
         code = await server.stop()
 
     assert code == 0

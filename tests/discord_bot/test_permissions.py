@@ -81,7 +81,7 @@ async def test_who_takes_no_messages_either_is_named_in_the_log(server, fake, an
     await server.open()
 
     await fake.mention(ann, general, FERRY)
-    await fake.until(lambda: "nobody could be told" in server.log, within=PATIENCE)
+    await fake.until(lambda: "no place to explain a refusal" in server.log, within=PATIENCE)
     asked = await fake.mention(ann, other, FERRY)
     (answer,) = await server.until_answered(asked)
 

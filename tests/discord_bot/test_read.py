@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bots.chat.incoming import Attachment, ChatCommand, ThreadContext
-from bots.discord.receive import MessageEvent, place_of, read, spoken, thread_name
+from bots.discord.receive import MessageEvent, plain_text, read, route_of, thread_name
 from bots.discord.route import DIRECT, Me, said_at
 from core.conversation import QUESTION_LIMIT, Conversation, Question
 from core.errors import QuestionRejected
@@ -33,20 +33,24 @@ def direct(text, **more):
     return message(text, **({"server": DIRECT, "takes_threads": False} | more))
 
 
+def meaning(event, context, moved=None):
+    return read(event, ME, context, route_of(event, ME, moved))
+
+
 # Messages.
 
 
 def test_a_mention_in_a_channel_is_a_question_in_a_new_thread():
     event = message("<@99> how do cookies work?")
 
-    assert read(event, ME, NEW) == Question(
+    assert meaning(event, NEW) == Question(
         id=f"discord/5/6/{MESSAGE}",
         conversation=Conversation(platform="discord", space="5", channel="6", thread=MESSAGE),
         author="1",
         text="how do cookies work?",
         asked_at=said_at(MESSAGE),
     )
-    assert place_of(event, ME) == {
+    assert route_of(event, ME) == {
         "server": "5", "channel": "6", "thread": MESSAGE, "place": "6", "message": MESSAGE, "user": "1",
         "opens": "how do cookies work?",
     }  # fmt: skip
@@ -59,19 +63,19 @@ def test_an_id_says_when():
 def test_a_mention_in_a_thread_or_a_forum_post_belongs_there():
     event = follow_up("<@99> and then?")
 
-    assert read(event, ME, NEW).conversation == THREAD
-    assert "opens" not in place_of(event, ME)
+    assert meaning(event, NEW).conversation == THREAD
+    assert "opens" not in route_of(event, ME)
 
 
 def test_what_is_said_where_no_thread_can_stand_belongs_to_the_channel():
     event = message("<@99> how?", takes_threads=False)
 
-    assert read(event, ME, NEW).conversation.thread == "6"
-    assert "opens" not in place_of(event, ME)
+    assert meaning(event, NEW).conversation.thread == "6"
+    assert "opens" not in route_of(event, ME)
 
 
 def test_a_direct_message_is_one_talk_and_needs_no_mention():
-    first, second = read(direct("how?"), ME, NEW), read(direct("and then?", id="300000000000000000"), ME, NEW)
+    first, second = meaning(direct("how?"), NEW), meaning(direct("and then?", id="300000000000000000"), NEW)
 
     assert first.text == "how?"
     assert first.conversation == second.conversation
@@ -90,32 +94,32 @@ def test_a_direct_message_is_one_talk_and_needs_no_mention():
     ids=str,
 )
 def test_the_bot_is_called_by_its_name_its_role_or_a_reply(text, more):
-    assert isinstance(read(message(text, **more), ME, NEW), Question)
+    assert isinstance(meaning(message(text, **more), NEW), Question)
 
 
 @pytest.mark.parametrize("text", ["how?", "<@2> how?", "<@&97> how?", "@footnote how?"])
 def test_what_is_said_in_a_channel_outside_a_thread_needs_a_mention(text):
-    assert read(message(text), ME, KNOWN) is None
+    assert meaning(message(text), KNOWN) is None
 
 
 def test_a_reply_to_the_bot_belongs_to_what_began_the_conversation():
     event = message("and then?", answers_me=True, answers="150")
 
-    assert read(event, ME, NEW).conversation.thread == "150"
-    assert place_of(event, ME)["place"] == "6"
-    assert "opens" not in place_of(event, ME)
+    assert meaning(event, NEW).conversation.thread == "150"
+    assert route_of(event, ME)["place"] == "6"
+    assert "opens" not in route_of(event, ME)
 
 
 def test_a_mention_in_a_reply_to_somebody_else_begins_a_conversation():
-    assert read(message("<@99> can you?", answers="150"), ME, NEW).conversation.thread == MESSAGE
+    assert meaning(message("<@99> can you?", answers="150"), NEW).conversation.thread == MESSAGE
 
 
 def test_a_conversation_that_has_moved_keeps_its_name():
     moved = Conversation(platform="discord", space="5", channel="6", thread="4")
     event = follow_up("and then?")
 
-    assert read(event, ME, KNOWN, moved).conversation == moved
-    assert (place_of(event, ME, moved)["thread"], place_of(event, ME, moved)["place"]) == ("4", "7")
+    assert meaning(event, KNOWN, moved).conversation == moved
+    assert (route_of(event, ME, moved)["thread"], route_of(event, ME, moved)["place"]) == ("4", "7")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,7 @@ def test_a_conversation_that_has_moved_keeps_its_name():
     ],
 )
 def test_follow_ups_are_read_as_the_channel_chose(context, author, is_read):
-    assert (read(follow_up("and then?", author=author), ME, context) is not None) == is_read
+    assert (meaning(follow_up("and then?", author=author), context) is not None) == is_read
 
 
 @pytest.mark.parametrize(
@@ -147,32 +151,32 @@ def test_follow_ups_are_read_as_the_channel_chose(context, author, is_read):
     ids=str,
 )
 def test_a_follow_up_to_somebody_else_is_left_alone(text, more):
-    assert read(follow_up(text, **more), ME, KNOWN) is None
+    assert meaning(follow_up(text, **more), KNOWN) is None
 
 
 @pytest.mark.parametrize(
     "text", ["<@2> <@99> how?", "<@2> ask <@99> how?", "is <@2> right?", "is @here bad?"]
 )
 def test_a_message_that_calls_the_bot_or_only_names_somebody_is_read(text):
-    assert isinstance(read(follow_up(text), ME, KNOWN), Question)
+    assert isinstance(meaning(follow_up(text), KNOWN), Question)
 
 
 @pytest.mark.parametrize("more", [{"is_written": False}, {"author": "99"}], ids=str)
 @pytest.mark.parametrize("where", [message, follow_up, direct])
 def test_bots_notices_and_its_own_words_are_left_alone(where, more):
-    assert read(where("<@99> how?", **more), ME, KNOWN) is None
+    assert meaning(where("<@99> how?", **more), KNOWN) is None
 
 
 @pytest.mark.parametrize("text", ["<@99>", " <@!99> ", "<@99>:", "<@99> <@&98>"])
 def test_the_empty_mention_gets_help(text):
-    word = read(message(text), ME, NEW)
+    word = meaning(message(text), NEW)
 
     assert (word.name, word.argument, word.is_private) == ("help", "", False)
 
 
 def test_a_question_that_is_too_long_is_rejected_with_a_sentence():
     with pytest.raises(QuestionRejected, match="too long"):
-        read(direct("x" * (QUESTION_LIMIT + 1)), ME, NEW)
+        meaning(direct("x" * (QUESTION_LIMIT + 1)), NEW)
 
 
 @pytest.mark.parametrize(
@@ -193,8 +197,8 @@ def test_a_question_that_is_too_long_is_rejected_with_a_sentence():
 def test_a_question_is_read_as_its_author_sees_it(raw, text):
     names = {"2": "bob", "97": "devs", "8": "general"}
 
-    assert spoken(raw, names, ME) == text
-    assert read(direct(raw, names=names), ME, NEW).text == text
+    assert plain_text(raw, names, ME) == text
+    assert meaning(direct(raw, names=names), NEW).text == text
 
 
 def test_a_threads_name_is_the_question_on_one_line():
@@ -226,7 +230,7 @@ def test_a_threads_name_is_the_question_on_one_line():
 )
 @pytest.mark.parametrize("where", [message, follow_up, direct])
 def test_mention_words(where, said, name, argument):
-    word = read(where(f"<@99> {said}"), ME, NEW)
+    word = meaning(where(f"<@99> {said}"), NEW)
 
     assert (word.name, word.argument, word.author) == (name, argument, "1")
 
@@ -235,12 +239,12 @@ def test_mention_words(where, said, name, argument):
     ("said", "is_word"), [("approve", True), ("Deny.", True), ("stop", True), ("help", True)]
 )
 def test_a_follow_up_may_decide_and_stop_without_a_mention(said, is_word):
-    assert isinstance(read(follow_up(said), ME, KNOWN), ChatCommand) == is_word
+    assert isinstance(meaning(follow_up(said), KNOWN), ChatCommand) == is_word
 
 
 @pytest.mark.parametrize("said", ["learn", "learn this please", ""])
 def test_learn_takes_the_attached_files(said):
-    word = read(message(f"<@99> {said}", files=(FILE,)), ME, NEW)
+    word = meaning(message(f"<@99> {said}", files=(FILE,)), NEW)
 
     assert (word.name, word.argument, word.files) == ("learn", "", (FILE,))
 
@@ -252,7 +256,7 @@ TEXT = st.text(max_size=80) | st.lists(
 
 @given(TEXT, st.booleans())
 def test_every_text_is_a_question_a_word_or_nothing(text, is_direct):
-    said = read(direct(text) if is_direct else follow_up(text), ME, KNOWN)
+    said = meaning(direct(text) if is_direct else follow_up(text), KNOWN)
 
     assert said is None or isinstance(said, Question | ChatCommand)
     assert said is None or said.id.endswith(f"/{MESSAGE}")
@@ -262,13 +266,13 @@ def test_every_text_is_a_question_a_word_or_nothing(text, is_direct):
 
 
 @pytest.mark.parametrize(
-    ("event", "asked"),
+    ("event", "text"),
     [
         (follow_up("<@99>", title="How do I set a cookie?"), "How do I set a cookie?"),
         (follow_up("<@99> with FastAPI", title="Cookies?"), "Cookies?\nwith FastAPI"),
-        (message("<@99>", pointed_at="<@2> how do cookies work?"), "@2 how do cookies work?"),
-        (message("<@99> what is this?", pointed_at="cookies"), "what is this?"),
+        (message("<@99>", quoted="<@2> how do cookies work?"), "@2 how do cookies work?"),
+        (message("<@99> what is this?", quoted="cookies"), "what is this?"),
     ],
 )
-def test_a_posts_title_asks_and_so_does_what_a_bare_mention_replies_to(event, asked):
-    assert read(event, ME, NEW).text == asked
+def test_a_posts_title_asks_and_so_does_what_a_bare_mention_replies_to(event, text):
+    assert meaning(event, NEW).text == text

@@ -16,7 +16,7 @@ from fakes.messengers import RecordingMessenger
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
 from test_graph import OTHER, TOWER, WEB, assistant_over
 
-from bots.discord.backfill import MISSED_AT_MOST, first_to_look_at
+from bots.discord.backfill import BACKFILL_LIMIT, backfill_start
 from bots.discord.commands import application_of
 from bots.discord.settings import DiscordSettings
 from bots.indexing import DOWNLOAD_FAILED, failed_recently
@@ -284,13 +284,13 @@ async def test_what_was_missed_in_discord_is_looked_for_by_discords_clock(aiohtt
     heard = time_snowflake(datetime.fromtimestamp(NOON, UTC))
     ours = NOON + MINUTE + application.ahead
 
-    looked_from = snowflake_time(first_to_look_at(heard, ours - application.ahead)).timestamp()
-    fooled = snowflake_time(first_to_look_at(heard, NOON + 30 * DAY)).timestamp()
+    looked_from = snowflake_time(backfill_start(heard, ours - application.ahead)).timestamp()
+    fooled = snowflake_time(backfill_start(heard, NOON + 30 * DAY)).timestamp()
 
     assert application.ahead == pytest.approx(30 * DAY, abs=MINUTE)
     assert looked_from < NOON
     assert fooled > NOON + DAY
-    assert MISSED_AT_MOST == DAY
+    assert BACKFILL_LIMIT == DAY
 
 
 @pytest.fixture
