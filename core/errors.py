@@ -83,3 +83,8 @@ class FetchRefused(FootnoteError):
 def for_people(error: FootnoteError) -> str:
     """The sentence for a channel, where nobody may be able to mend the index."""
     return Sentence("index_unreadable") if isinstance(error, IndexDamaged) else error.sentence
+
+
+def reason_of(fault: OSError) -> str:
+    """What the operating system says, as the end of a sentence."""
+    return (fault.strerror or "the disk refused").lower()

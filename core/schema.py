@@ -59,7 +59,7 @@ def check(file: Path, version: int | None, schema: Schema) -> None:
         raise VersionMismatch(
             f"{file} is from before the first release of Footnote. Run `footnote ingest --rebuild`: it indexes "
             "your documents, uploads and web pages again. Conversations, channel settings and waiting turns "
-            "begin anew; the old files are kept."
+            "start empty; the old files are kept."
         )
     if version is not None and version > schema.version:
         raise VersionMismatch(

@@ -1,15 +1,10 @@
 """Cutting a document into passages by its structure.
 
-A section is a unit of meaning: what stands under one heading, on one page. Its blocks are
-packed into pieces (:mod:`core.library.chunking`); sections too small to say anything are
-joined with the next one beside them. Pieces are verbatim, in order, and never overlap;
-only white space and markup lies between them.
-
-Blocks of one section -> the spans of its pieces.
-
-A span holds whole blocks for as long as they fit: an introduction that ends in ":" stays
-with what it introduces, a heading with what follows it, and code and tables are cut
-only beyond the hard limit, between lines.
+A section is the text under one heading, on one page. Very small sections are joined with the
+next one. The blocks of a section are packed into pieces, whole as long as they fit: an
+introduction that ends in ":" stays with what it introduces, a heading with what follows it,
+and code and tables are cut only beyond the hard limit, between lines. Pieces are verbatim, in
+order, and never overlap; only white space and markup are between them.
 """
 
 from __future__ import annotations
@@ -24,10 +19,10 @@ from core.library.documents import Block, BlockKind, Document, Piece
 from core.library.formats.assembly import line_starts
 from core.library.formats.markdown import heading_text
 
-TARGET = 1_000  # characters of a piece; about 250 tokens, what MiniLM reads of a text (256)
+TARGET = 1_000  # characters of a piece, about 250 tokens; MiniLM reads 256 of a text
 LIMIT = 2_000  # characters no piece exceeds
-LONG_PROSE = 1_500  # characters beyond which two pieces of a paragraph come nearer to the target than one
-TINY = 120  # characters below which a piece says too little alone
+LONG_PROSE = 1_500  # characters; two halves of a longer paragraph are nearer to the target
+TINY = 120  # characters; a shorter piece says too little alone
 
 _LINE = re.compile(r"(?:\r\n?|\n)(?:[ \t]*(?:\r\n?|\n))*")
 _SENTENCE = re.compile(
@@ -55,17 +50,17 @@ class _Unit:
     """Blocks that belong together."""
 
     span: Span
-    kind: BlockKind  #: of its last block, by which it is cut when it is too long
-    takes: frozenset[BlockKind]  #: kinds of a next block that still belong to it
+    kind: BlockKind  #: of its last block; says how the unit is cut if it is too long
+    accepts: frozenset[BlockKind]  #: kinds of a next block that belong to it too
 
 
-_NOTHING: frozenset[BlockKind] = frozenset()
+_NO_KIND: frozenset[BlockKind] = frozenset()
 _ITEMS: frozenset[BlockKind] = frozenset({"item"})
-_ANYTHING: frozenset[BlockKind] = frozenset({"heading", "prose", "item", "code", "table"})
+_ANY_KIND: frozenset[BlockKind] = frozenset({"heading", "prose", "item", "code", "table"})
 
 
 def pack(text: str, blocks: Sequence[Block]) -> list[Span]:
-    """Spans in order, near the target size, none beyond the limit; markup at their ends left out."""
+    """Spans in order, near the target size, none beyond the limit, without markup at their ends."""
     units = _units(text, [block for block in blocks if block.kind != "markup"])
     return _balanced([span for unit in units for span in _divided(text, unit)])
 
@@ -74,32 +69,32 @@ def _units(text: str, blocks: Iterable[Block]) -> list[_Unit]:
     units: list[_Unit] = []
     for block in blocks:
         lead = units[-1] if units else None
-        if lead and block.kind in lead.takes and _fits(lead, block):
-            takes = _takes(text, block)
+        if lead and block.kind in lead.accepts and _fits(lead, block):
+            accepts = _accepted(text, block)
             if block.kind == "item" and lead.kind != "heading":
-                takes |= _ITEMS  # the whole list stays with its introduction
-            units[-1] = _Unit(Span(lead.span.start, block.end), block.kind, takes)
+                accepts |= _ITEMS  # the whole list stays with its introduction
+            units[-1] = _Unit(Span(lead.span.start, block.end), block.kind, accepts)
         else:
-            units.append(_Unit(Span(block.start, block.end), block.kind, _takes(text, block)))
+            units.append(_Unit(Span(block.start, block.end), block.kind, _accepted(text, block)))
     return units
 
 
 def _fits(lead: _Unit, block: Block) -> bool:
-    """Within the limit; a heading goes even with what must then be cut, unless much markup stands between."""
+    """Whether both are within the limit. A heading fits even if what follows must be cut, unless much markup is between."""
     if lead.kind == "heading" and block.start - lead.span.end <= TINY:
         return True
     return block.end - lead.span.start <= LIMIT
 
 
-def _takes(text: str, block: Block) -> frozenset[BlockKind]:
+def _accepted(text: str, block: Block) -> frozenset[BlockKind]:
     if block.kind == "heading":
-        return _ANYTHING
+        return _ANY_KIND
     introduces = block.kind in ("prose", "item") and text[block.start : block.end].endswith((":", "："))
-    return _ANYTHING - {"heading"} if introduces else _NOTHING
+    return _ANY_KIND - {"heading"} if introduces else _NO_KIND
 
 
 def _divided(text: str, unit: _Unit) -> list[Span]:
-    """The unit, or what it is cut into when it is too long."""
+    """The unit, cut if it is too long."""
     prose = unit.kind == "prose"
     if len(unit.span) <= (LONG_PROSE if prose else LIMIT):
         return [unit.span]
@@ -118,7 +113,7 @@ def _cut_at(text: str, span: Span, boundary: re.Pattern[str]) -> list[Span]:
 
 
 def _windows(text: str, span: Span) -> list[Span]:
-    """Between words, or anywhere when there is no white space."""
+    """Cut between words, or anywhere if there is no white space."""
     edges = [span.start]
     while span.end - edges[-1] > LIMIT:
         start, furthest = edges[-1], edges[-1] + LIMIT
@@ -129,13 +124,13 @@ def _windows(text: str, span: Span) -> list[Span]:
 
 
 def _trimmed(text: str, edges: Iterable[tuple[int, int]]) -> list[Span]:
-    """Without white space at the end; that at the beginning is indentation, and stays."""
+    """Without white space at the end; at the beginning it is indentation, and stays."""
     spans = (Span(start, start + len(text[start:end].rstrip())) for start, end in edges)
     return [span for span in spans if len(span)]
 
 
 def _balanced(spans: Sequence[Span]) -> list[Span]:
-    """Neighbours joined into pieces of even size, as many as bring them nearest to the target."""
+    """Neighbours joined into pieces of even size, as near to the target as possible."""
     total = sum(map(len, spans))
     count = max(1, int(total / TARGET + 0.5))
     joined = list(_joined_spans(spans, total / count))
@@ -146,7 +141,7 @@ def _balanced(spans: Sequence[Span]) -> list[Span]:
 
 def _joined_spans(spans: Iterable[Span], aim: float) -> Iterator[Span]:
     open_span: Span | None = None
-    filled = 0  # without the gaps between blocks, where markup may stand
+    filled = 0  # without the gaps between blocks, which may contain markup
     for span in spans:
         overshoots = filled >= TINY and filled + len(span) / 2 > aim
         if open_span and not overshoots and span.end - open_span.start <= LIMIT:
@@ -165,34 +160,34 @@ class _Section:
     """Blocks under one heading, on one page."""
 
     path: tuple[str, ...]
-    names: tuple[str, ...] = ()  #: headings of the small sections that were joined below ``path``
-    blocks: tuple[Block, ...]  #: its heading first, when it has one
+    names: tuple[str, ...] = ()  #: headings of small sections that were joined below ``path``
+    blocks: tuple[Block, ...]  #: its heading first, if it has one
 
     @property
-    def says_something(self) -> bool:
+    def has_content(self) -> bool:
         return any(block.kind not in ("heading", "markup") for block in self.blocks)
 
     @property
     def size(self) -> int:
-        """Characters, markup left out."""
+        """Characters, without markup."""
         return sum(block.end - block.start for block in self.blocks if block.kind != "markup")
 
     @property
     def place(self) -> str:
-        """The heading path as a reader follows it; "A > B – D" for what runs from B to D."""
+        """The heading path as people read it; "A > B – D" for the joined sections B to D."""
         names = (f"{self.names[0]} – {self.names[-1]}",) if self.names else ()
         return " > ".join((*self.path, *names))
 
 
 def cut(document: Document) -> list[Piece]:
-    """The document's pieces in order; none when it holds nothing but markup."""
+    """The document's pieces in order; none if it contains only markup."""
     if document.pieces is not None:
         return list(document.pieces)
-    places = _Places(document)
+    locations = _Locations(document)
     return [
         Piece(
             path=section.path,
-            location=places.name(span, section.place),
+            location=locations.of(span, section.place),
             text=document.text[span.start : span.end],
             start=span.start,
             end=span.end,
@@ -222,23 +217,23 @@ def _section(headings: Sequence[tuple[int, str]], blocks: Sequence[Block]) -> _S
 
 
 def _merged(sections: Iterable[_Section]) -> list[_Section]:
-    """Lone headings and tiny sections go with what follows; a lone heading at the end, with what is before."""
+    """Lone headings and tiny sections are joined with the next one; a lone heading at the end, with the one before."""
     merged: list[_Section] = []
     for section in sections:
         if merged and (joined := _joined(merged[-1], section)):
             merged[-1] = joined
         else:
             merged.append(section)
-    if len(merged) > 1 and not merged[-1].says_something:
+    if len(merged) > 1 and not merged[-1].has_content:
         tail = merged.pop()
         merged[-1] = replace(merged[-1], blocks=merged[-1].blocks + tail.blocks)
     return merged
 
 
 def _joined(before: _Section, section: _Section) -> _Section | None:
-    """Both as one section, None when they stay apart."""
+    """Both as one section, None if they stay separate."""
     size = before.size
-    if not before.says_something:
+    if not before.has_content:
         return replace(section, blocks=before.blocks + section.blocks) if size <= TARGET else None
     if size >= TINY or size + section.size > TARGET:
         return None
@@ -252,8 +247,8 @@ def _joined(before: _Section, section: _Section) -> _Section | None:
     return None
 
 
-class _Places:
-    """Where a person finds a span of the document."""
+class _Locations:
+    """Finds the location of a span for people."""
 
     def __init__(self, document: Document) -> None:
         self._blocks = document.blocks
@@ -264,8 +259,8 @@ class _Places:
     def _line_starts(self) -> list[int]:
         return line_starts(self._text)[:-1]
 
-    def name(self, span: Span, headings: str) -> str:
-        """Page and headings, or headings, or rows, or lines: the most telling the document has."""
+    def of(self, span: Span, headings: str) -> str:
+        """Page and headings, or headings, or rows, or lines: the first of these that the document has."""
         first = self._blocks[bisect_right(self._block_starts, span.start) - 1]
         last = self._blocks[bisect_right(self._block_starts, span.end - 1) - 1]
         if first.page and last.page:

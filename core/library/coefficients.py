@@ -38,8 +38,8 @@ WITH_VECTORS: Coefficients = (
         "missing_names": -5.8161,
         "missing_quantity": -6.7311,
         "opposed": -3.5524,
-        "unsaid_number": -1.7213,
-        "unsaid_amount": -2.7562,
+        "missing_number": -1.7213,
+        "missing_amount": -2.7562,
     },
 )
 # mtrag: AUC 0.819, false at 90% answered 0.53 | at 0.4: answered 0.91 from the right place 0.85, false 0.55 | at 0.5: answered 0.86 from the right place 0.80, false 0.40 | at 0.66: answered 0.78 from the right place 0.74, false 0.30 | at 0.8: answered 0.66 from the right place 0.62, false 0.21 | at 0.9: answered 0.53 from the right place 0.53, false 0.09
@@ -70,7 +70,7 @@ LEXICAL_ALONE: Coefficients = (
         "missing_names": -5.7153,
         "missing_quantity": -3.2955,
         "opposed": -3.4432,
-        "unsaid_number": -1.4149,
-        "unsaid_amount": -2.3992,
+        "missing_number": -1.4149,
+        "missing_amount": -2.3992,
     },
 )

@@ -1,8 +1,8 @@
 """How sure the library is that retrieved passages answer a question, without a model.
 
 A logistic regression over how much of the question the passages cover and how far the best
-of them stand out. ``tests/benchmarks/fit_confidence.py`` fits the coefficients and reports
-what they are worth.
+ones stand out. ``tests/benchmarks/fit_confidence.py`` fits the coefficients and measures
+their quality.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from core.library.lexical import highest
 from core.text.language import language_of
 from core.text.selection import is_opposed
 from core.text.sentences import split_sentences
-from core.text.terms import query_terms, terms, weights_among
+from core.text.terms import query_terms, terms, weight_of, weights_among
 
 LOOKED_AT = 5  # best passages that the features read
-CLOSEST = 3  # of them, where a name or a number is looked for
-BACKGROUND = slice(10, 30)  # ranks that say what an unrelated passage scores here
-SATURATION = 40.0  # a BM25 score seldom passes this
+CLOSEST = 3  # best passages in which a name or a number is searched
+BACKGROUND = slice(10, 30)  # ranks whose scores are those of unrelated passages
+SATURATION = 40.0  # few BM25 scores are higher
 
 Sentence = tuple[str, frozenset[str]]  # its text and its terms
-
 
 # A name: a word written with a capital inside the sentence, or an identifier.
 _IDENTIFIER = re.compile(r"\b\w+[_./]\w+|\b\w*[a-z][A-Z]\w*")
@@ -50,42 +49,42 @@ _QUANTITY = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What one retrieval knows before its confidence is judged."""
+    """What the confidence of one retrieval is estimated from."""
 
     question: str
     passages: Sequence[Retrieved]  #: best first
     weights: Mapping[str, float]  #: by term of the question
-    frequencies: Mapping[str, int]  #: passages of the scope that hold the term
+    frequencies: Mapping[str, int]  #: passages of the scope that contain the term
     lexical: Sequence[float] = ()  #: BM25 of all candidates, best first
     dense: Sequence[float] = ()  #: cosines of all candidates, best first; empty without vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What the estimate is made from; every value about 0 to 1."""
+    """The inputs of the regression; every value about 0 to 1."""
 
     passage_coverage: float  #: best share of the question's weight in one passage and its headings
     sentence_coverage: float  #: best share in one sentence
     window_coverage: float  #: best share in two neighbouring sentences of the closest passages
-    union_coverage: float  #: share found anywhere in the best passages
-    term_coverage: float  #: best share of the question's terms, each counted alike, in one passage
-    term_coverage_squared: float  #: its square: the last terms count otherwise than the first
+    union_coverage: float  #: share in the best passages together
+    term_coverage: float  #: best share of the question's terms in one passage, unweighted
+    term_coverage_squared: float  #: its square, for a non-linear effect
     heading_coverage: float  #: best share of the question's weight in the headings of one passage
-    bm25: float  #: best BM25 over the highest that there can be
+    bm25: float  #: best BM25, relative to the highest possible
     bm25_top: float  #: best BM25, over SATURATION
     bm25_gap: float  #: best BM25 less the background's mean, over SATURATION
     length: float  #: terms of the question, over 30
     cosine: float  #: best cosine
     cosine_second: float  #: second best
     cosine_gap: float  #: best less the background's mean
-    agreement: float  #: 1 when words and meaning prefer the same passage
-    unknown_terms: float  #: share of the question's terms that no passage holds
-    unknown_names: float  #: share of the question's weight in names that no passage holds
+    agreement: float  #: 1 if the best passage by words is the best by meaning
+    unknown_terms: float  #: share of the question's terms that no passage contains
+    unknown_names: float  #: share of the question's weight in names that no passage contains
     missing_names: float  #: least share of the question's weight in names that one of the best passages lacks
-    missing_quantity: float  #: 1 when a number or date is asked for and the best passages hold none
-    opposed: float  #: 1 when the likeliest sentence says the opposite of what is asked
-    unsaid_number: float  #: 1 when it lacks a number of the question
-    unsaid_amount: float  #: 1 when an amount is asked for and it says none
+    missing_quantity: float  #: 1 if a number or date is asked for and the best passages contain none
+    opposed: float  #: 1 if the likeliest sentence says the opposite of what is asked
+    missing_number: float  #: 1 if that sentence lacks a number of the question
+    missing_amount: float  #: 1 if an amount is asked for and that sentence has none
 
 
 def features_of(observation: Observation) -> Features:
@@ -101,9 +100,9 @@ def features_of(observation: Observation) -> Features:
     top_lexical, top_dense = max(observation.lexical, default=0.0), max(observation.dense, default=0.0)
     return Features(
         passage_coverage=_most(weights, found) / total,
-        sentence_coverage=_most(weights, (held for said in sentences for _, held in said)) / total,
+        sentence_coverage=_most(weights, (present for each in sentences for _, present in each)) / total,
         window_coverage=_most(weights, chain(*map(_windows, sentences[:CLOSEST]))) / total,
-        union_coverage=_share(weights, frozenset().union(*found)) / total,
+        union_coverage=weight_of(frozenset().union(*found), weights) / total,
         term_coverage=covered,
         term_coverage_squared=covered**2,
         heading_coverage=_most(weights, headings) / total,
@@ -116,32 +115,34 @@ def features_of(observation: Observation) -> Features:
         cosine_gap=_gap(observation.dense),
         agreement=_agreement(best),
         unknown_terms=len(unknown) / max(len(weights), 1),
-        unknown_names=_share(weights, names.intersection(unknown)) / total,
-        missing_names=min((_share(weights, names - present) for present in found[:CLOSEST]), default=0.0)
+        unknown_names=weight_of(names.intersection(unknown), weights) / total,
+        missing_names=min((weight_of(names - present, weights) for present in found[:CLOSEST]), default=0.0)
         / total,
         missing_quantity=float(_lacks_quantity(observation.question, best[:CLOSEST])),
         opposed=float(is_opposed(observation.question, likeliest)),
-        unsaid_number=float(any(number not in likeliest for number in _NUMBER.findall(observation.question))),
-        unsaid_amount=float(
+        missing_number=float(
+            any(number not in likeliest for number in _NUMBER.findall(observation.question))
+        ),
+        missing_amount=float(
             bool(_ASKS_AMOUNT.search(observation.question)) and not _AMOUNT.search(likeliest)
         ),
     )
 
 
 def confidence_of(observation: Observation) -> float:
-    """Probability that the passages hold the answer, 0 to 1."""
+    """The probability that the passages contain the answer."""
     if not observation.passages:
         return 0.0
     features = features_of(observation)
     bias, coefficients = WITH_VECTORS if observation.dense else LEXICAL_ALONE
     score = bias + sum(coefficients.get(f.name, 0.0) * getattr(features, f.name) for f in fields(features))
-    return (1 + tanh(score / 2)) / 2  # the logistic function, which so written never overflows
+    return (1 + tanh(score / 2)) / 2  # the logistic function, in a form that does not overflow
 
 
 def names_of(question: str) -> frozenset[str]:
-    """Terms of the names in a question: what it is about, where its other words may be paraphrase."""
+    """The terms of the names in a question, which are seldom paraphrased in an answer."""
     own = language_of(question)
-    pattern = _IDENTIFIER if own == "de" else _NAME  # German writes every noun with a capital
+    pattern = _IDENTIFIER if own == "de" else _NAME  # German capitalises every noun
     names = [match.group() for match in pattern.finditer(question)]
     return frozenset(
         term for name in names for language in (own, "en") for term in query_terms(name, language)
@@ -154,14 +155,14 @@ def _lacks_quantity(question: str, passages: Sequence[Retrieved]) -> bool:
 
 
 def coverage_of(question: str, passages: Sequence[Retrieved]) -> float:
-    """Best share of a question's terms in one passage, terms weighted among these passages alone; 0 to 1."""
+    """Best share of a question's terms in one passage, 0 to 1, with weights from these passages alone."""
     weights, found = weights_among(question, [_all_text(hit) for hit in passages])
     total = sum(weights.values())
     return _most(weights, found) / total if total else 0.0
 
 
 def _gap(scores: Sequence[float]) -> float:
-    """How far the best score stands above the background; a small library's background is its last rank."""
+    """The best score less the mean of the background, which in a small library is the last rank."""
     if not scores:
         return 0.0
     background = scores[BACKGROUND] or scores[-1:]
@@ -181,7 +182,7 @@ def _all_text(hit: Retrieved) -> str:
 
 
 def _terms(hit: Retrieved, text: str) -> frozenset[str]:
-    """The terms of a text that stands in a passage or above it."""
+    """The terms of a text in a passage or of its headings, in the passage's language."""
     return frozenset(terms(text, language_of(hit.passage.text)))
 
 
@@ -191,12 +192,14 @@ def _sentences(hit: Retrieved) -> list[Sentence]:
 
 
 def _likeliest(sentences: Sequence[Sequence[Sentence]], weights: Mapping[str, float]) -> str:
-    """The sentence that holds most of the question, the first of several."""
-    return max(chain(*sentences), key=lambda said: _share(weights, said[1]), default=("", frozenset()))[0]
+    """The first sentence with most of the question's weight."""
+    return max(
+        chain(*sentences), key=lambda sentence: weight_of(sentence[1], weights), default=("", frozenset())
+    )[0]
 
 
 def _windows(sentences: Sequence[Sentence]) -> Iterator[frozenset[str]]:
-    """Terms of each two neighbours, and of each alone where it has none."""
+    """The terms of each pair of neighbours; of a lone sentence, its own."""
     if len(sentences) == 1:
         yield sentences[0][1]
     for (_, one), (_, other) in pairwise(sentences):
@@ -204,8 +207,4 @@ def _windows(sentences: Sequence[Sentence]) -> Iterator[frozenset[str]]:
 
 
 def _most(weights: Mapping[str, float], found: Iterable[frozenset[str]]) -> float:
-    return max((_share(weights, present) for present in found), default=0.0)
-
-
-def _share(weights: Mapping[str, float], present: frozenset[str]) -> float:
-    return sum(weight for term, weight in weights.items() if term in present)
+    return max((weight_of(present, weights) for present in found), default=0.0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from core.errors import IndexInUse, SettingsError
+from core.errors import IndexInUse, SettingsError, reason_of
 
 PRIVATE_UMASK = 0o077  # permission bits that no file and folder of Footnote has
 
@@ -32,7 +32,7 @@ def lock_data_dir(data_dir: Path, purpose: str) -> Iterator[None]:
                 "Wait for it or stop it, or set DATA_DIR to another folder."
             ) from None
         except OSError as fault:
-            raise SettingsError(f"DATA_DIR {data_dir} cannot be written: {_why(fault)}.") from fault
+            raise SettingsError(f"DATA_DIR {data_dir} cannot be written: {reason_of(fault)}.") from fault
         yield
 
 
@@ -57,13 +57,9 @@ def make_data_dir(data_dir: Path) -> None:
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as fault:
-        raise SettingsError(f"DATA_DIR {data_dir} cannot be made: {_why(fault)}.") from fault
+        raise SettingsError(f"DATA_DIR {data_dir} cannot be made: {reason_of(fault)}.") from fault
     if not os.access(data_dir, os.W_OK | os.X_OK):
         raise SettingsError(f"DATA_DIR {data_dir} cannot be written: permission denied.")
-
-
-def _why(fault: OSError) -> str:
-    return (fault.strerror or "the disk refused").lower()
 
 
 def _read(note: Path) -> str:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from core.errors import IndexDamaged, SettingsError
+from core.errors import IndexDamaged, SettingsError, reason_of
 from core.schema import Schema, prepare
 
 BUSY_TIMEOUT = 10.0  # seconds to wait for another writer
@@ -173,5 +173,4 @@ def _make_private(file: Path) -> None:
     try:
         file.touch(mode=0o600)
     except OSError as fault:
-        reason = (fault.strerror or "the disk refused").lower()
-        raise SettingsError(f"{file} cannot be made: {reason}.") from fault
+        raise SettingsError(f"{file} cannot be made: {reason_of(fault)}.") from fault

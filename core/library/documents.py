@@ -1,4 +1,4 @@
-"""Documents as the library holds them: text, its blocks, and the passages cut from them.
+"""Documents and passages, and the queries' scopes and results, as values.
 
 Every offset counts characters into the document's extracted text. For Markdown and
 plain text that is the file itself, so a quote can be found with any editor.
@@ -17,9 +17,9 @@ BlockKind = Literal["heading", "prose", "item", "code", "table", "markup"]
 
 @value
 class Block:
-    """A stretch of a document that is cut only when it cannot be kept whole."""
+    """A part of a document that is cut only if it is too long."""
 
-    kind: BlockKind  #: "markup" is text no reader wants quoted: directives, comments, rules
+    kind: BlockKind  #: "markup" is text that should not be quoted: directives, comments, rules
     start: int
     end: int
     level: int = 0  #: 1 to 6 for a heading, else 0
@@ -29,9 +29,9 @@ class Block:
 
 @value
 class Piece:
-    """A passage before it has a place in the library: ``document.text[start:end]``."""
+    """A passage before it is in the library: ``document.text[start:end]``."""
 
-    path: tuple[str, ...]  #: headings above it, outermost first, the document's own heading included
+    path: tuple[str, ...]  #: headings above it, outermost first, including the document's own
     location: str  #: where a person finds it
     text: str
     start: int
@@ -46,7 +46,7 @@ class Document:
     text: str
     blocks: tuple[Block, ...]
     url: str | None = None
-    pieces: tuple[Piece, ...] | None = None  #: what it was cut into where it was read apart
+    pieces: tuple[Piece, ...] | None = None  #: if it was read in a worker, what it was cut into there
 
 
 @value
@@ -73,7 +73,7 @@ class Retrieved:
 
     passage: Passage
     score: float  #: fused, 0 to 1 within one retrieval
-    lexical: float = 0.0  #: BM25-type, larger is better, 0: not found by words
+    lexical: float = 0.0  #: BM25, larger is better; 0: not found by words
     dense: float | None = None  #: cosine, None: no vectors
 
 
@@ -90,6 +90,6 @@ class Retrieval:
     """What was found, and how sure the library is that it answers."""
 
     passages: tuple[Retrieved, ...] = ()  #: best first
-    weights: Mapping[str, float] = field(default_factory=dict)  #: how telling each term of the query is
+    weights: Mapping[str, float] = field(default_factory=dict)  #: of the query's terms
     confidence: float = 0.0  #: calibrated, 0 to 1
     searched: int = 0  #: passages that could have been found

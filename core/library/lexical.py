@@ -61,9 +61,9 @@ def _score(words: Words, weights: Mapping[str, float]) -> float:
     for term in set(title):
         counts[term] += TITLE_COUNTS
     spread = SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * len(body) / USUAL_LENGTH)
-    held = [(weight, counts[term]) for term, weight in weights.items() if counts[term]]
-    held += [(_pair_weight(weights, first, pairs[first]), count) for first, count in together.items()]
-    return sum(weight * count * (SATURATION + 1) / (count + spread) for weight, count in held)
+    counted = [(weight, counts[term]) for term, weight in weights.items() if counts[term]]
+    counted += [(_pair_weight(weights, first, pairs[first]), count) for first, count in together.items()]
+    return sum(weight * count * (SATURATION + 1) / (count + spread) for weight, count in counted)
 
 
 def _together(body: Sequence[str], pairs: Mapping[str, str]) -> Counter[str]:
@@ -189,8 +189,8 @@ class LexicalIndex:
         if not within.collections or not words:
             return dict.fromkeys(words, 0)
         rows = self.database.rows(
-            f"WITH asked (word, expression) AS (VALUES {', '.join(['(?, ?)'] * len(words))})"
-            " SELECT word, (SELECT count(*) FROM words WHERE words MATCH expression) FROM asked",
+            f"WITH terms (word, expression) AS (VALUES {', '.join(['(?, ?)'] * len(words))})"
+            " SELECT word, (SELECT count(*) FROM words WHERE words MATCH expression) FROM terms",
             [value for word in words for value in (word, within.expression([word]))],
         )
         return {str(word): int(count) for word, count in rows}
@@ -248,10 +248,10 @@ def _by_rarity(words: Sequence[str], frequencies: Mapping[str, int]) -> tuple[li
     """The rare words, whose passages are few enough to rank them all; and the others, rarest first."""
     rare: list[str] = []
     ordered = sorted(words, key=lambda word: frequencies.get(word, 0))
-    held = 0
+    total = 0
     for word in ordered:
-        held += frequencies.get(word, 0)
-        if held > RARE_LIMIT:
+        total += frequencies.get(word, 0)
+        if total > RARE_LIMIT:
             break
         rare.append(word)
     return rare, ordered[len(rare) :]

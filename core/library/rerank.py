@@ -1,9 +1,9 @@
-"""The order of the candidates: where and how closely they hold what is asked, beside their scores.
+"""Ranking candidates by their scores, and by where and how closely they contain the question's terms.
 
-BM25 rewards a passage that says one rare word often; an answer holds most of the question, close
-together or in its headings, on a page about it. The credits were fitted as a conditional logistic
-regression over questions as colleagues type them, SQuAD 2, MTRAG, CLAPNQ and FastAPI's headings, and
-confirmed on folds left out; tests/benchmarks/drafts_retrieval.py says what they are worth.
+BM25 rewards a passage that repeats one rare word. A passage that answers contains most of the question's
+terms, close together or in its headings, in a document about them. The credits were fitted as a conditional
+logistic regression over questions as colleagues type them, SQuAD 2, MTRAG, CLAPNQ and FastAPI's headings,
+and confirmed by cross-validation; tests/benchmarks/drafts_retrieval.py measures what they are worth.
 """
 
 from __future__ import annotations
@@ -13,21 +13,25 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.library.lexical import Words
+from core.text.terms import weight_of
 
-LEXICAL_CREDIT = 1.0  # of a passage's BM25 over the best one, where words are all there is
-LEXICAL_BESIDE, MEANING_CREDIT = 0.36, 1.31  # of it beside vectors, and of the cosine over the best one
-COVERAGE_CREDIT = 0.89  # of the share of the question in the passage and its headings
-HEADING_CREDIT = 0.82  # for headings that say what is asked and little else
-WINDOW_CREDIT = 0.7  # of the best share of the question in so many terms of the text:
+LEXICAL_CREDIT = 1.0  # of a passage's BM25, relative to the best one's, without vectors
+LEXICAL_BESIDE, MEANING_CREDIT = (
+    0.36,
+    1.31,
+)  # of it beside vectors, and of the cosine, relative to the best one's
+COVERAGE_CREDIT = 0.89  # of the question's share in the passage and its headings
+HEADING_CREDIT = 0.82  # of how well the headings match the question
+WINDOW_CREDIT = 0.7  # of the question's best share in WINDOW consecutive terms of the text
 WINDOW = 15
-DOCUMENT_CREDIT = 0.33  # of the share that the candidates of the same document hold together
-LENGTH_CREDIT = 0.51  # of the terms up to so many: a passage of one line seldom answers
+DOCUMENT_CREDIT = 0.33  # of the question's share in the candidates of the same document together
+LENGTH_CREDIT = 0.51  # of the number of terms, up to ENOUGH_TERMS: a passage of one line seldom answers
 ENOUGH_TERMS = 40
-CITED_CREDIT = 0.8  # for a document that the talk is about, where the question points back to it
+CITED_CREDIT = 0.8  # for a document that the last answer cited, if the question points back to it
 
-STEM = 4  # letters from which a term that begins another may be the same word: repo, config, async
-KINSHIP = 0.5  # what such a term counts for
-#: What words weigh that say how one asks rather than what about.
+STEM = 4  # letters; if a term this long begins another, they may be the same word: repo, config, async
+PREFIX_WEIGHT = 0.5  # the weight of such a term
+#: The weight of words about how one asks, not about what.
 CHATTY_WEIGHT = 0.5
 _CHATTY = """
     actual almost alreadi also alway anoth answer anyth around ask away back best better call chang come
@@ -42,33 +46,33 @@ CHATTY = frozenset(_CHATTY.split())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """A candidate as the indexes found it."""
+    """A candidate with the scores of the indexes."""
 
     document: str  #: the same for the passages of one document
     words: Words
-    lexical: float  #: BM25 over that of the best candidate
-    dense: float | None  #: cosine over that of the best; None where there are no vectors
-    is_cited: bool = False  #: its document was cited by the last answer, to which the question points back
+    lexical: float  #: BM25, relative to the best candidate's
+    dense: float | None  #: cosine, relative to the best; None without vectors
+    is_cited: bool = False  #: the last answer cited its document, and the question points back to it
 
 
 def rerank(candidates: Mapping[str, Scored], weights: Mapping[str, float]) -> dict[str, float]:
     """Scores by id, 1 for the best candidate; ``weights`` are those of the question's terms."""
-    telling = {term: w * (CHATTY_WEIGHT if term in CHATTY else 1.0) for term, w in weights.items()}
-    total = sum(telling.values()) or 1.0
-    asked = {term: weight / total for term, weight in telling.items()}
+    adjusted = {term: w * (CHATTY_WEIGHT if term in CHATTY else 1.0) for term, w in weights.items()}
+    total = sum(adjusted.values()) or 1.0
+    question = {term: weight / total for term, weight in adjusted.items()}
     documents: dict[str, set[str]] = {}
     for each in candidates.values():
         documents.setdefault(each.document, set()).update(*each.words)
-    shares = {document: _share(held, asked) for document, held in documents.items()}
+    shares = {document: weight_of(present, question) for document, present in documents.items()}
     scores = {
-        number: _score(each, asked) + DOCUMENT_CREDIT * shares[each.document]
+        number: _score(each, question) + DOCUMENT_CREDIT * shares[each.document]
         for number, each in candidates.items()
     }
     best = max(scores.values(), default=0.0) or 1.0
     return {number: max(score, 0.0) / best for number, score in scores.items()}
 
 
-def _score(candidate: Scored, asked: Mapping[str, float]) -> float:
+def _score(candidate: Scored, question: Mapping[str, float]) -> float:
     title, body = candidate.words
     found = (
         LEXICAL_CREDIT * candidate.lexical
@@ -78,52 +82,48 @@ def _score(candidate: Scored, asked: Mapping[str, float]) -> float:
     return (
         found
         + CITED_CREDIT * candidate.is_cited
-        + COVERAGE_CREDIT * _kindred_share({*title, *body}, asked)
-        + HEADING_CREDIT * _agreement(frozenset(title), asked)
-        + WINDOW_CREDIT * _closest_share(body, asked)
+        + COVERAGE_CREDIT * _prefix_share({*title, *body}, question)
+        + HEADING_CREDIT * _agreement(frozenset(title), question)
+        + WINDOW_CREDIT * _closest_share(body, question)
         + LENGTH_CREDIT * min(len(body) / ENOUGH_TERMS, 1.0)
     )
 
 
-def _share(held: Collection[str], asked: Mapping[str, float]) -> float:
-    return sum(weight for term, weight in asked.items() if term in held)
-
-
-def _kindred_share(held: Collection[str], asked: Mapping[str, float]) -> float:
-    """The share of the question that these terms hold, terms of the same beginning counted in part."""
-    told = f" {' '.join(held)}"
+def _prefix_share(present: Collection[str], question: Mapping[str, float]) -> float:
+    """The question's share in these terms; terms with the same beginning count in part."""
+    joined = f" {' '.join(present)}"
     return sum(
-        weight if term in held else KINSHIP * weight * _has_kin(term, held, told)
-        for term, weight in asked.items()
+        weight if term in present else PREFIX_WEIGHT * weight * _has_prefix_match(term, present, joined)
+        for term, weight in question.items()
     )
 
 
-def _has_kin(term: str, held: Collection[str], told: str) -> bool:
-    """Whether one of the terms begins with this one, or this one with it."""
+def _has_prefix_match(term: str, present: Collection[str], joined: str) -> bool:
+    """Whether one of the terms begins with this one, or this one begins with it."""
     return len(term) >= STEM and (
-        f" {term}" in told or any(term[:length] in held for length in range(STEM, len(term)))
+        f" {term}" in joined or any(term[:length] in present for length in range(STEM, len(term)))
     )
 
 
-def _agreement(title: Collection[str], asked: Mapping[str, float]) -> float:
-    """Harmonic mean of the question's share in the headings, and of theirs in the question."""
-    said = _share(title, asked)
-    meant = sum(term in asked for term in title) / max(len(title), 1)
-    return 2 * said * meant / (said + meant) if said and meant else 0.0
+def _agreement(title: Collection[str], question: Mapping[str, float]) -> float:
+    """Harmonic mean of the question's share in the headings and of theirs in the question."""
+    recall = weight_of(title, question)
+    precision = sum(term in question for term in title) / max(len(title), 1)
+    return 2 * recall * precision / (recall + precision) if recall and precision else 0.0
 
 
-def _closest_share(body: Sequence[str], asked: Mapping[str, float]) -> float:
-    """The best share of the question within WINDOW terms that follow one another."""
-    places = [place for place, term in enumerate(body) if term in asked]
+def _closest_share(body: Sequence[str], question: Mapping[str, float]) -> float:
+    """The question's best share in WINDOW consecutive terms."""
+    places = [place for place, term in enumerate(body) if term in question]
     inside: Counter[str] = Counter()
     first, share, best = 0, 0.0, 0.0
     for place in places:
         while places[first] <= place - WINDOW:
             left = body[places[first]]
             inside[left] -= 1
-            share -= 0.0 if inside[left] else asked[left]
+            share -= 0.0 if inside[left] else question[left]
             first += 1
         inside[body[place]] += 1
-        share += asked[body[place]] if inside[body[place]] == 1 else 0.0
+        share += question[body[place]] if inside[body[place]] == 1 else 0.0
         best = max(best, share)
     return best

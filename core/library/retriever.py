@@ -1,8 +1,7 @@
-"""Hybrid retrieval: BM25 over terms and cosine over dense vectors find, and one weighted sum orders.
+"""Hybrid retrieval: BM25 and the cosine of dense vectors find candidates, and one weighted sum ranks them.
 
-Max-normalised scores summed with fixed weights beat reciprocal rank fusion on every set
-published for the sets we measure with (SQuAD 2, MTRAG); :mod:`core.library.rerank` adds to them
-where a passage holds the words.
+Sums of max-normalised scores with fixed weights beat reciprocal rank fusion on SQuAD 2 and MTRAG;
+:mod:`core.library.rerank` adds credits for where a passage contains the question's words.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from core.library.confidence import Observation, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
 from core.library.lexical import Words, bm25
 from core.library.rerank import Scored, rerank
-from core.library.store import DocumentStore
+from core.library.store import DocumentStore, by_collection
 from core.text.characters import whole
 from core.text.followup import asked_before, cited_before, merged_with, needs_history, points_back
 from core.text.terms import known_terms, term_weights
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
     from core.library.vectors import VectorIndex
 
 CANDIDATES = 60  # passages taken from each index before fusion
-EXACT_LIMIT = 3_000  # passages of a narrow scope that are compared one by one: about 5 ms
-HISTORY_WEIGHT = 0.35  # of a term that only the history brings, next to the question's own, in what is asked
-#: What the history's terms may weigh in all, next to the question's own: where a word points back, and
-#: where the question is merely short. Unbounded, a history of forty terms outvotes a question of one.
+EXACT_LIMIT = 3_000  # passages of a narrow scope that are compared exactly: about 5 ms
+HISTORY_WEIGHT = 0.35  # of a term from the history alone, beside the question's own, for the confidence
+#: The limit of the history's total weight, relative to the question's: if a word points back, and if the
+#: question is merely short. Without a limit, a history of forty terms outweighs a question of one.
 HISTORY_SHARE, HISTORY_SHARE_OF_SHORT = 1.0, 0.5
 TERM_LIMIT = 40  # terms of one lexical query
 
@@ -46,13 +45,13 @@ class Query:
 
     text: str
     scope: Scope
-    history: tuple[Exchange, ...] = ()  #: merged in only where the text leans on it
+    history: tuple[Exchange, ...] = ()  #: used only if the text depends on it
     limit: int = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Retriever:
-    """Finds passages in the catalogue and, where there are vectors, by meaning."""
+    """Finds passages by their words and, with an embedder and vectors, by meaning."""
 
     store: DocumentStore
     embedder: Embedder | None = None
@@ -71,22 +70,22 @@ class Retriever:
         words = list(dict.fromkeys((*own, *known_terms(merged, languages, frequencies_of))))[:TERM_LIMIT]
         frequencies = frequencies_of(words)
         known = {word for word, count in frequencies.items() if count}
-        leans, is_pointed = bool(query.history) and needs_history(query.text, known), points_back(query.text)
-        if not leans:
+        depends, points = bool(query.history) and needs_history(query.text, known), points_back(query.text)
+        if not depends:
             merged, words = query.text, own
         rarity = term_weights(words, frequencies, searched)
-        held = limit_history(rarity, own, known, points_back=is_pointed)
-        # An earlier answer's words help to find the passage; they do not say what is asked of it now. What was
-        # asked before does, and where a word points to it, all of it must be in the passage.
-        before = known_terms(asked_before(query.history), languages, frequencies_of) if leans else ()
-        asked = {*own, *before}
+        limited = limit_history(rarity, own, known, points_back=points)
+        # The words of earlier answers help to find the passage, but are not part of the question. Those of
+        # earlier questions are, with their full weight if a word points back to them.
+        before = known_terms(asked_before(query.history), languages, frequencies_of) if depends else ()
+        relevant = {*own, *before}
         weights = {
             word: weight * (1 if word in own else HISTORY_WEIGHT)
-            for word, weight in (rarity if is_pointed else held).items()
-            if word in asked
+            for word, weight in (rarity if points else limited).items()
+            if word in relevant
         }
-        found = self._candidates(query, held, frequencies, own, merged)
-        passages = found.best(query.limit, cited_before(query.history) if is_pointed else ())
+        found = self._candidates(query, limited, frequencies, own, merged)
+        passages = found.best(query.limit, cited_before(query.history) if points else ())
         observation = Observation(
             question=query.text,
             passages=passages,
@@ -107,10 +106,10 @@ class Retriever:
         own: Collection[str],
         merged: str,
     ) -> Candidates:
-        """The best by words and the nearest by meaning, each with both scores."""
+        """The best passages by words and by meaning, each with both scores."""
         lexical = self.store.lexical
         listed: dict[str, float] = {}
-        # A history of many words would leave no room for what the question's own few find.
+        # A second search by the question's own terms, which a long history could crowd out.
         for looked_for in dict.fromkeys((tuple(weights), tuple(own))):
             listed |= lexical.search(looked_for, query.scope, limit=CANDIDATES, frequencies=frequencies)
         dense: dict[str, float] = {}
@@ -119,9 +118,9 @@ class Retriever:
             dense = self._nearest(self.vectors, vector, query.scope)
         passages = self.store.passages(listed | dense, query.scope)
         if dense and self.vectors is not None:
-            unmeasured = {number: hit for number, hit in passages.items() if number not in dense}
-            dense |= self.vectors.similarities(vector, _by_collection(unmeasured))
-        # What was removed since it was listed, or has left a vector behind, is no passage any more.
+            missing = ((number, hit.collection) for number, hit in passages.items() if number not in dense)
+            dense |= self.vectors.similarities(vector, by_collection(missing))
+        # Without passages that were removed meanwhile, or of which only the vector is left.
         words = lexical.words(passages)
         return Candidates(
             passages=passages,
@@ -132,7 +131,7 @@ class Retriever:
         )
 
     def _nearest(self, vectors: VectorIndex, vector: NDArray[float32], scope: Scope) -> dict[str, float]:
-        """Cosines of the nearest passages. A scope narrower than its collections is searched exactly."""
+        """Cosines of the nearest passages. A scope narrower than its collections is searched exactly if it is small."""
         if not scope.addresses:
             return dict(vectors.search(vector, collections=sorted(scope.collections), limit=CANDIDATES))
         within = self.store.ids(scope, limit=EXACT_LIMIT)
@@ -147,22 +146,22 @@ class Retriever:
 def limit_history(
     rarity: Mapping[str, float], own: Collection[str], known: Collection[str], *, points_back: bool
 ) -> Mapping[str, float]:
-    """The weights of terms, those of the history (all that are not the question's own) held to their share.
+    """The weights of terms, with those of the history (all but the question's own) limited to their share.
 
-    Where a word points back, own terms that no passage knows give the history no measure: “Can you answer
-    this?” speaks of nothing but what was said before. “Where is the anvil?” does.
+    If a word points back, own terms that no passage contains do not count for the share: “Can you answer
+    this?” is only about what was said before. “Where is the anvil?” is not.
     """
-    telling = known if points_back else own
+    counted = known if points_back else own
     share = HISTORY_SHARE if points_back else HISTORY_SHARE_OF_SHORT
-    room = share * sum(weight for word, weight in rarity.items() if word in own and word in telling)
-    brought = sum(weight for word, weight in rarity.items() if word not in own)
-    if not room or brought <= room:
+    room = share * sum(weight for word, weight in rarity.items() if word in own and word in counted)
+    added = sum(weight for word, weight in rarity.items() if word not in own)
+    if not room or added <= room:
         return rarity
-    return {word: weight * (1 if word in own else room / brought) for word, weight in rarity.items()}
+    return {word: weight * (1 if word in own else room / added) for word, weight in rarity.items()}
 
 
 def _vector_of(embedder: Embedder, question: str, merged: str) -> NDArray[float32]:
-    """Half way between the question and the question merged with its history."""
+    """The mean of the vectors of the question and of the question merged with its history."""
     vector = embedder.embed_query(whole(question))
     if merged == question:
         return vector
@@ -173,7 +172,7 @@ def _vector_of(embedder: Embedder, question: str, merged: str) -> NDArray[float3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """Passages of the scope that may answer, before they are ranked."""
+    """Passages that may answer, before they are ranked."""
 
     passages: Mapping[str, Passage]  #: by id
     words: Mapping[str, Words]  #: by id
@@ -182,7 +181,7 @@ class Candidates:
     dense: Mapping[str, float]  #: cosine by id
 
     def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
-        """The best of them, those of sources that were cited before preferred."""
+        """The best passages, preferring sources that were cited before."""
         scores = rerank(self._scored(cited), self.weights)
         ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))
         return tuple(
@@ -196,7 +195,7 @@ class Candidates:
         )
 
     def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
-        """A passage without a vector is judged by its words alone, as all of them are when there are none."""
+        """A passage without a vector is scored by its words alone, and so are all if none has one."""
         words, meaning = _normalised(self.lexical), _normalised(self.dense)
         return {
             number: Scored(
@@ -208,13 +207,6 @@ class Candidates:
             )
             for number in self.words.keys() & (words.keys() | meaning.keys())
         }
-
-
-def _by_collection(found: Mapping[str, Passage]) -> dict[str, list[str]]:
-    ids: dict[str, list[str]] = {}
-    for number, passage in found.items():
-        ids.setdefault(passage.collection, []).append(number)
-    return ids
 
 
 def _normalised(scores: Mapping[str, float]) -> dict[str, float]:

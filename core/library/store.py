@@ -22,6 +22,9 @@ from core.library.throttle import throttle
 
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
+#: What a document has in the table, a NewDocument and an Entry alike.
+_FIELDS = ("address", "root", "source", "title", "url", "hash", "size", "modified")
+
 #: SQLite carries out a cross join in the written order: from the passages to their documents, never from
 #: the scope to all of its passages.
 _PASSAGE = """
@@ -88,7 +91,7 @@ class DocumentStore:
         return found[0] if found else None
 
     def _entries(self, where: str, values: Sequence[object]) -> list[Entry]:
-        names = ("id", "address", "root", "source", "title", "url", "hash", "size", "modified", "passages")
+        names = ("id", "passages", *_FIELDS)
         rows = self._rows(
             f"SELECT c.name, {', '.join(f'd.{name}' for name in names)} FROM documents d"
             f" JOIN collections c ON c.number = d.collection WHERE {where} ORDER BY c.name, d.source, d.address",
@@ -111,7 +114,7 @@ class DocumentStore:
     def ids(self, scope: Scope, *, limit: int) -> dict[str, list[str]]:
         """Passage ids of a scope by collection, at most ``limit`` of them."""
         where, values = _scope_condition(scope)
-        return _by_collection(
+        return by_collection(
             self._rows(
                 "SELECT p.id, c.name FROM collections c JOIN documents d ON d.collection = c.number"
                 f" JOIN passages p ON p.document = d.id WHERE {where} LIMIT ?",
@@ -150,14 +153,10 @@ class DocumentStore:
             self.remove(document.collection, document.address)
             number = _collection_number(writing, document.collection)
             row = writing.execute(
-                "INSERT INTO documents"
-                " (collection, address, root, source, title, url, hash, size, modified, passages)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    number, document.address, document.root, document.source, document.title, document.url,
-                    document.hash, document.size, document.modified, len(document.pieces),
-                ),
-            )  # fmt: skip
+                f"INSERT INTO documents (collection, passages, {', '.join(_FIELDS)})"
+                f" VALUES (?, ?, {', '.join('?' * len(_FIELDS))})",
+                (number, len(document.pieces), *(getattr(document, name) for name in _FIELDS)),
+            )
             ids = [
                 _put_piece(writing, int(row.lastrowid or 0), ordinal, piece, embedded)
                 for ordinal, piece in enumerate(document.pieces)
@@ -223,7 +222,7 @@ class DocumentStore:
 
     def stale_vectors(self) -> dict[str, list[str]]:
         """Ids of removed passages that may still have a vector, by collection."""
-        return _by_collection(
+        return by_collection(
             self._rows(
                 "SELECT s.passage, c.name FROM stale_vectors s JOIN collections c ON c.number = s.collection"
             )
@@ -301,7 +300,8 @@ def _put_piece(
     return int(row.lastrowid or 0)
 
 
-def _by_collection(rows: Iterable[tuple[int, str]]) -> dict[str, list[str]]:
+def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]:
+    """(passage id, collection) -> ids by collection."""
     ids: dict[str, list[str]] = {}
     for passage, collection in rows:
         ids.setdefault(collection, []).append(str(passage))

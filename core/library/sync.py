@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from core.errors import DocumentError, SettingsError
+from core.errors import DocumentError, SettingsError, reason_of
 from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.formats.read import FILE_LIMIT, SUFFIXES, read_document
+from core.library.formats.read import SUFFIXES, parse_file, read_bytes
 from core.library.roots import PathRules, Unreadable, is_within
 from core.library.store import DocumentStore, Entry, NewDocument
 from core.text.characters import whole
@@ -151,11 +151,6 @@ def source_of(address: str, root: str) -> str:
     return _printable(Path(address).relative_to(Path(root).parent).as_posix())
 
 
-def reason_of(fault: OSError) -> str:
-    """What the operating system says, as the end of a sentence."""
-    return (fault.strerror or "the disk refused").lower()
-
-
 def _printable(name: str) -> str:
     """A name on one line, with "?" for bytes that are not UTF-8 and for invisible characters."""
     known = name.encode(errors="replace").decode()
@@ -257,15 +252,16 @@ def apply_plan(
 
 
 def _index_file(file: FoundFile, entry: Entry | None, store: DocumentStore, collection: str) -> SyncReport:
-    digest = None
+    path, data = Path(file.address), None
     try:
-        digest = _digest_of(Path(file.address))
+        data = read_bytes(path)
+        digest = hashlib.sha256(data).hexdigest()
         if entry is not None and entry.hash == digest:
             _touch(entry, file, store)
             return SyncReport(skipped=1)
-        document = drop_surrogates(read_document(Path(file.address)))
+        document = drop_surrogates(parse_file(path, data))
     except DocumentError as fault:
-        if digest:  # else the disk failed, which may pass
+        if data is not None:  # else the disk failed, which may pass
             store.roots.note_unreadable(collection, _unreadable(file, str(fault)))
         # The older version must not be quoted any more.
         store.remove(collection, file.address)
@@ -302,14 +298,3 @@ def _unreadable(file: FoundFile, reason: str) -> Unreadable:
     return Unreadable(
         address=file.address, source=file.source, size=file.size, modified=file.modified, reason=reason
     )
-
-
-def _digest_of(path: Path) -> str:
-    """SHA-256 of the bytes that are read of a file; DocumentError when the disk fails."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.sha256(file.read(FILE_LIMIT + 1)).hexdigest()
-    except FileNotFoundError as gone:
-        raise DocumentError("disappeared while it was read") from gone
-    except OSError as fault:
-        raise DocumentError(f"could not be read: {reason_of(fault)}") from fault

@@ -1,8 +1,8 @@
-"""Dense vectors of passages, in embedded Chroma: one Chroma collection for each of ours.
+"""Dense vectors of passages, in embedded Chroma, with one Chroma collection for each collection.
 
-A search reads the collections it names and no other: the filter is in where it looks, not
-in what it looks for. Vectors have length one, so the inner product is the cosine. One
-process at a time (:mod:`core.library.data_lock`): Chroma's readers miss other processes' writes.
+A search therefore reads only the collections that it names. Vectors have length one, so the inner
+product is the cosine. Only one process may use the index (:mod:`core.library.data_lock`): Chroma's
+readers miss the writes of other processes.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-BATCH = 250  # ids of one call: Chroma takes 5,461, but searches wait while a call writes
-OVERWRITING = 20  # ids of one call that overwrites, at 5 ms each: four times what it costs to add one
-LOCKED = 10.0  # seconds that a search or a write of ours may hold Chroma's database
-SYNCED_AFTER = 100  # entries of Chroma's queue, which then are in the graph's file
+BATCH = 250  # ids of one call; Chroma takes 5,461, but searches wait while it writes
+OVERWRITE_BATCH = 20  # ids of one call that overwrites, at 5 ms each: four times the time to add one
+LOCK_TIMEOUT = 10.0  # seconds to wait while a search or a write locks Chroma's database
+SYNC_THRESHOLD = 100  # entries in Chroma's queue after which they are written to the graph's file
 
-#: Recall at 60 of .997 over 100,000 clustered vectors of 384 dimensions, against .957 with
-#: Chroma's ef of 100, for .3 ms a query more (tests/benchmarks/embedding.py --vectors). What was
-#: not synced is added to the graph anew by every process that searches: sync often.
+#: Recall at 60 is .997 over 100,000 clustered vectors of 384 dimensions, against .957 with Chroma's
+#: default ef of 100, for .3 ms more a query (tests/benchmarks/embedding.py --vectors). Syncing often
+#: saves time: every process that searches adds what is not synced to its graph again.
 HNSW = {
     "space": "ip",
     "ef_construction": 200,
     "ef_search": 200,
     "batch_size": 100,
-    "sync_threshold": SYNCED_AFTER,
+    "sync_threshold": SYNC_THRESHOLD,
 }
 
-#: All that could send or fetch something, or turn the index into a client of a server; Chroma
-#: would read what is not said here from the environment and from ``.env``.
+#: The settings by which Chroma could send or fetch something, or be the client of a server. Chroma
+#: would read those that are missing here from the environment and from ``.env``.
 CHROMA: dict[str, Any] = {
     "_env_file": None,
     "chroma_api_impl": "chromadb.api.rust.RustBindingsAPI",
@@ -57,18 +57,18 @@ CHROMA: dict[str, Any] = {
 
 
 class VectorIndex:
-    """Vectors by collection and passage id. Opened when it is first needed; safe between threads.
+    """Vectors by collection and passage id. Opened at its first use; safe to share between threads.
 
     Raises SettingsError when the folder is damaged and IndexMismatch when a vector has
-    another dimension than those that are here.
+    another dimension than those in the index.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threading.RLock()
-        self._writing = threading.Lock()  #: or vacuuming
+        self._writing = threading.Lock()  # held while writing or vacuuming
         self._client: Any = None  # chromadb's ClientAPI
-        self._found: dict[str, Any] = {}  # chromadb collections by our names
+        self._collections: dict[str, Any] = {}  # chromadb collections by our names
 
     def add(self, collection: str, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Store vectors, shape ``(len(ids), dimension)``, in place of those that had the same ids."""
@@ -82,12 +82,12 @@ class VectorIndex:
             for batch in _batches(rows):
                 target.upsert(ids=[ids[row] for row in batch], embeddings=vectors[batch])
             if known is None:
-                _flush(target)  # the file of a new graph holds whatever was in memory: others' vectors too
+                _flush(target)  # a new graph's file contains uncleared memory, which may be other vectors
 
     def remove(self, collection: str, ids: Sequence[str]) -> None:
-        """Forget these vectors, in Chroma's files too; unknown ids are no fault.
+        """Remove these vectors, from Chroma's files too; unknown ids are ignored.
 
-        Chroma only marks what is deleted, so noise takes its place before.
+        Chroma only marks vectors as deleted, so they are overwritten with noise first.
         """
         with self._writing:
             with self._chroma():
@@ -96,28 +96,28 @@ class VectorIndex:
 
     def _overwrite(self, collection: str, ids: Sequence[str]) -> None:
         if target := self._find(collection):
-            for batch in _batches(list(dict.fromkeys(ids)), OVERWRITING):
+            for batch in _batches(list(dict.fromkeys(ids)), OVERWRITE_BATCH):
                 target.update(ids=batch, embeddings=_noise(len(batch), target.metadata["dimension"]))
                 target.delete(ids=batch)
             _flush(target)
 
     def drop(self, collection: str) -> None:
-        """Forget a collection and free its disk space."""
+        """Remove a collection and free its disk space."""
         with self._writing:
             with self._chroma(), self._lock:
                 if self._find(collection):
-                    del self._found[collection]
+                    del self._collections[collection]
                     self._client.delete_collection(_chroma_name(collection))
             self._vacuum()
 
     def erase(self) -> None:
-        """Forget everything, even when it is damaged beyond opening."""
+        """Remove everything, even if the index cannot be opened."""
         with self._lock:
             self.close()
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def count(self, collection: str) -> int:
-        """Vectors in a collection, 0 when there is no such collection."""
+        """How many vectors a collection has; 0 for an unknown one."""
         with self._chroma():
             target = self._find(collection)
             return int(target.count()) if target else 0
@@ -135,7 +135,7 @@ class VectorIndex:
         return nlargest(limit, hits, key=lambda hit: hit[1])
 
     def similarities(self, vector: NDArray[np.float32], ids: Mapping[str, Sequence[str]]) -> dict[str, float]:
-        """Exact cosines of passages named by collection and id; those without a vector are left out."""
+        """Exact cosines of passages given by collection and id; those without a vector are left out."""
         cosines: dict[str, float] = {}
         with self._chroma():
             for collection, wanted in ids.items():
@@ -148,21 +148,19 @@ class VectorIndex:
 
     def close(self) -> None:
         with self._lock:
-            self._found.clear()
+            self._collections.clear()
             if self._client is not None:
                 self._client.close()
                 self._client = None
 
-    # Chroma's side
-
     @contextmanager
     def _chroma(self) -> Iterator[None]:
-        """Chroma's troubles as a sentence."""
+        """Turn Chroma's errors into a sentence."""
         try:
             yield
         except SettingsError:
             raise
-        except Exception as trouble:  # Chroma raises its own errors, ValueError and AttributeError
+        except Exception as trouble:  # Chroma also raises ValueError and AttributeError
             logger.warning("the vector index in %s failed: %s", self._folder, trouble)
             raise SettingsError(
                 f"The vector index in {self._folder} is damaged. Run `footnote ingest --rebuild`."
@@ -175,29 +173,29 @@ class VectorIndex:
                 yield target
 
     def _find(self, collection: str) -> Any | None:
-        """Chroma's collection, None when there is none; an index that was never written is not opened."""
+        """Chroma's collection, None if there is none; an index that was never written is not opened."""
         with self._lock:
-            if collection not in self._found and (self._folder / DATABASE).exists():
+            if collection not in self._collections and (self._folder / DATABASE).exists():
                 client = self._open()
                 from chromadb.errors import NotFoundError
 
                 try:
-                    self._found[collection] = client.get_collection(
+                    self._collections[collection] = client.get_collection(
                         _chroma_name(collection), embedding_function=None
                     )
                 except NotFoundError:
                     return None
-            return self._found.get(collection)
+            return self._collections.get(collection)
 
     def _make(self, collection: str, dimension: int) -> Any:
         with self._lock:
-            self._found[collection] = self._open().get_or_create_collection(
+            self._collections[collection] = self._open().get_or_create_collection(
                 _chroma_name(collection),
                 metadata={"collection": collection, "dimension": dimension},
                 configuration={"hnsw": dict(HNSW)},
                 embedding_function=None,
             )
-            return self._found[collection]
+            return self._collections[collection]
 
     def _open(self) -> Any:
         if self._client is None:
@@ -208,16 +206,16 @@ class VectorIndex:
             try:
                 self._client = chromadb.PersistentClient(self._folder, settings=Settings(**CHROMA))
             except Exception:
-                SharedSystemClient.clear_system_cache()  # else the failure outlives its cause
+                SharedSystemClient.clear_system_cache()  # which else remembers the failure
                 raise
         return self._client
 
     def _vacuum(self) -> None:
-        """Leave nothing in the files of what was deleted; SettingsError when something may be left."""
+        """Remove what was deleted from the files; SettingsError if something may be left."""
         if not (self._folder / DATABASE).exists():
             return
-        command = [sys.executable, "-I", vacuum.__file__, str(self._folder), str(LOCKED)]
-        done = subprocess.run(  # noqa: S603 - our own file
+        command = [sys.executable, "-I", vacuum.__file__, str(self._folder), str(LOCK_TIMEOUT)]
+        done = subprocess.run(  # noqa: S603 - runs a file of this package
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
         if done.returncode:
@@ -225,16 +223,16 @@ class VectorIndex:
             raise SettingsError(f"What was forgotten may still lie in {self._folder}: {trouble}.")
 
     def _check_dimension(self, target: Any, dimension: int) -> None:
-        held = target.metadata["dimension"]
-        if held != dimension:
+        expected = target.metadata["dimension"]
+        if expected != dimension:
             raise IndexMismatch(
-                f"The vectors in {self._folder} have {held} dimensions, but EMBEDDING_MODEL gives {dimension}. "
+                f"The vectors in {self._folder} have {expected} dimensions, but EMBEDDING_MODEL gives {dimension}. "
                 "Run `footnote ingest --rebuild`, or set EMBEDDING_MODEL back."
             )
 
 
 def _chroma_name(collection: str) -> str:
-    """A name that Chroma's rules allow; ours may be any text."""
+    """A name that Chroma allows, for a collection with any name."""
     return "c" + hashlib.sha256(collection.encode()).hexdigest()[:32]
 
 
@@ -243,12 +241,12 @@ def _batches(items: list[Any], size: int = BATCH) -> Iterator[list[Any]]:
 
 
 def _flush(target: Any) -> None:
-    """Have Chroma write its graph and empty its queue: so many entries do, though of ids that it never had."""
-    target.delete(ids=[f"none/{number}" for number in range(SYNCED_AFTER)])
+    """Make Chroma write its graph and empty its queue, by as many entries as that takes, of unknown ids."""
+    target.delete(ids=[f"none/{number}" for number in range(SYNC_THRESHOLD)])
 
 
 def _noise(count: int, dimension: int) -> NDArray[np.float32]:
-    """Directions that mean nothing, of length one and shape ``(count, dimension)``."""
+    """Random vectors of length one, shape ``(count, dimension)``."""
     import numpy as np
 
     rows = np.random.default_rng().normal(size=(count, dimension))

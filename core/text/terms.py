@@ -104,6 +104,11 @@ def term_weights(words: Sequence[str], frequencies: Mapping[str, int], total: in
     }
 
 
+def weight_of(present: Collection[str], weights: Mapping[str, float]) -> float:
+    """The weight of the terms that are present."""
+    return sum(weight for term, weight in weights.items() if term in present)
+
+
 def weights_among(question: str, texts: Sequence[str]) -> tuple[dict[str, float], list[frozenset[str]]]:
     """The terms of a question weighted among some texts alone, and all terms of each text."""
     languages = [language_of(text) for text in texts]

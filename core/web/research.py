@@ -12,7 +12,7 @@ from core.errors import FetchRefused, SearchTrouble
 from core.library.chunking import cut
 from core.library.documents import Passage, Piece, Retrieved
 from core.library.formats import markdown
-from core.text.terms import weights_among
+from core.text.terms import weight_of, weights_among
 from core.web.hosts import host_of
 from core.web.results import Hit, Page, PageFetcher, SearchEngine, filter_hits
 
@@ -86,5 +86,5 @@ def best_piece(page: Page, wanted: str) -> Piece | None:
     """The piece of a page that covers most of what is wanted; None for a page without text."""
     pieces = cut(markdown.parse(page.text))
     weights, present = weights_among(wanted, [" ".join((*piece.path, piece.text)) for piece in pieces])
-    covered = [sum(weight for word, weight in weights.items() if word in found) for found in present]
+    covered = [weight_of(found, weights) for found in present]
     return pieces[covered.index(max(covered))] if pieces else None

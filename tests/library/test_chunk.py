@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -41,7 +42,7 @@ documents = st.builds(
     lambda parts, ending, parse: parse("\n\n".join(parts).replace("\n", ending)),
     st.lists(blocks, max_size=12),
     st.sampled_from(["\n", "\r\n"]),
-    st.sampled_from([markdown.parse, plain.parse, plain.parse_log]),
+    st.sampled_from([markdown.parse, plain.parse, partial(plain.parse, kind="code")]),
 )
 
 

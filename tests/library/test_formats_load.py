@@ -132,7 +132,7 @@ def test_an_empty_file_is_said_to_be_empty(tmp_path, data):
         read_document(written(tmp_path, "a.md", data))
 
 
-def test_a_large_file_is_refused_unread(tmp_path):
+def test_a_large_file_is_refused(tmp_path):
     file = tmp_path / "a.md"
     with file.open("wb") as sparse:
         sparse.truncate(FILE_LIMIT + 1)

@@ -75,7 +75,7 @@ def test_a_log_is_cut_between_its_lines():
     line = "2026-01-01 12:00:00 INFO Started. Listening on port 80. Ready"
     log = "\n".join(f"{line} {number}" for number in range(100))
 
-    pieces = cut(plain.parse_log(log))
+    pieces = cut(plain.parse(log, kind="code"))
 
     assert len(pieces) > 1
     assert all(piece.text.startswith("2026-01-01") for piece in pieces)

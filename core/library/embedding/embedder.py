@@ -1,8 +1,9 @@
-"""Where dense vectors come from: the port, and the choice that ``EMBEDDING_MODEL`` makes."""
+"""The port for dense vectors, and the choice that ``EMBEDDING_MODEL`` makes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,18 +26,18 @@ DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all (0: th
 class Embedder(Protocol):
     """Turns texts into vectors of length one, the same text into the same vector.
 
-    Every method blocks; callers use a thread. Raises SettingsError when a network on this
-    machine cannot be run and ModelTrouble when one elsewhere gives no usable reply.
+    Every method blocks; callers use a thread. Raises SettingsError when a local network
+    cannot be run and ModelTrouble when a provider gives no usable reply.
     """
 
     @property
     def name(self) -> str:
-        """What the index remembers: vectors of different names must not meet."""
+        """Stored with the index: vectors of models with different names must not be compared."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Numbers in a vector; may load the network, or ask the provider once, to find out."""
+        """The length of a vector; may load the network, or ask the provider once."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -44,7 +45,7 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """One vector; some providers embed what is looked for otherwise than what is found."""
+        """One vector; some providers embed queries differently from documents."""
         ...
 
 
@@ -59,39 +60,30 @@ def embedder_for(
 ) -> Embedder | None:
     """What ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names nothing."""
 
-    def provided(name: str) -> Embedder:
-        return connect(name, google_api_key=google_api_key, google_base_url=google_base_url, timeout=timeout)
-
+    connected = partial(
+        connect, google_api_key=google_api_key, google_base_url=google_base_url, timeout=timeout
+    )
     match setting.strip():
         case "none":
             return None
         case "auto" if google_api_key:
-            return provided(GEMINI)
-        case "auto":
-            return _minilm_or_none(announce, progress)
-        case "minilm":
-            return _require_minilm(announce, progress)
+            return connected(GEMINI)
+        case "auto" | "minilm" as choice:
+            try:
+                return minilm(announce=announce, progress=progress)
+            except DownloadError as failure:
+                if choice == "minilm":
+                    raise SettingsError(
+                        f"EMBEDDING_MODEL=minilm could not be downloaded: {failure}."
+                    ) from failure
+                announce(f"Searching by words alone, because the embedding network is not here: {failure}.")
+                return None
         case folder if Path(folder).expanduser().is_dir():
             return OnnxEmbedder(Path(folder).expanduser())
         case name if ":" in name:
-            return provided(name)
+            return connected(name)
         case unknown:
             raise SettingsError(
                 f"EMBEDDING_MODEL={unknown} is neither auto, none nor minilm, nor an existing folder "
                 "with model.onnx and tokenizer.json, nor provider:model."
             )
-
-
-def _minilm_or_none(announce: Announce, progress: DownloadProgress) -> Embedder | None:
-    try:
-        return minilm(announce=announce, progress=progress)
-    except DownloadError as failure:
-        announce(f"Searching by words alone, because the embedding network is not here: {failure}.")
-        return None
-
-
-def _require_minilm(announce: Announce, progress: DownloadProgress) -> Embedder:
-    try:
-        return minilm(announce=announce, progress=progress)
-    except DownloadError as failure:
-        raise SettingsError(f"EMBEDDING_MODEL=minilm could not be downloaded: {failure}.") from failure

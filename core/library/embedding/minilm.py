@@ -1,7 +1,7 @@
 """The network all-MiniLM-L6-v2 as Chroma publishes it, downloaded once and checked.
 
-Address, checksum and place are those of Chroma's own embedding function, so the two share
-one download. Only the file is Chroma's: its function pads every text to 256 tokens.
+URL, checksum and folder are those of Chroma's own embedding function, so the two share one
+download. Chroma's function itself is not used: it pads every text to 256 tokens.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STALL_TIMEOUT = 4.0  # seconds without a byte before a download is given up; five with starting up
+STALL_TIMEOUT = 4.0  # seconds without a byte after which a download is given up
 
 NEEDED = ("model.onnx", "tokenizer.json")
-#: What is taken out of the archive; Chroma unpacks it once more unless it finds all of them.
+#: The files that are unpacked. Chroma unpacks the archive again unless it finds all of them.
 WANTED = (*NEEDED, "config.json", "special_tokens_map.json", "tokenizer_config.json", "vocab.txt")
 
 
@@ -38,12 +38,12 @@ class DownloadError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """A network that is published as a packed folder."""
+    """A network that is published as an archive of a folder."""
 
     url: str
     sha256: str  #: of the packed file, hexadecimal
     packed: Path  #: where the packed file is kept
-    folder: Path  #: where it is unpacked, beside it; the folder's name is the one inside the archive
+    folder: Path  #: where it is unpacked, beside it; the archive contains a folder of the same name
 
     @property
     def is_unpacked(self) -> bool:
@@ -80,7 +80,7 @@ def fetch(
 ) -> None:
     """Unpack the archive, downloading it first unless it is here. Raises DownloadError.
 
-    What is in place is whole: files arrive under other names and are renamed when checked.
+    Files are written under other names and renamed when checked, so that none is ever incomplete.
     """
     if archive.is_unpacked:
         return
@@ -102,7 +102,7 @@ def fetch(
 def _download(
     archive: Archive, announce: Callable[[str], None], progress: Callable[[int, int], None], timeout: float
 ) -> None:
-    """Put the checked file in place, going on from where an earlier try broke off."""
+    """Put the checked file in place; an interrupted download is resumed."""
     part = archive.packed.with_name(archive.packed.name + ".part")
     while True:
         resumed = part.is_file() and part.stat().st_size > 0
@@ -111,7 +111,7 @@ def _download(
             part.replace(archive.packed)
             return
         part.unlink()
-        if not resumed:  # two halves may not fit together; one whole that is wrong stays wrong
+        if not resumed:  # two parts may not fit together; another try of a whole file would not help
             raise DownloadError("what arrived is not the file that was published")
 
 
@@ -122,14 +122,14 @@ def _receive(
     progress: Callable[[int, int], None],
     timeout: float,
 ) -> None:
-    """Append what is missing of the file; what came stays when the connection breaks."""
+    """Append what is missing of the file; what was received stays if the connection breaks."""
     import httpx
 
     have = part.stat().st_size if part.is_file() else 0
     try:
         with _opened(url, have, timeout) as response, part.open("ab") as file:
             if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-                return  # there is no more of it
+                return  # nothing is missing
             response.raise_for_status()
             if response.status_code != httpx.codes.PARTIAL_CONTENT:  # the server sends it all again
                 have = file.truncate(0)
@@ -146,29 +146,29 @@ def _receive(
     except httpx.HTTPStatusError as refusal:
         raise DownloadError(f"the server answered {refusal.response.status_code}") from refusal
     except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as trouble:
-        # The latter three: a proxy in the environment that cannot be used.
+        # The last three: an unusable proxy in the environment.
         logger.warning("the download of %s broke off: %s", url, trouble)
         raise DownloadError("there is no connection to the server") from trouble
 
 
 @contextmanager
 def _opened(url: str, have: int, timeout: float) -> Iterator[httpx.Response]:
-    """The server's answer to being asked for a file of which ``have`` bytes are here."""
+    """The server's response to a request for a file of which ``have`` bytes are here."""
     import httpx
 
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with httpx.Client(timeout=timeout, follow_redirects=True) as client:
-        asked = client.build_request("GET", url, headers=headers)
-        # The client's timeout holds for each step of connecting, and not for looking up the name.
-        response = within(timeout, partial(client.send, asked, stream=True))
+        request = client.build_request("GET", url, headers=headers)
+        # The client's timeout applies to each step of connecting, but not to the look-up of the name.
+        response = within(timeout, partial(client.send, request, stream=True))
         with closing(response):
             yield response
 
 
 def unpack(archive: Archive) -> None:
-    """Put the wanted files in place, each under a name of ours, so that no path in the archive is followed.
+    """Put the wanted files in place. They are written under fixed names: no path in the archive is used.
 
-    Not ``extractall(filter="data")``: Python has it only from 3.11.4 on.
+    Not ``extractall(filter="data")``, which needs Python 3.11.4.
     """
     unpacking = archive.folder.with_name(f"{archive.folder.name}.unpacking")
     shutil.rmtree(unpacking, ignore_errors=True)

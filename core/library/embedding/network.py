@@ -1,9 +1,8 @@
 """A sentence embedding network in a folder, run by ONNX Runtime.
 
 Texts are sorted by length and padded to the longest of their batch, not to a fixed length:
-tests/benchmarks/embedding.py measures what that saves.
-
-Length one, so that a dot product is a cosine.
+tests/benchmarks/embedding.py measures what that saves. Vectors have length one, so that a
+dot product is a cosine.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ def l2_normalised(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 logger = logging.getLogger(__name__)
 
-TOKEN_LIMIT = 256  # tokens of one text; what all-MiniLM-L6-v2 reads according to its model card
+TOKEN_LIMIT = 256  # tokens of one text, as all-MiniLM-L6-v2 reads according to its model card
 BATCH_TOKENS = 512  # padded tokens of one batch: 256 is as fast, 1024 takes a twelfth more CPU
-THREADS = min(os.cpu_count() or 1, 4)  # of one session; more gain nothing on networks this small
+THREADS = min(os.cpu_count() or 1, 4)  # of one session; more are not faster on networks this small
 
-#: Where a folder may state that its network reads fewer tokens. The truncation inside
-#: tokenizer.json is no such statement: for MiniLM it says 128, which costs .026 of recall at 5.
+#: Files and keys by which a folder may lower the limit. The truncation in tokenizer.json is not
+#: used: for MiniLM it is 128, which costs .026 of recall at 5.
 _LIMITS = {"tokenizer_config.json": "model_max_length", "sentence_bert_config.json": "max_seq_length"}
 
 
@@ -61,8 +60,8 @@ class _Loaded:
 class OnnxEmbedder:
     """An :class:`~core.library.embedding.Embedder` over ``model.onnx`` and ``tokenizer.json``.
 
-    The network is loaded when it is first asked. Token vectors are averaged over the
-    attention mask; a network that gives one vector for each text is taken at its word.
+    The network is loaded at its first use. Token vectors are averaged over the attention
+    mask; if a network gives one vector for each text, that one is used.
     """
 
     def __init__(self, folder: Path, *, name: str | None = None, threads: int = THREADS) -> None:
@@ -70,14 +69,14 @@ class OnnxEmbedder:
             if not file.is_file():
                 raise SettingsError(f"The embedding folder {folder} has no {file.name}.")
         self._folder = folder
-        self._given_name = name
+        self._fixed_name = name
         self._threads = threads
         self._loading = threading.Lock()
 
     @cached_property
     def name(self) -> str:
-        if self._given_name:
-            return self._given_name
+        if self._fixed_name:
+            return self._fixed_name
         with (self._folder / "model.onnx").open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return f"{self._folder.resolve().name}@{digest[:12]}"
@@ -113,11 +112,15 @@ class OnnxEmbedder:
         for row, ids in enumerate(batch):
             input_ids[row, : len(ids)] = ids
             mask[row, : len(ids)] = 1
-        given = {"input_ids": input_ids, "attention_mask": mask, "token_type_ids": np.zeros(shape, np.int64)}
-        feed = {name: tensor for name, tensor in given.items() if name in network.inputs}
+        tensors = {
+            "input_ids": input_ids,
+            "attention_mask": mask,
+            "token_type_ids": np.zeros(shape, np.int64),
+        }
+        feed = {name: tensor for name, tensor in tensors.items() if name in network.inputs}
         try:
             (output,) = network.session.run([network.output], feed)
-        except Exception as trouble:  # ONNX Runtime's exceptions share no ancestor of their own
+        except Exception as trouble:  # ONNX Runtime's exceptions have no common base class
             logger.warning("the network in %s failed: %s", self._folder, trouble)
             raise SettingsError(
                 f"The embedding network in {self._folder} cannot be run on {shape[1]} tokens. If it reads "
@@ -137,15 +140,15 @@ class OnnxEmbedder:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
-        options.log_severity_level = 3  # errors: warnings about a stranger's graph help nobody here
-        # Its threads would turn on the spot for milliseconds after each text, in case another comes: 13 ms of
-        # CPU for a question instead of 3, and nothing won in passages per second.
+        options.log_severity_level = 3  # errors; warnings about the graph are of no use here
+        # By default its threads spin for milliseconds after each text: 13 ms of CPU for a question instead
+        # of 3, and no more passages per second.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         model, vocabulary = str(self._folder / "model.onnx"), str(self._folder / "tokenizer.json")
         try:
             session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
             tokenizer = Tokenizer.from_file(vocabulary)
-        except Exception as trouble:  # neither library has an exception of its own to name
+        except Exception as trouble:  # neither library has an exception class of its own
             logger.warning("the network in %s could not be loaded: %s", self._folder, trouble)
             raise SettingsError(
                 f"The embedding network in {self._folder} is damaged or not ONNX. "
@@ -155,12 +158,12 @@ class OnnxEmbedder:
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_length=_token_limit(self._folder))
         outputs = {output.name: output for output in session.get_outputs()}
-        # Networks exported with their pooling give token vectors first and the sentence's second.
+        # Networks exported with pooling have the token vectors as first output and the sentence's as second.
         output = outputs.get("sentence_embedding") or session.get_outputs()[0]
         return _Loaded(
             session=session,
             tokenizer=tokenizer,
-            inputs=frozenset(given.name for given in session.get_inputs()),
+            inputs=frozenset(tensor.name for tensor in session.get_inputs()),
             output=output.name,
             dimension=output.shape[-1] if isinstance(output.shape[-1], int) else None,
             pad_id=pad_id,
@@ -178,7 +181,7 @@ def batches(lengths: Sequence[int], budget: int = BATCH_TOKENS) -> list[list[int
 
 
 def _pooled(output: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Mean of the token vectors that the mask keeps; what has no token axis is ready."""
+    """The mean of the token vectors in the mask; an output without a token axis as it is."""
     if output.ndim == 2:
         return output
     weights = mask[:, :, None].astype(output.dtype)
@@ -187,12 +190,12 @@ def _pooled(output: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.
 
 
 def _token_limit(folder: Path) -> int:
-    stated = [TOKEN_LIMIT]
+    limits = [TOKEN_LIMIT]
     for file, key in _LIMITS.items():
         try:
             limit = json.loads((folder / file).read_text(encoding="utf-8")).get(key)
         except (OSError, ValueError, AttributeError):
-            continue  # such files are optional, and other tools write them
+            continue  # these files are optional, and written by other tools
         if isinstance(limit, int) and limit > 0:
-            stated.append(limit)
-    return min(stated)
+            limits.append(limit)
+    return min(limits)

@@ -1,16 +1,13 @@
-"""Embeddings from a provider, through LangChain.
-
-Waiting a bounded time for what takes no timeout itself.
-
-A name look-up, for one, lasts as long as the system's resolver likes.
-"""
+"""Embeddings from a provider, through LangChain."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.errors import ModelTrouble, SettingsError
 from core.library.embedding.network import l2_normalised
@@ -20,27 +17,26 @@ if TYPE_CHECKING:
     import numpy as np
     from langchain_core.embeddings import Embeddings
     from numpy.typing import NDArray
-import threading
-from concurrent.futures import Future
-from typing import TypeVar
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 BATCH = 100  # texts of one request, Gemini "batchEmbedContents"
-GEMINI_DIMENSION = (
-    768  # of 3072: Google's figures put it within .2 points of the whole (MTEB), at a quarter of the room
-)
-DOCUMENT_ATTEMPTS = 6  # about half a minute of pauses: quotas are counted by the minute
+GEMINI_DIMENSION = 768  # of 3,072: by Google's figures .2 points worse (MTEB), in a quarter of the space
+DOCUMENT_ATTEMPTS = 6  # about half a minute of pauses: quotas are per minute
 QUERY_ATTEMPTS = 2  # somebody is waiting
 PAUSE = 1.0  # seconds before the second attempt; doubles each time
-PASSING = frozenset({408, 429})  # HTTP statuses of the 4xx range that another attempt may cure
+RETRIED_STATUSES = frozenset(
+    {408, 429}
+)  # HTTP statuses of the 4xx range after which another attempt may succeed
 
 
 class ProviderEmbedder:
     """An :class:`~core.library.embedding.Embedder` over a LangChain embedding model.
 
-    LangChain promises neither timeouts nor retries nor unit vectors, and Gemini's class has
-    none of them: they are added here. Raises ModelTrouble.
+    LangChain does not guarantee timeouts, retries or unit vectors, and Gemini's class has none of
+    them: they are added here. Raises ModelTrouble.
     """
 
     def __init__(self, name: str, model: Embeddings, *, timeout: float, pause: float = PAUSE) -> None:
@@ -48,7 +44,7 @@ class ProviderEmbedder:
         self._model = model
         self._timeout = timeout  # seconds of one attempt
         self._pause = pause
-        self._dimension: int | None = None  # known once it has answered
+        self._dimension: int | None = None  # known after the first reply
 
     @property
     def dimension(self) -> int:
@@ -80,12 +76,12 @@ class ProviderEmbedder:
         retrying = Retrying(
             stop=stop_after_attempt(attempts),
             wait=wait_exponential(multiplier=self._pause),
-            retry=retry_if_exception(_may_pass),
+            retry=retry_if_exception(_is_transient),
             reraise=True,
         )
         try:
             vectors = retrying(within, self._timeout, call)
-        except Exception as trouble:  # every provider has exceptions of its own
+        except Exception as trouble:  # every provider raises exceptions of its own
             logger.warning("the embedding model %s failed: %s", self.name, trouble)
             raise ModelTrouble(f"The embedding model {self.name} {self._describe(trouble)}.") from trouble
         return self._checked(vectors, expected)
@@ -131,7 +127,7 @@ def connect(
         raise SettingsError(
             f"EMBEDDING_MODEL={name} needs a package that is not installed, probably {package}."
         ) from missing
-    except Exception as trouble:  # every provider has exceptions of its own
+    except Exception as trouble:  # every provider raises exceptions of its own
         logger.warning("EMBEDDING_MODEL=%s: %s", name, trouble)
         raise SettingsError(
             f"EMBEDDING_MODEL={name} could not be set up: check the provider's name, the model's and the key."
@@ -141,7 +137,7 @@ def connect(
 
 def _gemini_arguments(api_key: str, base_url: str | None, timeout: float) -> dict[str, Any]:
     def bound(request: httpx.Request) -> None:
-        # The client sends every request with its timeouts switched off, whatever it was built with.
+        # The client disables the timeouts of every request, even if it was built with some.
         request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), timeout)
 
     return {
@@ -152,13 +148,13 @@ def _gemini_arguments(api_key: str, base_url: str | None, timeout: float) -> dic
     }
 
 
-def _may_pass(trouble: BaseException) -> bool:
+def _is_transient(trouble: BaseException) -> bool:
     status = _status(trouble)
-    return status is None or status >= 500 or status in PASSING
+    return status is None or status >= 500 or status in RETRIED_STATUSES
 
 
 def _status(trouble: BaseException) -> int | None:
-    """The HTTP status that an exception, or the one it was raised from, carries."""
+    """The HTTP status of an exception, or of the one it was raised from."""
     for error in (trouble, trouble.__cause__):
         for attribute in ("status_code", "code"):
             status = getattr(error, attribute, None)
@@ -167,20 +163,17 @@ def _status(trouble: BaseException) -> int | None:
     return None
 
 
-T = TypeVar("T")
-
-
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """What the call returns; TimeoutError when that takes longer than ``seconds``.
+    """What the call returns; TimeoutError when it takes longer than ``seconds``.
 
-    It runs in a daemon thread, which is then left behind and keeps no process from ending.
+    For calls without a timeout of their own. The daemon thread of a late call does not keep the process alive.
     """
     answer: Future[T] = Future()
 
     def run() -> None:
         try:
             answer.set_result(call())
-        except Exception as trouble:  # noqa: BLE001 - raised again where it is awaited
+        except Exception as trouble:  # noqa: BLE001 - raised again by result()
             answer.set_exception(trouble)
 
     threading.Thread(target=run, name="within", daemon=True).start()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from core.library.documents import Document
+from core.library.documents import BlockKind, Document
 from core.library.formats.assembly import LineSpan, Source
 from core.library.formats.markdown import HEADING_LIMIT, heading_text
 
@@ -16,16 +16,10 @@ _EXPLICIT = re.compile(r"\.\. (?:_.*:.*|\|.*|\[.*\].*|[\w:+-]+::(?:\s+\S+)?)|:[\
 _CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code|code-block|sourcecode|parsed-literal)::")
 
 
-def parse(text: str) -> Document:
-    """Paragraphs are separated by blank lines."""
+def parse(text: str, *, kind: BlockKind = "prose") -> Document:
+    """Paragraphs are separated by blank lines. A log is ``code``, so that it is cut between lines."""
     source = Source.of(text)
-    return _document(source, (LineSpan(first, last, "prose") for first, last in source.paragraphs()))
-
-
-def parse_log(text: str) -> Document:
-    """As code, so that it is cut between lines, not between sentences."""
-    source = Source.of(text)
-    return _document(source, (LineSpan(first, last, "code") for first, last in source.paragraphs()))
+    return _document(source, (LineSpan(first, last, kind) for first, last in source.paragraphs()))
 
 
 def parse_rst(text: str) -> Document:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from core.errors import DocumentError
+from core.errors import DocumentError, reason_of
 from core.library.documents import Document
 from core.library.formats import delimited, markdown, parser_process, pdf, plain, webpage, word
 from core.library.formats.encoding import decode
@@ -27,11 +27,42 @@ _LOG = logging.getLogger(__name__)
 
 
 def read_document(path: Path) -> Document:
-    """The file's text in blocks, titled; DocumentError when it cannot be read or holds no text."""
+    """The file's text in blocks, titled; DocumentError when it cannot be read or contains no text."""
+    return parse_file(path, read_bytes(path))
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes, up to one more than FILE_LIMIT; DocumentError when the disk fails."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DocumentError("is not a file")
+        with path.open("rb") as file:
+            return file.read(FILE_LIMIT + 1)
+    except FileNotFoundError as error:
+        raise DocumentError("disappeared while it was read") from error
+    except OSError as error:
+        raise DocumentError(
+            f"could not be read: {_REASONS.get(error.errno or 0) or reason_of(error)}"
+        ) from error
+
+
+_REASONS = {
+    errno.EPERM: "permission denied",
+    errno.ELOOP: "its links go in a circle",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.ENOTDIR: "its folder is not a folder",
+    errno.ETIMEDOUT: "the network drive did not answer",
+    errno.ESTALE: "the network drive lost it",
+}
+
+
+def parse_file(path: Path, data: bytes) -> Document:
+    """The text of a file with this name and these bytes, in blocks; DocumentError when it cannot be read."""
     loader = SUFFIXES.get(path.suffix.lower())
     if loader is None:
         raise DocumentError(f"is of a kind that is not read ({path.suffix or 'no suffix'})")
-    data = _bytes_of(path)
+    if len(data) > FILE_LIMIT:
+        raise DocumentError(f"is larger than {FILE_LIMIT // 1024**2} MB")
     if not data.strip():
         raise DocumentError("is empty")
     try:
@@ -61,40 +92,6 @@ def parse_html(data: bytes | str, *, url: str | None) -> Document:
     return document
 
 
-def _bytes_of(path: Path) -> bytes:
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise DocumentError("is not a file")
-        if status.st_size > FILE_LIMIT:
-            raise _too_large()
-        with path.open("rb") as file:
-            data = file.read(FILE_LIMIT + 1)  # it may have grown since
-    except FileNotFoundError as error:
-        raise DocumentError("disappeared while it was read") from error
-    except OSError as error:
-        reason = _REASONS.get(error.errno or 0, "the disk gave an error")
-        raise DocumentError(f"could not be read: {reason}") from error
-    if len(data) > FILE_LIMIT:
-        raise _too_large()
-    return data
-
-
-_REASONS = {
-    errno.EACCES: "permission denied",
-    errno.EPERM: "permission denied",
-    errno.ELOOP: "its links go in a circle",
-    errno.ENAMETOOLONG: "its name is too long",
-    errno.ENOTDIR: "its folder is not a folder",
-    errno.ETIMEDOUT: "the network drive did not answer",
-    errno.ESTALE: "the network drive lost it",
-}
-
-
-def _too_large() -> DocumentError:
-    return DocumentError(f"is larger than {FILE_LIMIT // 1024**2} MB")
-
-
 def _name_of(path: Path) -> str:
     """The file's name as a title: "request-body.md" -> "Request body"."""
     words = re.sub(r"[-_\s]+", " ", path.stem).strip() or path.name
@@ -119,7 +116,7 @@ SUFFIXES: Mapping[str, Loader] = MappingProxyType(
     dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), _text_loader(markdown.parse))
     | dict.fromkeys((".txt", ".text", ".adoc", ".asciidoc", ".org"), _text_loader(plain.parse))
     | {
-        ".log": _text_loader(plain.parse_log),
+        ".log": _text_loader(partial(plain.parse, kind="code")),
         ".rst": _text_loader(plain.parse_rst),
         ".csv": _text_loader(delimited.parse),
         ".tsv": _text_loader(partial(delimited.parse, delimiter="\t")),
