@@ -20,7 +20,7 @@ from bots.chat.incoming import TELL, ChatCommand, Feedback, Incoming, Rejection,
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import People, Refused
 from bots.chat.texts import ENGLISH, say_in
-from core.conversation import Command, Decision, Proposal, Question
+from core.conversation import Command, Decision, Proposal, Question, Verdict
 from core.graph.approval import may_decide
 from core.settings import Settings
 from core.text.language import language_of
@@ -213,15 +213,8 @@ class Inbox:
             if await self._is_first(command.id):
                 self._send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
             return
-        decision = Decision(
-            id=command.id,
-            conversation=command.conversation,
-            author=command.author,
-            proposal_id=open_ones[-1].id,
-            verdict="approve" if command.name == "approve" else "deny",
-            query=command.argument or None,
-            decided_at=command.said_at,
-        )
+        verdict: Verdict = "approve" if command.name == "approve" else "deny"
+        decision = _decision(command, open_ones[-1].id, verdict, command.argument or None)
         await self._decide(decision, route)
 
     async def _ask_again(self, command: ChatCommand, incoming: Incoming) -> None:
@@ -249,10 +242,7 @@ class Inbox:
         await self._ask(chosen, incoming)
 
     async def _edit(self, command: ChatCommand, route: ReplyRoute) -> None:
-        decision = Decision(
-            id=command.id, conversation=command.conversation, author=command.author,
-            proposal_id=command.argument, verdict="approve", decided_at=command.said_at,
-        )  # fmt: skip
+        decision = _decision(command, command.argument, "approve")
         proposal = await self._proposal(decision)
         if proposal is None:
             await self.messenger.send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
@@ -313,6 +303,13 @@ def _language(request: Request) -> str:
     if isinstance(request, Question):
         return language_of(request.text)
     return request.language if isinstance(request, ChatCommand) else ENGLISH
+
+
+def _decision(command: ChatCommand, proposal_id: str, verdict: Verdict, query: str | None = None) -> Decision:
+    return Decision(
+        id=command.id, conversation=command.conversation, author=command.author, proposal_id=proposal_id,
+        verdict=verdict, query=query, decided_at=command.said_at,
+    )  # fmt: skip
 
 
 def _next_try(turn_id: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, cast
@@ -155,12 +156,10 @@ class ChatMessenger(Generic[Shown]):
             if turn.verdict == "deny":
                 return ""
         self._languages[turn.id] = language_of_turn(turn, (proposal,) if proposal else ())
-        try:
-            first = self.renderer.note(progress_note(_first_progress(turn), self._languages[turn.id]))
+        first = self.renderer.note(progress_note(_first_progress(turn), self._languages[turn.id]))
+        with _refusals_logged(turn):
             return await self.posts.say(route, turn.id, 0, first, is_again=is_again)
-        except Refused as refused:
-            logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
-            return NOWHERE
+        return NOWHERE
 
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         if self.commands.channel_store.has_forgotten(turn.conversation):
@@ -205,13 +204,11 @@ class ChatMessenger(Generic[Shown]):
         self._languages.pop(turn.id, None)
         if handle == NOWHERE:
             return
-        try:
+        with _refusals_logged(turn):
             if handle == PRIVATELY:
                 await self._deliver_privately(turn, route, outcome)
             else:
                 await self._show(turn, route, handle, outcome, is_again=is_again)
-        except Refused as refused:
-            logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
 
     async def _deliver_privately(self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome) -> None:
         proposal = await self._proposal(turn) if isinstance(turn, Decision) else None
@@ -226,21 +223,17 @@ class ChatMessenger(Generic[Shown]):
             return
         replies = await self._replies(command, route)
         messages = [message for reply in replies for message in self.renderer.reply(reply)]
-        try:
+        with _refusals_logged(command):
             for part, message in enumerate(messages):
                 await self.posts.say(route, command.id, part, message, is_again=is_again)
-        except Refused as refused:
-            logger.warning("cannot answer there", extra={**_named(command), "reason": refused.code})
 
     async def _tell(self, command: Command, route: ReplyRoute) -> None:
         message = self.renderer.note(command.details["sentence"])
-        try:
+        with _refusals_logged(command):
             if command.details.get("is_private"):  # stored by an earlier version without it
                 await self.posts.send_direct(route, command.id, message)
             else:
                 await self.posts.send_ephemeral(route, message)
-        except Refused as refused:
-            logger.warning("cannot answer there", extra={**_named(command), "reason": refused.code})
 
     async def send_ephemeral(self, route: ReplyRoute, sentence: str) -> None:
         """Show a sentence to the person who wrote or pressed, and to nobody else."""
@@ -325,6 +318,15 @@ class ChatMessenger(Generic[Shown]):
     async def _proposal(self, turn: Decision) -> Proposal | None:
         proposals = await self.proposals(turn.conversation)
         return next((each for each in proposals if each.id == turn.proposal_id), None)
+
+
+@contextmanager
+def _refusals_logged(turn: Turn | Command) -> Iterator[None]:
+    """Log a refusal of the platform: the turn ends, although its messages cannot be posted there."""
+    try:
+        yield
+    except Refused as refused:
+        logger.warning("cannot answer there", extra={**_named(turn), "reason": refused.code})
 
 
 def _first_progress(turn: Turn) -> Progress:
