@@ -60,7 +60,10 @@ def _run_command(arguments: argparse.Namespace) -> int:
     from core.settings import Settings, read_settings
 
     try:
-        settings = read_settings(os.environ) if arguments.needs_settings else Settings()
+        settings = Settings()
+        if arguments.needs_settings:
+            _report_ignored_lines()
+            settings = read_settings(os.environ)
         log_to_stderr(settings, quiet=True)
         return int(_load(arguments.handler)(arguments, settings))
     except (SettingsError, NotFound) as error:
@@ -76,6 +79,20 @@ def _run_command(arguments: argparse.Namespace) -> int:
         logging.getLogger(__name__).exception("%s failed", arguments.command)
         kind = type(error).__name__
         return _print_error(f"Footnote has a fault of its own ({kind}); LOG_LEVEL=info shows where.", FAILED)
+
+
+def _report_ignored_lines() -> None:
+    import logging
+
+    from core.settings import ENV_FILE, broken_lines
+
+    logging.getLogger("dotenv").setLevel(
+        logging.ERROR
+    )  # it warns of one line at a time, without the file's name
+    if numbers := broken_lines(ENV_FILE):
+        lines, are = ("Line", "is") if len(numbers) == 1 else ("Lines", "are")
+        named = ", ".join(map(str, numbers))
+        _print_line(f"{lines} {named} of {ENV_FILE} {are} not NAME=value and {are} ignored.")
 
 
 def _load(handler: str) -> Any:
@@ -94,6 +111,12 @@ def _load(handler: str) -> Any:
 
 
 def _print_error(sentence: str, code: int) -> int:
+    _print_line(sentence)
+    return code
+
+
+def _print_line(sentence: str) -> None:
+    """On standard error, wrapped on a terminal."""
     from shutil import get_terminal_size
     from textwrap import fill
 
@@ -103,7 +126,6 @@ def _print_error(sentence: str, code: int) -> int:
     if sys.stderr.isatty():
         text = fill(text, get_terminal_size().columns)
     print(text, file=sys.stderr)  # noqa: T201 - this is what a command line does
-    return code
 
 
 def _discard_output() -> None:

@@ -1,8 +1,8 @@
-"""An index that cannot be opened, built anew beside it: from the documents and from what can still be read.
+"""Rebuilds an index that cannot be opened, from the documents and from what can still be read of it.
 
-Nothing that a channel learned is lost: its files lie in the data folder, and pages from the
-web are brought over as they were cut. The old file stays in place until the other is complete,
-so that killed in the middle it is as it was, and the next time goes on.
+Nothing that a channel learned is lost: its uploads are in the data folder, and pages from the web
+are copied with their passages. The old file stays in place until the new one is complete: after a
+kill, nothing has changed, and the next rebuild continues.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bots.chat.texts import counted
-from bots.chat.uploads import Place, learned_in
+from bots.chat.uploads import Upload, uploads_in
 from bots.indexing import Targets, ingest_targets, require_documents
 from bots.terminal.screen import Screen
 from core.bootstrap import LIBRARY, make_fetcher, open_library
@@ -27,18 +27,18 @@ from core.settings import Settings
 NAMED = 3  # pages in one sentence
 
 
-def is_called_for(data_dir: Path) -> bool:
-    """Whether the index is damaged or from before the first release, or gone although channels learned something."""
+def is_needed(data_dir: Path) -> bool:
+    """Whether the index is damaged, from before the first release, or gone although there are uploads."""
     file = data_dir / LIBRARY
     if file.is_file() and file.stat().st_size:
         return is_damaged(file) or version_in(file) == UNRELEASED
-    return bool(learned_in(data_dir)) or (data_dir / f"{LIBRARY}{BESIDE}").exists()
+    return bool(uploads_in(data_dir)) or (data_dir / f"{LIBRARY}{BESIDE}").exists()
 
 
-def mend(settings: Settings, targets: Targets, collection: str, screen: Screen) -> SyncReport:
-    """Read everything again and put the new index in place of the old one, without vectors.
+def rebuild(settings: Settings, targets: Targets, collection: str, screen: Screen) -> SyncReport:
+    """Read everything again and replace the old index, without vectors.
 
-    The caller owns the data folder. SettingsError when nothing is known of what to read.
+    The caller owns the data folder. Raises SettingsError if it is not known what to read.
     """
     file = settings.data_dir / LIBRARY
     state = "from before the first release" if version_in(file) == UNRELEASED else "damaged or gone"
@@ -46,23 +46,23 @@ def mend(settings: Settings, targets: Targets, collection: str, screen: Screen) 
     with closing(_opened_beside(settings)) as library:
         require_documents(library, targets)
         salvaged = recover(file, library.store)
-        # Where it is known what was kept in step, a learned file that is not was forgotten by the operator.
-        learned = [] if salvaged.has_roots else learned_in(settings.data_dir)
-        if not (targets.addresses or learned or library.store.roots.all() or library.store.entries()):
+        # If the list of refreshed files can be read, an upload that it lacks was forgotten by the operator.
+        uploads = [] if salvaged.has_roots else uploads_in(settings.data_dir)
+        if not (targets.addresses or uploads or library.store.roots.all() or library.store.entries()):
             raise SettingsError(
                 f"Nothing can be read of {file} any more. "
                 "Name your documents: footnote ingest --rebuild PATH_OR_URL…"
             )
-        report = _read(library, targets, settings, screen, collection=collection, learned=learned)
-        library.vectors.erase()  # before the new file is in place: they are of other passages
+        report = _read(library, targets, settings, screen, collection=collection, uploads=uploads)
+        library.vectors.erase()  # before the new file is in place: they belong to other passages
     aside = replace_file(settings.data_dir / f"{LIBRARY}{BESIDE}", file)
-    for sentence in _told(salvaged, targets, aside):
+    for sentence in _notes(salvaged, targets, aside):
         screen.note(sentence)
     return report
 
 
 def stores(settings: Settings) -> dict[Path, Schema]:
-    """The files beside the index, which need not be there, and what each of them holds."""
+    """The other databases, which need not exist, and their schemas."""
     from bots.chat import channels
     from core.reasoning import limits
     from core.turns import checkpoints, queue
@@ -72,13 +72,13 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "conversations.sqlite": checkpoints.SCHEMA,
         data / "rooms.sqlite": channels.SCHEMA,
         data / "spending.sqlite": limits.SCHEMA,
-        # The URL of a server is the name of no file.
+        # The URL of a server is not the name of a file.
         Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,
     }
 
 
-def begin_anew(settings: Settings, screen: Screen) -> None:
-    """Set aside what else is from before the first release. The caller owns the data folder."""
+def set_old_stores_aside(settings: Settings, screen: Screen) -> None:
+    """Set aside other databases from before the first release. The caller owns the data folder."""
     for file in stores(settings):
         if version_in(file) == UNRELEASED:
             aside = keep_old(file)
@@ -89,7 +89,7 @@ def begin_anew(settings: Settings, screen: Screen) -> None:
 
 
 def _opened_beside(settings: Settings) -> Library:
-    """The new index, as far as an earlier attempt came."""
+    """The new index, with what an earlier attempt already read."""
     name = f"{LIBRARY}{BESIDE}"
     try:
         library = open_library(settings, is_owner=True, name=name)
@@ -106,13 +106,13 @@ def _read(
     screen: Screen,
     *,
     collection: str,
-    learned: Sequence[Place],
+    uploads: Sequence[Upload],
 ) -> SyncReport:
-    """What was kept in step, what was learned and what is named; nothing of it twice."""
+    """Read refreshed files, uploads and targets, each only once."""
     known = frozenset(library.store.roots.all())
     with screen.indexing() as notify:
         report = library.refresh(notify=notify)
-        for name, address in learned:
+        for name, address in uploads:
             if (name, address) not in known:
                 report += library.ingest([Path(address)], collection=name, notify=notify)
         new = tuple(path for path in targets.paths if (collection, str(path)) not in known)
@@ -125,7 +125,7 @@ def _read(
         )
 
 
-def _told(salvaged: Recovery, targets: Targets, aside: Path) -> Iterator[str]:
+def _notes(salvaged: Recovery, targets: Targets, aside: Path) -> Iterator[str]:
     if salvaged.pages:
         yield f"{counted(salvaged.pages, 'page')} from the web came over whole."
     if salvaged.lost:

@@ -1,4 +1,4 @@
-"""The JSON object that one turn becomes: what scripts and tests read."""
+"""The JSON object of one turn, for scripts and tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from core.conversation import Citation, Outcome, Proposal, Ranked, Usage
 
 
 def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bool = False) -> dict[str, Any]:
-    """The keys of the README's contract, in its order; ``passages`` only when they were asked for."""
+    """The keys in the order that scripts rely on; ``passages`` adds the retrieved passages."""
     answer = outcome.answer
     record: dict[str, Any] = {
         "outcome": outcome.kind,
@@ -37,7 +37,7 @@ def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bo
 
 
 def failed(reason: str) -> Outcome:
-    """A turn that never began, because what was sent cannot be read as one."""
+    """A turn that never began, because its input is not valid."""
     return Outcome(kind="failed", turn_id="", reason=reason)
 
 

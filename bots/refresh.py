@@ -1,4 +1,4 @@
-"""The index kept in step with the disk for as long as the bot serves."""
+"""Keeps the index in step with the disk while the bot serves."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from core.settings import Settings
 logger = logging.getLogger(__name__)
 
 EVERY = 5.0  # seconds between two looks at the disk; a look at 10,000 files takes a fraction of one
-PATIENCE = 3.0  # seconds that a question waits for one; then it is answered from what is indexed
+PATIENCE = 3.0  # seconds that a question waits for a look; then it is answered from what is indexed
 
 
 @dataclass(slots=True, kw_only=True)
 class IndexRefresher:
-    """Looks at the disk before a question, and gives vectors to what has none."""
+    """Looks at the disk before a question, and embeds passages that have no vectors."""
 
     settings: Settings
     _vectors: BackgroundVectors | None = None
@@ -28,10 +28,10 @@ class IndexRefresher:
     _next: float = field(default=0.0)  #: when a look is due, by the loop's clock
 
     async def refresh(self, library: Library) -> None:
-        """Questions that come together wait for one look."""
+        """Look at the disk if a look is due; questions that come together share one."""
         now = asyncio.get_running_loop().time()
         if self._look is None or (self._look.done() and now >= self._next):
-            self._look = asyncio.create_task(self._bring_in_step(library))
+            self._look = asyncio.create_task(self._look_at_disk(library))
         await asyncio.wait([self._look], timeout=PATIENCE)
 
     async def stop(self) -> None:
@@ -41,7 +41,7 @@ class IndexRefresher:
         if self._vectors is not None:
             await self._vectors.stop()
 
-    async def _bring_in_step(self, library: Library) -> None:
+    async def _look_at_disk(self, library: Library) -> None:
         def work(notify: Notify) -> SyncReport:
             return library.refresh(notify=notify)
 

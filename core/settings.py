@@ -16,6 +16,8 @@ from core.errors import SettingsError
 from core.graph.policy import PRESETS
 from core.turns.rate_limits import PERIODS, Period, Rate
 
+ENV_FILE = Path(".env")
+
 WebSearch = Literal["duckduckgo", "tavily", "searxng", "off"]
 WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]
 
@@ -66,7 +68,7 @@ class Settings:
         return bool(self.google_api_key) or not self.chat_model.startswith("google_genai:")
 
 
-def read_settings(environment: Mapping[str, str], env_file: Path | None = Path(".env")) -> Settings:
+def read_settings(environment: Mapping[str, str], env_file: Path | None = ENV_FILE) -> Settings:
     """Settings from ``.env`` and the environment, which wins; SettingsError names every fault."""
     values = {**read_env_file(env_file), **environment}
     chosen: dict[str, Any] = {}
@@ -100,6 +102,23 @@ def read_env_file(env_file: Path | None) -> dict[str, str]:
             f"{env_file} could not be read: it must be text in UTF-8 that you may read."
         ) from fault
     return {name: value for name, value in values.items() if value is not None}
+
+
+def broken_lines(env_file: Path) -> list[int]:
+    """The numbers of lines that set nothing, because they are not ``NAME=value``; none without a readable file."""
+    if not env_file.is_file():
+        return []
+    from dotenv.parser import parse_stream
+
+    try:
+        with env_file.open(encoding="utf-8") as stream:
+            return [
+                statement.original.line
+                for statement in parse_stream(stream)
+                if statement.error or (statement.key and statement.value is None)
+            ]
+    except (OSError, UnicodeDecodeError):
+        return []
 
 
 def _missing(settings: Settings) -> list[str]:

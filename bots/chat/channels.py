@@ -63,7 +63,9 @@ class ChannelStore:
         self._write("INSERT OR IGNORE INTO threads VALUES (?, ?, ?)", conversation.id, asker, since)
 
     def forget_thread(self, conversation: Conversation) -> None:
+        """The bot is no part of the thread any more, and does not read what was written there before."""
         self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
+        self.remember_forgotten([f"{conversation.id}/forgotten"])
 
     def move(self, conversation: Conversation, place: str) -> None:
         """Continue the conversation in a place that its id does not name."""
@@ -130,6 +132,9 @@ class ChannelStore:
             self.database.executemany(
                 "INSERT OR IGNORE INTO words VALUES (?)", ((turn,) for turn in turn_ids)
             )
+
+    def has_forgotten(self, conversation: Conversation) -> bool:
+        return self.was_forgotten(f"{conversation.id}/forgotten")
 
     def was_forgotten(self, turn_id: str) -> bool:
         return self._one("SELECT 1 FROM words WHERE id = ?", turn_id) is not None

@@ -16,7 +16,6 @@ from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.uploads import check_size, discard, folder_of
 from bots.indexing import Targets, ingest_targets, run_in_thread
 from core.bootstrap import Footnote, make_fetcher
-from core.conversation import Conversation
 from core.errors import DocumentError, FootnoteError
 from core.library.library import Notify
 from core.library.sync import SyncReport
@@ -62,10 +61,6 @@ class ChatCommands:
         is_learner = await self.people.groups_of(route, command.author, learners)
         return None if is_learner else say_in(command.language)(key)
 
-    def has_forgotten(self, conversation: Conversation) -> bool:
-        """Whether somebody made the bot forget this conversation."""
-        return self.channel_store.was_forgotten(_forgotten_key(conversation))
-
     def _methods(self) -> Mapping[CommandName, Callable[[ChatCommand, ReplyRoute], Awaitable[Replies]]]:
         return {
             "help": self._help, "sources": self._sources, "forget": self._forget,
@@ -97,7 +92,6 @@ class ChatCommands:
         await self.footnote.assistant.forget(command.conversation)
         self.channel_store.remember_forgotten(await forget_turns(command.conversation))
         self.channel_store.forget_thread(command.conversation)
-        self.channel_store.remember_forgotten([_forgotten_key(command.conversation)])
         return (Note(text=say_in(command.language)("forgot_thread")),)
 
     async def _follow(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
@@ -221,10 +215,6 @@ def _display_name(command: ChatCommand, collection: str) -> str:
     """A collection's name as the people of the channel know it; the channel's own has no name."""
     is_own = collection == own_collection(command.conversation)
     return say_in(command.language)("own_collection") if is_own else collection
-
-
-def _forgotten_key(conversation: Conversation) -> str:
-    return f"{conversation.id}/forgotten"
 
 
 def _ignore_progress(_kind: object, _done: int, _total: int) -> None:

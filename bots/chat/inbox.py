@@ -133,7 +133,7 @@ class Inbox:
             sentence = in_language(refusal.sentence, _language(question))
             await self._tell(question, sentence, route, is_private=True)
         except BaseException:  # it is not stored, and will be delivered again
-            self.rates.was_not_told(refusal)
+            self.rates.forget_refusal(refusal)
             raise
 
     async def _decide(self, decision: Decision, route: ReplyRoute) -> None:

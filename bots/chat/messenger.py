@@ -163,7 +163,7 @@ class ChatMessenger(Generic[Shown]):
             return NOWHERE
 
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        if self.commands.has_forgotten(turn.conversation):
+        if self.commands.channel_store.has_forgotten(turn.conversation):
             return ()  # else what was forgotten would be read again from the platform
         try:
             return await self.posts.thread_context(route)

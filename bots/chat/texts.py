@@ -1,7 +1,7 @@
-"""What every platform says alike, as plain functions of core values.
+"""The texts that are the same on every platform, as plain functions of core values.
 
-CommonMark at most, no markup of any one platform. A note of progress ends in "…", nothing
-final does. The sentences stand in the tables of ``locales``; ``language`` says which of them.
+CommonMark at most, no platform's own markup. Only progress notes end in "…". The sentences are in
+the tables of ``locales``; ``language`` selects the table.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from core.wording import LANGUAGES, Wording, clock, wording
 LOCALES = Path(__file__).with_name("locales")
 ENGLISH = LANGUAGES[0]
 
-FOOTNOTES_SHOWN = 5  # footnotes under an answer; the rest wait behind "3 more"
-CLIPPED = 60  # characters of a question that is named in passing
-LISTED = 40  # documents in one list; more would only scroll away
+FOOTNOTES_SHOWN = 5  # footnotes under an answer; the rest are behind "3 more"
+CLIPPED = 60  # characters of a text that is quoted in a sentence
+LISTED = 40  # documents in one list
 NOTHING_INDEXED = (
     "Nothing is indexed yet. Run `footnote ingest PATH`, or name a folder: `footnote chat PATH`."
 )
@@ -69,7 +69,7 @@ def say_in(language: str) -> Wording:
 
 
 def language_of_turn(turn: Turn, proposals: Sequence[Proposal] = ()) -> str:
-    """Of the question that a turn asks or is about; ``proposals`` are its conversation's."""
+    """The language of the question that a turn asks or decides about; ``proposals`` are the conversation's."""
     if isinstance(turn, Question):
         return language_of(turn.text)
     decided = next((each for each in proposals if each.id == turn.proposal_id), None)
@@ -77,7 +77,7 @@ def language_of_turn(turn: Turn, proposals: Sequence[Proposal] = ()) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """ "1 passage", "1,024 passages": for whoever runs Footnote."""
+    """ "1 passage", "1,024 passages": for the operator."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
@@ -87,7 +87,7 @@ def progress_note(progress: Progress, language: str = ENGLISH) -> str:
 
 
 def provenance(outcome: Outcome, answer: Answer) -> str:
-    """The line above an answer; empty where its footnotes say enough."""
+    """The line above an answer; empty if its footnotes say enough."""
     key = _PROVENANCE.get((answer.grounding, answer.composed))
     if not answer.citations:
         key = "no_footnotes"
@@ -97,7 +97,7 @@ def provenance(outcome: Outcome, answer: Answer) -> str:
 
 
 def remarks(outcome: Outcome) -> tuple[str, ...]:
-    """Small lines beneath an answer: what its sources do not say, and last what was left out of it."""
+    """Small lines beneath an answer: what its sources do not say, then how much was left out."""
     if (answer := outcome.answer) is None:
         return ()
     say, suffix = say_in(outcome.language), "_web" if answer.grounding == "web" else ""
@@ -107,13 +107,13 @@ def remarks(outcome: Outcome) -> tuple[str, ...]:
 
 
 def omissions(outcome: Outcome) -> tuple[str, ...]:
-    """What was left out of an answer, sentence by sentence, each with the reason."""
+    """The sentences that were left out of an answer, each with the reason."""
     left_out = outcome.answer.left_out if outcome.answer else ()
     return tuple(f"“{each.text}”" + (f" ({each.reason})" if each.reason else "") for each in left_out)
 
 
 def reason_of(outcome: Outcome) -> str | None:
-    """In one line why it ended so, and of an answer what was left out, why, and what is missing."""
+    """Why it ended so, in one line; of an answer, what was left out, why, and what is missing."""
     return " · ".join(filter(None, (outcome.reason, *remarks(outcome), *omissions(outcome)))) or None
 
 
@@ -125,7 +125,7 @@ def headings(citation: Citation) -> str:
     return " › ".join(dict.fromkeys(part for part in parts if part))
 
 
-def whence(citation: Citation, language: str) -> str:
+def origin_of(citation: Citation, language: str) -> str:
     """The source of a document; the host and date of a web page."""
     if citation.origin != "web":
         return citation.source
@@ -158,7 +158,7 @@ def answered_in(outcome: Outcome) -> str:
 
 
 def decided(proposal: Proposal) -> str:
-    """What stands in place of the buttons once a person decided."""
+    """The sentence in place of the buttons once a person decided."""
     key = "allowed" if proposal.verdict == "approve" else "denied"
     time = clock(proposal.decided_at or 0.0)
     return say_in(language_of(proposal.question))(key, who=proposal.decided_by, time=time)
@@ -173,7 +173,7 @@ def clipped(text: str, limit: int = CLIPPED) -> str:
 
 
 def finishing(turn: Turn) -> str:
-    """Before a turn that a stopped process left in the middle is run to its end."""
+    """Announces that a turn is finished which a stopped process left unfinished."""
     say = say_in(language_of_turn(turn))
     if isinstance(turn, Question):
         return say("finishing_question", question=clipped(turn.text))
@@ -185,7 +185,7 @@ def nothing_to_read(place: str, suffixes: Mapping[str, object]) -> str:
 
 
 def synced(report: SyncReport, language: str = ENGLISH) -> str:
-    """ "12 documents added, 1 failed."; what did not happen is not mentioned."""
+    """ "12 documents added, 1 failed."; zeros are left out."""
     say = say_in(language)
     counts = {
         "added": report.added,
@@ -203,7 +203,7 @@ def synced(report: SyncReport, language: str = ENGLISH) -> str:
 def help_lines(
     language: str, *, collections: Sequence[str], documents: int, age: float | None = None
 ) -> tuple[str, ...]:
-    """What it reads here, how to ask, and the words it knows; ``age`` in seconds."""
+    """What the bot reads here, how to ask it, and its commands; ``age`` in seconds."""
     say = say_in(language)
     where = say("help_where", collections=", ".join(collections)) if collections else ""
     when = say("help_when", ago=_ago(say, age)) if age is not None else ""
@@ -223,7 +223,7 @@ def forgotten(source: str, passages: int, language: str = ENGLISH) -> str:
 
 
 def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
-    """What a person would read, as CommonMark without the footnotes."""
+    """The outcome as CommonMark without the footnotes."""
     say = say_in(outcome.language)
     if outcome.answer is not None:
         return outcome.answer.text
@@ -245,7 +245,7 @@ def page_of(outcome: Outcome, *, engine: str = "the web") -> str:
         closest = _footnotes(outcome.closest, outcome.language)
         parts = [text_of(outcome, engine=engine), heading, closest]
     else:
-        # What was only quoted stands in the text already.
+        # An answer of quotes alone has them in its text.
         notes = _footnotes(answer.citations, outcome.language, with_quotes=answer.composed)
         request = _request(outcome.proposal, say, engine) if outcome.proposal else ""
         small = (outcome.reason, *remarks(outcome), *(f"    {each}" for each in omissions(outcome)))
@@ -261,7 +261,7 @@ def _request(proposal: Proposal, say: Wording, engine: str) -> str:
 def _footnotes(citations: Sequence[Citation], language: str, *, with_quotes: bool = True) -> str:
     lines = []
     for citation in citations:
-        where = (headings(citation), whence(citation, language), citation.url or "")
+        where = (headings(citation), origin_of(citation, language), citation.url or "")
         lines.append(f"[{citation.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
         if with_quotes:
             lines.append(f"    “{' '.join(citation.quote.split())}”")

@@ -1,6 +1,6 @@
-"""How much of an attached file is read into memory, whatever size it was announced with.
+"""Files that people uploaded for a channel to learn: their size limit, and where they are stored.
 
-The files that channels taught, each in a folder for its channel: kept, so that the library can be rebuilt.
+They stay in the data folder, in one folder for each channel, so that the index can be rebuilt.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 
-Place = tuple[str, str]  # collection, address
+Upload = tuple[str, str]  # its channel's collection, and its path
 
 
 def folder_of(data_dir: Path, collection: str) -> Path:
-    """Where what a channel learned is, by the name of the channel's own collection."""
+    """The folder of a channel's uploads, by the name of the channel's own collection."""
     return data_dir / "learned" / collection
 
 
-def learned_in(data_dir: Path) -> list[Place]:
-    """All that there is, each in its channel's collection."""
+def uploads_in(data_dir: Path) -> list[Upload]:
+    """All uploads."""
     folders = sorted((data_dir / "learned").resolve().glob("*/"))
     return [
         (folder.name, str(file)) for folder in folders for file in sorted(folder.iterdir()) if file.is_file()
@@ -32,7 +32,7 @@ def learned_in(data_dir: Path) -> list[Place]:
 
 
 def discard(data_dir: Path, files: Iterable[Path]) -> None:
-    """Delete those that are copies of ours; others belong to somebody."""
+    """Delete the files that are uploads; all others belong to somebody else."""
     kept = (data_dir / "learned").resolve()
     for file in files:
         if file.is_relative_to(kept):
@@ -44,13 +44,13 @@ PART = 65_536  # bytes read at a time
 
 
 def check_size(name: str, size: int) -> None:
-    """DocumentError for more than is read."""
+    """Raise DocumentError for a file that is too large."""
     if size > FILE_LIMIT:
         raise DocumentError(f"{name} is larger than {FILE_LIMIT // 1_000_000} MB.")
 
 
 async def content_of(reply: ClientResponse, name: str) -> bytes:
-    """The body of a reply; DocumentError as soon as it is too large."""
+    """The body of a reply, whatever size was announced; DocumentError as soon as it is too large."""
     check_size(name, reply.content_length or 0)
     body = bytearray()
     async for part in reply.content.iter_chunked(PART):

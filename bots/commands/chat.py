@@ -8,7 +8,7 @@ from bots import process
 from bots.chat import texts
 from bots.commands.preparing import index_documents, load_embedder
 from bots.indexing import BackgroundVectors, Targets, read_targets
-from bots.terminal.prompt import lines_from_here
+from bots.terminal.prompt import open_lines
 from bots.terminal.screen import Screen
 from bots.terminal.session import Session, conversation_named, fresh_conversation
 from core.bootstrap import Footnote, open_footnote, reads_everything
@@ -23,8 +23,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 async def _chat(arguments: Namespace, settings: Settings) -> int:
     targets = read_targets(arguments.paths)
-    named = arguments.thread
-    conversation = fresh_conversation() if named is None else conversation_named(named)
+    thread = arguments.thread
+    conversation = fresh_conversation() if thread is None else conversation_named(thread)
     screen = Screen()
     async with open_footnote(settings, purpose="footnote chat", reads=reads_everything) as footnote:
         library = footnote.library
@@ -36,7 +36,7 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
             footnote=footnote,
             conversation=conversation,
             sources=targets.addresses,
-            lines=lines_from_here(
+            lines=open_lines(
                 settings.data_dir / "history", lambda: (entry.source for entry in library.store.entries())
             ),
             screen=screen,

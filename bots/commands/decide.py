@@ -5,13 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 
 from bots import process
-from bots.chat import texts
-from bots.commands.ask import tell
+from bots.commands.ask import run_turn
 from bots.commands.preparing import prepare
 from bots.indexing import Targets
 from bots.terminal.receive import decide
 from bots.terminal.screen import Screen
-from bots.terminal.session import conversation_named, run_in_order, situation
+from bots.terminal.session import conversation_named, situation
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Proposal
 from core.errors import NotFound, SettingsError
@@ -31,16 +30,7 @@ async def _decide(arguments: Namespace, settings: Settings) -> int:
         conversation = await _find(footnote.assistant, arguments.proposal, arguments.thread)
         turn = decide(arguments.proposal, arguments.verdict, situation(conversation), query=arguments.query)
         await prepare(footnote, Targets(), screen)
-        language = texts.language_of_turn(turn, await footnote.assistant.proposals(conversation))
-        with screen.waiting(language) as report:
-            outcome = await run_in_order(
-                footnote.assistant,
-                turn,
-                report,
-                on_unfinished=lambda left: screen.note(texts.finishing(left)),
-                on_finished=lambda ended: screen.note(texts.text_of(ended)),
-            )
-        return tell(outcome, conversation, footnote, screen, arguments)
+        return await run_turn(turn, footnote, screen, arguments)
 
 
 async def _find(assistant: Assistant, proposal_id: str, thread: str | None) -> Conversation:

@@ -31,7 +31,7 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
     with lock_data_dir(settings.data_dir, "footnote ingest"):
         report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
         if arguments.rebuild:
-            rebuild.begin_anew(settings, screen)
+            rebuild.set_old_stores_aside(settings, screen)
         with closing(open_library(settings, is_owner=True)) as library:
             report = report or _ingest(library, targets, arguments.collection, settings, screen)
             screen.write(texts.synced(report))
@@ -44,8 +44,8 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
 def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> SyncReport:
     """An intact index is rebuilt in place; what can be read of a damaged one goes into a new one."""
     collection = arguments.collection or DEFAULT_COLLECTION
-    if rebuild.is_called_for(settings.data_dir):
-        return rebuild.mend(settings, targets, collection, screen)
+    if rebuild.is_needed(settings.data_dir):
+        return rebuild.rebuild(settings, targets, collection, screen)
     if arguments.targets or arguments.collection:
         raise SettingsError("--rebuild reads everything that is indexed anew; it goes without a PATH.")
     try:
@@ -55,7 +55,7 @@ def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen:
         ):
             return library.rebuild(notify=notify)
     except IndexDamaged:  # in a way that only shows when it is used
-        return rebuild.mend(settings, targets, collection, screen)
+        return rebuild.rebuild(settings, targets, collection, screen)
 
 
 def _ingest(

@@ -75,10 +75,10 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
 @contextmanager
 def _progress(screen: Screen, total: int) -> Iterator[Callable[[], None]]:
     """One line that counts the outcomes, on a terminal; then it goes away."""
-    if not screen.aside.is_terminal:
+    if not screen.err.is_terminal:
         yield lambda: None
         return
-    with screen.aside.status(f"Asking {counted(total, 'question')}…", spinner_style="cyan") as status:
+    with screen.err.status(f"Asking {counted(total, 'question')}…", spinner_style="cyan") as status:
         done = count(1)
         yield lambda: status.update(f"{next(done):,} of {counted(total, 'question')}…")
 

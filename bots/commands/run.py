@@ -1,4 +1,4 @@
-"""``footnote run``: serve the platforms whose tokens are set, in one process, until it is told to stop."""
+"""``footnote run``: serve the platforms whose tokens are set, in one process, until it is stopped."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @value
 class Served:
-    """What was set for each platform that is served; None for one that is not."""
+    """The settings of each platform; None for one that is not served."""
 
     slack: SlackSettings | None
     discord: DiscordSettings | None
@@ -62,12 +62,12 @@ async def _run(served: Served, settings: Settings) -> int:
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     make_data_dir(settings.data_dir)
     with open_channel_store(settings.data_dir) as channel_store:
-        reads, keeper = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
+        reads, refresher = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
             open_footnote(
-                settings, purpose="footnote run", reads=reads, refresh=keeper.refresh, sentence=for_people
+                settings, purpose="footnote run", reads=reads, refresh=refresher.refresh, sentence=for_people
             ) as footnote,
-            _kept(keeper, footnote),
+            _refreshing(refresher, footnote),
             _serving(served, footnote, channel_store, stop),
             log_lag(),
         ):
@@ -83,7 +83,7 @@ async def _run(served: Served, settings: Settings) -> int:
 async def _serving(
     served: Served, footnote: Footnote, channel_store: ChannelStore, stop: asyncio.Event
 ) -> AsyncIterator[None]:
-    """Left in reverse: nothing more is taken in, what runs ends and is told, then the platforms are left."""
+    """At the end in reverse: accept nothing more, let running turns end and be delivered, then disconnect."""
     async with AsyncExitStack() as open_now:
         slack = discord = None
         if served.slack is not None:
@@ -92,9 +92,11 @@ async def _serving(
             discord = await open_now.enter_async_context(
                 open_discord(served.discord, footnote, channel_store)
             )
-        voices = {name: server.messenger for name, server in ((SLACK, slack), (DISCORD, discord)) if server}
+        messengers = {
+            name: server.messenger for name, server in ((SLACK, slack), (DISCORD, discord)) if server
+        }
         turns = await open_now.enter_async_context(
-            open_turns(footnote.assistant, voices, database_url=_database_url(footnote.settings))
+            open_turns(footnote.assistant, messengers, database_url=_database_url(footnote.settings))
         )
         if slack is not None:
             await open_now.enter_async_context(slack.serving(turns, served.port))
@@ -104,17 +106,17 @@ async def _serving(
 
 
 def _warn_of_misspellings() -> None:
-    """A limit that was misspelt is no limit, and nobody would notice."""
+    """A misspelt limit is no limit, and nobody would notice."""
     for finding in find_misspellings(read_installation(os.environ), SETTING_NAMES):
         logger.warning("%s %s", finding.text, finding.fix)
 
 
 def _served(arguments: Namespace) -> Served:
-    """SettingsError when what is to be served lacks a token."""
+    """Raise SettingsError if a platform that shall be served lacks a token."""
     named: Collection[str] = arguments.platforms or (SLACK, DISCORD)
     slack = read_slack_settings(os.environ) if SLACK in named else None
     discord = read_discord_settings(os.environ) if DISCORD in named else None
-    lacking = [
+    missing = [
         token
         for name, settings, token in (
             (SLACK, slack, "SLACK_BOT_TOKEN and SLACK_APP_TOKEN"),
@@ -122,8 +124,8 @@ def _served(arguments: Namespace) -> Served:
         )
         if settings is None and name in named
     ]
-    if lacking and (arguments.platforms or len(lacking) == 2):
-        raise SettingsError(f"There is nothing to serve: set {', or '.join(lacking)}.")
+    if missing and (arguments.platforms or len(missing) == 2):
+        raise SettingsError(f"There is nothing to serve: set {', or '.join(missing)}.")
     if slack is not None:
         _check(slack, arguments.http)
     return Served(slack=slack, discord=discord, port=arguments.http)
@@ -138,7 +140,7 @@ def _check(slack: SlackSettings, port: int | None) -> None:
 
 def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
     def reads(conversation: Conversation, library: Library) -> frozenset[str]:
-        """Nothing, for a conversation of a platform that is not served."""
+        """No collections for a conversation of a platform that is not served."""
         return channel_store.reads(conversation, library) if conversation.platform in served else frozenset()
 
     return reads
@@ -149,15 +151,15 @@ def _database_url(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def _kept(keeper: IndexRefresher, footnote: Footnote) -> AsyncIterator[None]:
-    """Beside the turns: the first look at the disk, which nobody waits for."""
-    first = asyncio.create_task(keeper.refresh(footnote.library))
+async def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AsyncIterator[None]:
+    """Begin with a look at the disk in the background; at the end, stop looking."""
+    first = asyncio.create_task(refresher.refresh(footnote.library))
     try:
         yield
     finally:
         first.cancel()
         await asyncio.wait([first])
-        await keeper.stop()
+        await refresher.stop()
 
 
 def _greeting(served: Served, footnote: Footnote) -> str:

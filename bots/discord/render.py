@@ -28,11 +28,11 @@ from bots.chat.texts import (
     clipped,
     headings,
     omissions,
+    origin_of,
     provenance,
     remarks,
     say_in,
     text_of,
-    whence,
 )
 from bots.discord import components
 from bots.discord.components import TEXT, Component, Part, is_blank, link, small_print, text, words
@@ -106,7 +106,7 @@ def footnotes(
 def _place(citation: Citation, language: str) -> str:
     title = clipped(line(headings(citation)), TITLE_SHOWN)
     title = say_in(language)("untitled") if is_blank(title) else title
-    origin = clipped(line(whence(citation, language)), TITLE_SHOWN)
+    origin = clipped(line(origin_of(citation, language)), TITLE_SHOWN)
     beside = f" · {words(origin)}" if origin and origin != title else ""
     return f"**{citation.number}** {_linked(web_link(citation.url), title)}{beside}"
 

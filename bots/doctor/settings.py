@@ -12,9 +12,7 @@ from bots.doctor.findings import Finding, failed, ok, warning
 from core.conversation import value
 from core.errors import SettingsError
 from core.library.data_lock import PRIVATE_UMASK
-from core.settings import Settings, read_env_file, read_settings
-
-ENV_FILE = Path(".env")
+from core.settings import ENV_FILE, Settings, broken_lines, read_env_file, read_settings
 
 #: Core's settings as they are written, and those of them that hold a secret.
 NAMES = tuple(each.name.upper() for each in fields(Settings))
@@ -124,7 +122,7 @@ def _examine_file(installation: Installation) -> Iterator[Finding]:
             NAME, installation.file_fault, f"Save {ENV_FILE} as UTF-8: `file {ENV_FILE}` says what it is."
         )
     elif ENV_FILE.is_file():
-        for number in broken_lines():
+        for number in broken_lines(ENV_FILE):
             yield warning(
                 NAME,
                 f"Line {number} of {ENV_FILE} is not NAME=value and is ignored.",
@@ -134,15 +132,6 @@ def _examine_file(installation: Installation) -> Iterator[Finding]:
             yield warning(
                 NAME, f"{ENV_FILE} can be read by others on this machine.", f"`chmod 600 {ENV_FILE}`"
             )
-
-
-def broken_lines() -> list[int]:
-    from dotenv.parser import parse_stream
-
-    with ENV_FILE.open(encoding="utf-8") as stream:
-        lines = list(parse_stream(stream))
-    nameless = (line for line in lines if line.error or (line.key and line.value is None))
-    return [line.original.line for line in nameless]
 
 
 def _examine_faults(installation: Installation) -> Iterator[Finding]:

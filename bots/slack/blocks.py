@@ -1,8 +1,7 @@
-"""The few blocks that messages are built of. What people and documents wrote comes in as it is.
+"""The blocks that messages are built of. Text of people and documents is passed in unescaped.
 
-Words in ``mrkdwn`` and in plain text, where Slack obeys what stands in angle brackets.
-
-Sequences are disarmed by their "<"; nothing invisible is put into what others wrote.
+In ``mrkdwn`` and in plain text, Slack obeys what is in angle brackets. Escaping the "<" disarms it;
+nothing invisible is put into the text of others.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from core.wording import Wording
 
 
 def escaped(text: str) -> str:
-    """One line for ``mrkdwn``, always with ``verbatim``: there, addresses stay words."""
+    """One line for ``mrkdwn``, always with ``verbatim``, so that addresses do not become links."""
     return _escaped(line(text))
 
 
 def escaped_link(url: str, label: str) -> str:
-    """``<URL|label>``; ``url`` is a web_link. A label that names another host stands before the link instead."""
+    """``<URL|label>``; ``url`` is a web_link. A label that names another host is put before the link."""
     words = line(label) or url
     if names_another_host(words, url):
         return f"{_escaped(words)} <{_escaped(url)}|{_escaped(urlsplit(url).hostname or url)}>"
@@ -32,7 +31,7 @@ def escaped_link(url: str, label: str) -> str:
 
 
 def fallback(text: str) -> str:
-    """For the ``text`` of a message, where nothing else keeps addresses from becoming links."""
+    """For the ``text`` of a message, where only code marks keep addresses from becoming links."""
     words, shown, end = clean(text), "", 0
     for start, stop in addresses(words):
         shown += f"{_escaped(words[end:start])}`{_escaped(words[start:stop])}`"
@@ -45,12 +44,12 @@ def _escaped(text: str) -> str:
 
 
 Block = dict[str, Any]
-#: Markdown that may share a block with its neighbours, a block, or blocks that stay together.
+#: Markdown that may share a block with its neighbours, a block, or blocks that are not separated.
 Part = str | Block | tuple[Block, ...]
 
 
 def mrkdwn(markup: str) -> dict[str, Any]:
-    """Markup of ours; ``verbatim`` keeps words that look like addresses from becoming links."""
+    """Our own markup; with ``verbatim``, words that look like addresses do not become links."""
     return {"type": "mrkdwn", "text": markup, "verbatim": True}
 
 
@@ -72,7 +71,7 @@ def actions(*elements: Block) -> Block:
 
 
 def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Block:
-    """``action`` up to a colon is what :mod:`bots.slack.receive` knows it by."""
+    """``action`` up to a colon is a key of ``_PRESSES`` in :mod:`bots.slack.interactions`."""
     made = {
         "type": "button",
         "text": plain(clipped(safe.line(label), limits.BUTTON_LABEL)),
@@ -98,7 +97,7 @@ def feedback(turn_id: str, say: Wording) -> Block:
 
 
 def preformatted(words: str) -> Block:
-    """Exactly these characters: the text of rich text is never read as markup."""
+    """Exactly these characters: rich text is never read as markup."""
     element = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": words}]}
     return {"type": "rich_text", "elements": [element]}
 

@@ -1,8 +1,8 @@
 """Calls to Slack's Web API, repeated where that is safe.
 
-A 429 did nothing, so it is waited out to the second and the call repeated. After a 5xx or a
-lost reply nobody knows whether anything happened: only what may happen twice is repeated
-here, and whoever posts has to look first (:class:`Unsure`).
+A call that got a 429 did nothing: it is repeated after the time that Slack names. After a 5xx or a
+lost reply, nobody knows whether it did: it is repeated here only if it may happen twice. Posting is
+not: it has to look for its message first (:class:`Unsure`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LONGEST_WAIT = 120.0  # seconds that one call waits for its rate limit before th
 _PASSING = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "ratelimited"}
 )
-#: Methods that only read: their arguments go into the address, "Using the Slack Web API".
+#: Methods that only read: their arguments go into the URL, "Using the Slack Web API".
 _READING = frozenset(
     {"auth.test", "conversations.replies", "conversations.info", "usergroups.users.list", "users.info"}
 )
@@ -46,11 +46,11 @@ class SlackRefused(Refused):
 
 
 class Unsure(Exception):
-    """It may have happened: look before it is done again."""
+    """It may have happened: look before repeating it."""
 
 
 class _Passing(Exception):
-    """Nothing was done, and will be in so many seconds; or nobody knows whether it was."""
+    """A failure that passes: a rate limit, or a lost reply."""
 
     def __init__(self, wait: float | None) -> None:
         super().__init__(wait)
@@ -65,10 +65,14 @@ class SlackCalls:
     _not_before: dict[tuple[str, str], float] = field(default_factory=dict)  #: by method and channel
 
     async def call(self, method: str, /, *, is_repeatable: bool = True, **arguments: Any) -> Reply:
-        """What Slack answers. Raises SlackRefused, Unreachable, and Unsure unless it ``is_repeatable``."""
+        """Slack's reply. Raises SlackRefused and Unreachable, and Unsure if it is not ``is_repeatable``."""
         place = method, str(arguments.get("channel") or arguments.get("channel_id") or "")
+        loop = asyncio.get_running_loop()
         for pause in (*PAUSES, None):
-            await self._wait_for(place)
+            # A rate limit holds for a method in a channel: every other call there waits too.
+            while (left := self._not_before.get(place, 0.0) - loop.time()) > 0:  # noqa: ASYNC110 - no event says when
+                await asyncio.sleep(left)
+            self._not_before.pop(place, None)
             try:
                 return await self._once(method, arguments)
             except _Passing as failure:
@@ -77,18 +81,10 @@ class SlackCalls:
                 if pause is None or (failure.wait or 0.0) > LONGEST_WAIT:
                     raise Unreachable from failure
                 if failure.wait is not None:
-                    self._not_before[place] = asyncio.get_running_loop().time() + failure.wait
+                    self._not_before[place] = loop.time() + failure.wait
                 else:
                     await asyncio.sleep(pause)
         raise Unreachable
-
-    async def _wait_for(self, place: tuple[str, str]) -> None:
-        """A rate limit is for a method in a channel: everything else that goes there waits too."""
-        left = self._not_before.get(place, 0.0) - asyncio.get_running_loop().time()
-        if left > 0:
-            await asyncio.sleep(left)
-            await self._wait_for(place)
-        self._not_before.pop(place, None)
 
     async def _once(self, method: str, arguments: dict[str, Any]) -> Reply:
         from aiohttp import ClientError
@@ -100,14 +96,14 @@ class SlackCalls:
             else:
                 reply = await self.client.api_call(method, json=arguments)
         except SlackApiError as error:
-            raise _meaning(error) from error
+            raise _failure_of(error) from error
         except (ClientError, TimeoutError, OSError) as error:
             raise _Passing(None) from error
         data: Any = reply.data
         return data if isinstance(data, dict) else {}
 
 
-def _meaning(error: SlackApiError) -> Exception:
+def _failure_of(error: SlackApiError) -> Exception:
     response: Any = error.response
     status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0))
     if status == 429:  # HTTP: too many requests, and nothing was done
@@ -118,13 +114,13 @@ def _meaning(error: SlackApiError) -> Exception:
 
 
 def _seconds(headers: Mapping[str, str]) -> float:
-    given = next((content for name, content in headers.items() if name.lower() == "retry-after"), "")
-    return float(given) if given.isdecimal() else 1.0
+    seconds = next((content for name, content in headers.items() if name.lower() == "retry-after"), "")
+    return float(seconds) if seconds.isdecimal() else 1.0
 
 
 @asynccontextmanager
 async def open_calls(settings: SlackSettings) -> AsyncIterator[SlackCalls]:
-    """The Web API over one session; the SDK's own repeats are off, as they would post twice."""
+    """The Web API over one session; the SDK's own retries are off, since they would post twice."""
     from aiohttp import ClientSession, ClientTimeout
     from slack_sdk.web.async_client import AsyncWebClient
 
@@ -142,7 +138,7 @@ async def open_calls(settings: SlackSettings) -> AsyncIterator[SlackCalls]:
 
 
 def quiet_logger(name: str, level: int = logging.WARNING) -> logging.Logger:
-    """For the SDK: at lower levels it writes down whole payloads, and with them what people say."""
+    """A logger for the SDK, which at lower levels logs whole payloads, and with them what people write."""
     log = logging.getLogger(f"{__name__}.{name}")
     log.setLevel(level)
     return log

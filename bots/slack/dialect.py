@@ -1,7 +1,7 @@
 """Markdown as Slack reads it in a Markdown block: CommonMark with tables and strikethrough.
 
-Beside it, Slack obeys sequences in angle brackets, which ping and link; a backslash does not
-stop them, so they are disarmed by their "<". Source: "Markdown block" and "Formatting message
+Slack also obeys sequences in angle brackets, which ping and link. A backslash does not stop them,
+so their "<" is escaped. Source: "Markdown block" and "Formatting message
 text", docs.slack.dev.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-#: What Slack obeys: mentions, broadcasts, channels and links. Tags, comments and C++ are none of it.
+#: What Slack obeys: mentions, broadcasts, channels and links, but no tags, comments or C++.
 _CONTROL = re.compile(r"<(?=[@#]|!(?!--|doctype\b|\[cdata\[)|[a-z][a-z0-9+.-]*:(?!:))", re.IGNORECASE)
 _INFO = re.compile(r"[\w+#.-]{1,20}")
 _BACKTICKS = re.compile(r"`+")
@@ -30,7 +30,7 @@ _BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~]|\Z)")
 _LINK_LIKE = re.compile(r"\](?=\()")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 _LABEL_SIGNS = {"<": "&lt;", "&": "&amp;"} | {sign: f"\\{sign}" for sign in "\\`*_[]|~"}
-#: What would open a block at the beginning of a line, as far as the sign that is escaped.
+#: What would open a block at the start of a line, up to the character that is escaped.
 _OPENER = re.compile(
     r"( *)(?:(?=[-+*](?:\s|$))|(?=#{1,6}(?:\s|$))|(?=>)|(?=~~~)|(?=\|)|(?==+ *$)|(?=[-:| ]*-[-:| ]*$)"
     r"|(\d{1,9})(?=[.)](?:\s|$)))"
@@ -38,12 +38,12 @@ _OPENER = re.compile(
 
 
 def _disarmed(text: str) -> str:
-    """For places that take no other escape, such as code: no sequence begins here."""
+    """For places without other escapes, such as code: no sequence begins here."""
     return _CONTROL.sub("&lt;", text)
 
 
 def _plain(text: str, is_escaped: Callable[[int], bool]) -> str:
-    """Words with what had stood behind a backslash or in an entity escaped again."""
+    """Text in which characters that were escaped, or written as entities, are escaped again."""
     if not any(map(is_escaped, range(len(text)))):
         return _unescaped(text)
     signs = []
@@ -88,13 +88,13 @@ def _heading(level: int, title: str) -> str:
 
 
 def _guarded(lines: str) -> str:
-    """No line opens another block or defines a link."""
+    """Lines of which none opens another block or defines a link."""
     guards = "\n".join(guarded_line(each, _OPENER) for each in lines.split("\n"))
     return f"\\{guards}" if guards.startswith("[") and "]:" in guards else guards
 
 
 def _is_harmless(markdown: str, links: Collection[str]) -> bool:
-    """Read once more, as a reader with looser rules would."""
+    """Parse the result again with looser rules."""
     if _CONTROL.search(markdown):
         return False
     return all(
@@ -111,7 +111,7 @@ def _loose_reader() -> MarkdownIt:
 
 
 def _are_harmless(line: list[Token], links: Collection[str]) -> bool:
-    is_in_link = False  # the words of a link were looked at when it was written
+    is_in_link = False  # a link's label was checked when it was written
     for token in line:
         if token.type == "link_open" and same_place(str(token.attrs.get("href", "")), links) is None:
             return False

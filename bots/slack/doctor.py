@@ -1,16 +1,8 @@
-"""What the doctor looks at in Slack: tokens, scopes, channels, the socket and what came over it.
+"""What ``footnote doctor`` checks in Slack: tokens, scopes, clock, channels, the socket and events.
 
-Nothing is posted, and every request is given a few seconds. What an app is subscribed to can be
-read with a configuration token alone ("apps.manifest.export"), which Footnote is not given: there
-it goes by the questions that have come.
-
-Where in Slack each setting comes from, and where to click to mend it.
-
-One request to Slack, of those that only read.
-
-What SLACK_BOT_TOKEN tells: who the bot is, what it may do, whose clock is wrong, and where it is a member.
-
-What SLACK_APP_TOKEN tells: whether a socket opens, and who else has one. Over HTTP: the signing secret.
+Nothing is posted, and every request has a few seconds. Which events an app is subscribed to can only
+be read with a configuration token ("apps.manifest.export"), which Footnote does not have: the doctor
+looks at the questions that have arrived instead.
 """
 
 from __future__ import annotations
@@ -53,7 +45,7 @@ SOURCES: Mapping[str, str] = {
 }
 
 
-PATIENCE = 5.0  # seconds for one request, and for a socket's first word
+PATIENCE = 5.0  # seconds for one request, and for a socket's first message
 
 
 class RequestRefused(Exception):
@@ -61,13 +53,13 @@ class RequestRefused(Exception):
 
 
 class Silent(Exception):
-    """Nothing came back."""
+    """There was no reply."""
 
 
 async def ask(
     client: AsyncWebClient, method: str, *, token: str = "", **given: str
 ) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """One request that reads: what is said, and the reply's headers. Raises Refused and Silent."""
+    """One request that only reads: the reply and its headers. Raises RequestRefused and Silent."""
     from aiohttp import ClientError
     from slack_sdk.errors import SlackApiError
 
@@ -91,9 +83,9 @@ async def ask(
 BOT, SCOPED, CLOCK, CHANNELS = "Slack bot", "Slack scopes", "Slack clock", "Slack channels"
 
 PAGE = 999  # channels at most of one reply, "users.conversations"
-SKEWED = 60.0  # seconds between two clocks; at CLOCK_SKEW no signature is taken any more
+SKEWED = 60.0  # seconds between two clocks; from CLOCK_SKEW on, signatures are refused
 
-#: What Slack's error codes of "auth.test" mean; every other one is shown as it is.
+#: Error codes of "auth.test" -> finding and fix; others are shown as they are.
 _OF_BOT_TOKEN: Mapping[str, tuple[str, str]] = {
     "invalid_auth": ("Slack does not know SLACK_BOT_TOKEN.", SOURCES["SLACK_BOT_TOKEN"]),
     "token_revoked": ("SLACK_BOT_TOKEN was revoked.", REINSTALL),
@@ -155,7 +147,7 @@ async def _app_of(client: AsyncWebClient, bot_id: str) -> str:
 
 
 def scopes(granted: frozenset[str] | None) -> Iterator[Finding]:
-    """What the token may do, beside what it is used for."""
+    """The scopes that the token has, compared with those that it needs."""
     if granted is None:
         yield skipped(SCOPED, "Slack's reply does not say which are granted; a proxy may have taken it out.")
         return
@@ -197,7 +189,7 @@ def _skew(date: str) -> float | None:
 
 
 async def _channels(client: AsyncWebClient, bot: Bot) -> Finding:
-    """Where the bot is a member; direct messages reach it anyway."""
+    """The channels that the bot is in; direct messages reach it anyway."""
     kinds = {"channels:read": "public_channel", "groups:read": "private_channel"}
     types = [kind for scope, kind in kinds.items() if bot.scopes is None or scope in bot.scopes]
     if not types:
@@ -228,7 +220,7 @@ LEAVING = 1.0  # seconds for a socket to close; Slack leaves the connection belo
 
 _SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")  # as Slack makes them
 
-#: What the error codes of "apps.connections.open" mean, and what a socket is closed for; others are shown as they are.
+#: Error codes of "apps.connections.open", and reasons for which a socket is closed -> finding and fix.
 _OF_APP_TOKEN: Mapping[str, tuple[str, str]] = {
     "invalid_auth": ("Slack does not know SLACK_APP_TOKEN.", SOURCES["SLACK_APP_TOKEN"]),
     "token_revoked": ("SLACK_APP_TOKEN was revoked.", SOURCES["SLACK_APP_TOKEN"]),
@@ -245,13 +237,13 @@ _OF_APP_TOKEN: Mapping[str, tuple[str, str]] = {
 async def socket_side(
     client: AsyncWebClient, settings: SlackSettings, installation: Installation
 ) -> tuple[str, list[Finding]]:
-    """The app's id, where a socket told it."""
+    """The app's id, if a socket named it, and the findings."""
     if not settings.app_token:
         if settings.signing_secret:
             return "", []
         return "", [skipped(SOCKET, "Not opened until SLACK_APP_TOKEN is right.")]
     try:
-        hello = await _first_word(client, settings)
+        hello = await _hello(client, settings)
     except RequestRefused as refused:
         text, fix = _OF_APP_TOKEN.get(str(refused), (f"No socket opens: {refused}.", SOCKET_MODE))
         return "", [failed(SOCKET, text, fix)]
@@ -263,7 +255,7 @@ async def socket_side(
 
 
 def _beside(others: int, owner: str) -> Finding:
-    """Whoever else is connected gets a share of the events, and no event comes twice."""
+    """Each event goes to one connection only, so another process would get a share of them."""
     if others > 0 and not owner:
         return warning(
             SOCKET,
@@ -273,11 +265,11 @@ def _beside(others: int, owner: str) -> Finding:
     return ok(SOCKET, f"It opens{f', beside {others:,} of {owner}' if others > 0 else ''}.")
 
 
-async def _first_word(client: AsyncWebClient, settings: SlackSettings) -> dict[str, Any]:
-    """Slack's greeting on a socket of our own, which is closed at once.
+async def _hello(client: AsyncWebClient, settings: SlackSettings) -> dict[str, Any]:
+    """Slack's "hello" on a socket that is closed at once.
 
-    From the moment it is open, Slack gives it a share of the app's events. One that comes is
-    not acknowledged: Slack then brings it again, to whoever serves the app.
+    While it is open, Slack sends it a share of the app's events. They are not acknowledged, so Slack
+    delivers them again, to the process that serves the app.
     """
     from aiohttp import ClientError, ClientWSTimeout, WSMsgType
 
@@ -332,7 +324,7 @@ _TWO_APPS = (
 
 
 async def examine(installation: Installation) -> list[Finding]:
-    settings, faults = read(installation)
+    settings, faults = read_settings(installation)
     found = [failed(READ, sentence, _fix_of(name, installation)) for name, sentence in faults.items()]
     if "SLACK_API_URL" in faults:
         return [*found, skipped(BOT, "Slack is not asked until SLACK_API_URL can be read.")]
@@ -346,8 +338,8 @@ async def examine(installation: Installation) -> list[Finding]:
     return [*found, *of_bot, *of_socket, *over_http(settings), events]
 
 
-def read(installation: Installation) -> tuple[SlackSettings, dict[str, str]]:
-    """The settings, those at fault left empty, and what is wrong by the setting's name."""
+def read_settings(installation: Installation) -> tuple[SlackSettings, dict[str, str]]:
+    """The settings, with faulty ones left empty, and the faults by the setting's name."""
     given = {name: installation.values.get(name, "").strip() for name in SETTINGS}
     faults: dict[str, str] = {}
     try:

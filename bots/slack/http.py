@@ -1,7 +1,4 @@
-"""Slack over HTTP: signed requests on one path, everything else turned away.
-
-Whatever is not signed well gets a 401, however it is malformed, and no body is written down.
-"""
+"""Slack over HTTP: signed requests on one path. Everything else gets a 401, and no body is logged."""
 
 from __future__ import annotations
 
@@ -27,18 +24,18 @@ TIMESTAMP_DIGITS = 12  # seconds since the epoch fit in fewer for 30,000 years
 
 
 def skew_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> float | None:
-    """How far ahead ``now`` is of what Slack signed, in seconds; None for what Slack did not sign."""
+    """How far ``now`` is ahead of the signed timestamp, in seconds; None without Slack's signature."""
     timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
     if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_DIGITS):
         return None
-    made = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
-    is_slacks = hmac.compare_digest(f"v0={made}".encode(), signature.encode(errors="replace"))
+    expected = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
+    is_slacks = hmac.compare_digest(f"v0={expected}".encode(), signature.encode(errors="replace"))
     return now - int(timestamp) if is_slacks else None
 
 
 @asynccontextmanager
 async def listening(app: AsyncApp, secret: str, port: int) -> AsyncIterator[None]:
-    """Hand signed requests to the app; port 0 takes a free one, which the log names."""
+    """Pass signed requests to the app. Port 0 takes a free port, which is logged."""
     from aiohttp import web
 
     routes = web.Application(client_max_size=BODY_LIMIT)
@@ -63,15 +60,15 @@ def _receiver(app: AsyncApp, secret: str) -> Callable[[web.Request], Awaitable[w
             body = await request.read()
             text = body.decode()
         except (web.HTTPRequestEntityTooLarge, UnicodeDecodeError):
-            return _turned_away()
+            return _unauthorized()
         skew = skew_of(request.headers, body, secret, time.time())
         if skew is None or abs(skew) > CLOCK_SKEW:
-            return _turned_away(skew)
+            return _unauthorized(skew)
         kind: dict[str, str | Sequence[str]] = {"Content-Type": request.content_type}
         done = await app.async_dispatch(AsyncBoltRequest(body=text, headers=kind))
         return await to_aiohttp_response(done)
 
-    def _turned_away(skew: float | None = None) -> web.Response:
+    def _unauthorized(skew: float | None = None) -> web.Response:
         if skew is None:
             logger.info("a request that is not signed was turned away")
         else:

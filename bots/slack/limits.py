@@ -1,4 +1,4 @@
-"""What Slack takes: each limit beside its source, a page of docs.slack.dev or an issue, with its unit."""
+"""Slack's limits, with their units and sources: pages of docs.slack.dev, or issues."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The app as Slack is told of it, to paste under "Create New App › From a manifest".
+"""The app's manifest, to paste under "Create New App › From a manifest".
 
-Scopes and events are what the adapter uses and nothing else; each says what for. Source of the
+It has exactly the scopes and events that the adapter uses, each with its reason. Source of the
 fields: "App manifest reference".
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: What the bot's token may do -> what for.
+#: Scope of the bot's token -> what it is for.
 SCOPES: Mapping[str, str] = {
     "app_mentions:read": "be asked in a channel",
     "assistant:write": "be an agent: status, Stop, suggested prompts",
@@ -25,7 +25,7 @@ SCOPES: Mapping[str, str] = {
     "users:read": "the names of who asked and who decided",
 }
 
-#: What Slack tells the bot of -> what for.
+#: Event -> what it is for.
 EVENTS: Mapping[str, str] = {
     "agent_session_stopped": "the client's own Stop",
     "app_home_opened": "suggested prompts in a new direct message",
@@ -36,7 +36,7 @@ EVENTS: Mapping[str, str] = {
     "message.mpim": "direct messages of several people",
 }
 
-#: Suggested prompts: what the button says -> what is asked by pressing it.
+#: Suggested prompts: the button's label -> the message that it sends.
 PROMPTS: Mapping[str, str] = {
     "What can you do?": "help",
     "What do you read?": "sources",

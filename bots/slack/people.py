@@ -1,7 +1,4 @@
-"""Who people are: what they are called, and which of the groups that matter they are in.
-
-Slack's files.
-"""
+"""The people of a Slack workspace, their user groups, and the files that they attach."""
 
 from __future__ import annotations
 
@@ -21,22 +18,22 @@ from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
-REMEMBERED = 300.0  # seconds that a group's members are taken as known
+REMEMBERED = 300.0  # seconds that the members of a group are cached
 
 
 @dataclass(slots=True, kw_only=True)
 class SlackPeople:
-    """What cannot be asked counts as unknown: a person has no name but the id, and is in no group."""
+    """Names and groups. If Slack does not say, a person has no name but the id, and is in no group."""
 
     calls: SlackCalls
     _names: dict[str, str] = field(default_factory=dict)
     _groups: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)  #: until when, who
 
-    async def names(self, _address: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
+    async def names(self, _route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
         return {user: await self._name(user) for user in users if user}
 
-    async def groups_of(self, _address: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
-        """Which of these user groups the person is in; ids of people among them are passed over."""
+    async def groups_of(self, _route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
+        """Which of these user groups the person is in; ids of people are ignored."""
         return tuple(
             [group for group in among if group.startswith("S") and user in await self._members(group)]
         )
@@ -86,7 +83,7 @@ class SlackUploads:
         assert session is not None
         headers = {"Authorization": f"Bearer {self.settings.bot_token}"}
         try:
-            # Elsewhere the token must not go, so no redirect is followed.
+            # The token must not go elsewhere, so no redirect is followed.
             async with session.get(file.url, headers=headers, allow_redirects=False) as reply:
                 if reply.status == 200 and not reply.content_type.startswith("text/html"):
                     return await content_of(reply, file.name)
@@ -96,10 +93,10 @@ class SlackUploads:
 
 
 def _may_have_token(url: str, api_url: str) -> bool:
-    """Only Slack's own hosts are sent the token, or the one that the operator named in its place."""
+    """Whether the host may get the token: Slack's own, or the one of SLACK_API_URL."""
     parts, own = urlsplit(url), urlsplit(api_url)
     if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
         return True
-    # Nothing but a plain name: readers of addresses disagree about other signs, and the token goes to one of them.
+    # Only a plain host name: URL parsers disagree about other characters, and one of them sends the token.
     host = parts.netloc.lower() if _HOST.fullmatch(parts.netloc) else ""
     return parts.scheme == "https" and (host in FILES_HOSTS or host.endswith(".slack.com"))

@@ -1,4 +1,4 @@
-"""Saying a thing once: every message carries the turn and part it is, and is looked for before it is repeated."""
+"""Posts each message once: its metadata names its turn and part, by which it is found before it is repeated."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
-EVENT_TYPE = "footnote_turn"  # of the metadata that every message of ours carries
-PAGE = 200  # messages of a thread that are read at a time, "conversations.replies" recommends no more
+EVENT_TYPE = "footnote_turn"  # of the metadata of our messages
+PAGE = 200  # messages of a thread that are read at a time, as "conversations.replies" recommends
 PAGES = 10  # of a thread that are looked through
-LOOKS = 4  # times a post whose reply was lost is looked for and made again
+LOOKS = 4  # tries of a post whose reply was lost
 PAUSE = 0.5  # seconds before each
 
 THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
-REMARK = 500  # characters of each
+MESSAGE_LENGTH = 500  # characters of each
 
-#: This app will never have a native status.
+#: Errors of an app that will never have a native status.
 _NO_STATUS = frozenset({"missing_scope", "unknown_method", "not_allowed_token_type"})
 
-#: Slack lost or locked what was to be changed: it is said anew.
+#: Errors of a message that cannot be changed any more: it is posted again.
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
-#: An operator can mend it, and what was to be said is kept until then.
+#: Errors that the operator can fix; the message is kept until then.
 _MENDABLE = frozenset(
     {"missing_scope", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "not_authed"}
 )
-#: It does not like the layout: the words alone will do.
+#: Errors of the layout: the text alone is posted.
 _MALFORMED = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
 
 
 @dataclass(slots=True, kw_only=True)
 class SlackPosts:
-    """Messages in threads, by the turn and part they are."""
+    """Our messages in threads, by their turn and part."""
 
     calls: SlackCalls
     my_user_id: str
     _has_status: bool = True  #: whether this app may set the native status
 
     async def say(self, route: ReplyRoute, turn: str, part: int, message: Message, *, is_again: bool) -> str:
-        """The message's timestamp. ``is_again``: it may be there already, and is looked for."""
+        """Post a message and return its timestamp. ``is_again``: it may be there already, so look first."""
         for attempt in range(LOOKS):
             if is_again and (found := await self.find(route, turn, part)):
                 return found
@@ -61,14 +61,15 @@ class SlackPosts:
         raise Unreachable
 
     async def change(self, route: ReplyRoute, ts: str, turn: str, part: int, message: Message) -> None:
-        """Put a message in the place of one; said anew where that one is gone."""
-        content = _content(message) | _marked(turn, part)
+        """Replace a message; post it again if it is gone."""
         try:
-            await self.calls.call("chat.update", channel=route["channel"], ts=ts, **content)
+            await self.calls.call(
+                "chat.update", channel=route["channel"], ts=ts, **_content(message, turn, part)
+            )
         except SlackRefused as refused:
             if refused.code in _MALFORMED:
                 logger.exception("layout refused", extra={"turn": turn})
-                plain = _content(Message(text=message.text, blocks=())) | _marked(turn, part)
+                plain = _content(Message(text=message.text), turn, part)
                 await self.calls.call("chat.update", channel=route["channel"], ts=ts, **plain)
             elif refused.code in _GONE:
                 await self.say(route, turn, part, message, is_again=False)
@@ -76,10 +77,11 @@ class SlackPosts:
                 raise
 
     async def find(self, route: ReplyRoute, turn: str, part: int = 0) -> str | None:
-        """The timestamp of a message of ours in this thread."""
-        wanted = _marked(turn, part)["metadata"]["event_payload"]
-        async for message in self._ours(route):
-            if _mark_of(message) == wanted:
+        """The timestamp of one of our messages in this thread."""
+        async for message in self._thread(route):
+            metadata = message.get("metadata") or {}
+            payload = metadata.get("event_payload")
+            if metadata.get("event_type") == EVENT_TYPE and payload == {"turn": turn, "part": part}:
                 return str(message["ts"])
         return None
 
@@ -90,20 +92,15 @@ class SlackPosts:
         first: list[ThreadMessage] = []
         others: deque[ThreadMessage] = deque(maxlen=THREAD_CONTEXT - 1)
         async for message in self._thread(route, latest=route["message"]):
-            if message["ts"] != route["message"] and (remark := self._remark(message)):
-                (others if first else first).append(remark)
+            if message["ts"] != route["message"] and (read := self._thread_message(message)):
+                (others if first else first).append(read)
         return (*first, *others)
 
-    def _remark(self, message: Reply) -> ThreadMessage | None:
+    def _thread_message(self, message: Reply) -> ThreadMessage | None:
         author = message.get("user") or message.get("username") or message.get("bot_id") or "somebody"
-        words = spoken(message.get("text") or "", self.my_user_id).text
-        is_said = words and author != self.my_user_id
-        return ThreadMessage(author=str(author), text=clipped(words, REMARK)) if is_said else None
-
-    async def _ours(self, route: ReplyRoute) -> AsyncIterator[Reply]:
-        async for message in self._thread(route):
-            if _mark_of(message):
-                yield message
+        text = spoken(message.get("text") or "", self.my_user_id).text
+        is_read = text and author != self.my_user_id
+        return ThreadMessage(author=str(author), text=clipped(text, MESSAGE_LENGTH)) if is_read else None
 
     async def _thread(self, route: ReplyRoute, **within: str) -> AsyncIterator[Reply]:
         cursor = ""
@@ -130,7 +127,8 @@ class SlackPosts:
             channel=route["channel"],
             thread_ts=route["thread"],
             user=route["user"],
-            **_content(message),
+            text=message.text,
+            blocks=list(message.blocks),
         )
 
     async def send_direct(self, route: ReplyRoute, turn: str, message: Message) -> None:  # noqa: ARG002 - others need the turn
@@ -139,23 +137,24 @@ class SlackPosts:
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
         await self.calls.call("views.open", trigger_id=route.get("trigger", ""), view=editor)
 
-    async def set_status(self, route: ReplyRoute, words: str) -> None:
+    async def set_status(self, route: ReplyRoute, status: str) -> None:
         if not self._has_status:
             return
-        there: dict[str, Any] = {"channel_id": route["channel"], "thread_ts": route["thread"]}
+        thread: dict[str, Any] = {"channel_id": route["channel"], "thread_ts": route["thread"]}
         try:
-            await self.calls.call("assistant.threads.setStatus", **there, status=words)
+            await self.calls.call("assistant.threads.setStatus", **thread, status=status)
         except SlackRefused as refused:
-            # An app that is no agent has none, and its placeholder says the same.
+            # An app that is no agent has none; its first message says the same.
             logger.info("no native status", extra={"reason": refused.code})
             self._has_status = refused.code not in _NO_STATUS
 
     async def _post(self, route: ReplyRoute, turn: str, part: int, message: Message) -> Reply:
-        place = {"channel": route["channel"], "thread_ts": route["thread"]}
-        content = {"unfurl_links": False, "unfurl_media": False} | _marked(turn, part)
+        thread = {
+            "channel": route["channel"], "thread_ts": route["thread"], "unfurl_links": False, "unfurl_media": False
+        }  # fmt: skip
         try:
             return await self.calls.call(
-                "chat.postMessage", is_repeatable=False, **place, **content, **_content(message)
+                "chat.postMessage", is_repeatable=False, **thread, **_content(message, turn, part)
             )
         except SlackRefused as refused:
             if refused.code in _MENDABLE:
@@ -164,18 +163,10 @@ class SlackPosts:
             if refused.code not in _MALFORMED:
                 raise
             logger.exception("layout refused", extra={"turn": turn})
-            plain = _content(Message(text=message.text, blocks=()))
-            return await self.calls.call("chat.postMessage", is_repeatable=False, **place, **content, **plain)
+            plain = _content(Message(text=message.text), turn, part)
+            return await self.calls.call("chat.postMessage", is_repeatable=False, **thread, **plain)
 
 
-def _content(message: Message) -> dict[str, Any]:
-    return {"text": message.text, "blocks": list(message.blocks)}
-
-
-def _marked(turn: str, part: int) -> dict[str, Any]:
-    return {"metadata": {"event_type": EVENT_TYPE, "event_payload": {"turn": turn, "part": part}}}
-
-
-def _mark_of(message: Reply) -> Any:
-    metadata = message.get("metadata") or {}
-    return metadata.get("event_payload") if metadata.get("event_type") == EVENT_TYPE else None
+def _content(message: Message, turn: str, part: int) -> dict[str, Any]:
+    metadata = {"event_type": EVENT_TYPE, "event_payload": {"turn": turn, "part": part}}
+    return {"text": message.text, "blocks": list(message.blocks), "metadata": metadata}

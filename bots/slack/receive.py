@@ -44,7 +44,12 @@ def receive(
     context = context_of(conversation)
     request: Request | None
     try:
-        request = _read(payload, route, me, context, now)
+        if payload.get("type") == "view_submission":
+            request = submission(payload, route, now)
+        elif payload.get("type") == "block_actions":
+            request = press(payload, route)
+        else:
+            request = _message(payload["event"], route, me, context)
     except QuestionRejected as rejection:
         sentence = in_language(rejection.sentence, language_of(_text(payload)))
         request = Rejection(
@@ -71,14 +76,6 @@ def _is_relevant(payload: Payload, me: Me) -> bool:
         and not any(event.get(sign) for sign in ("hidden", "edited", "bot_id", "bot_profile"))
         and event.get("user") not in (None, "", "USLACKBOT", me.user_id)
     )
-
-
-def _read(payload: Payload, route: SlackRoute, me: Me, context: ThreadContext, now: float) -> Request | None:
-    if payload.get("type") == "view_submission":
-        return submission(payload, route, now)
-    if payload.get("type") == "block_actions":
-        return press(payload, route)
-    return _message(payload["event"], route, me, context)
 
 
 def _message(

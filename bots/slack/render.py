@@ -1,13 +1,4 @@
-"""An outcome -> messages. Pure; whatever others wrote passes through :mod:`bots.slack.blocks`.
-
-A message as the Web API is given it.
-
-Footnotes: where each claim stands, and the quote it stands for.
-
-The card that asks "May I search the web for this?", and what it becomes.
-
-What a word is answered, as messages.
-"""
+"""An outcome or a command's reply -> messages. Pure; text of others passes through :mod:`bots.slack.blocks`."""
 
 from __future__ import annotations
 
@@ -26,11 +17,11 @@ from bots.chat.texts import (
     clipped,
     headings,
     omissions,
+    origin_of,
     provenance,
     remarks,
     say_in,
     text_of,
-    whence,
 )
 from bots.slack import blocks, limits
 from bots.slack.blocks import Block, Part, escaped, escaped_link, fallback
@@ -47,9 +38,9 @@ from core.wording import Wording
 
 @value
 class Message:
-    """What the Web API is given: ``chat.postMessage(text=…, blocks=…)``."""
+    """A message as the Web API takes it: ``chat.postMessage(text=…, blocks=…)``."""
 
-    text: str  #: the words alone, for notifications and clients without blocks
+    text: str  #: for notifications and clients without blocks
     blocks: tuple[Block, ...] = ()
 
 
@@ -62,12 +53,12 @@ def message_of(made: Sequence[Block]) -> Message:
 
 
 def note(sentence: str) -> Message:
-    """A short word of ours, private ones too; as much of it as one message takes."""
+    """A short message of the bot itself; cut to what one message takes."""
     return packed(blocks.lines([*sentence.split("\n"), "" if line(sentence) else "…"]))[0]
 
 
 def _words_of(made: Sequence[Block]) -> str:
-    """The words of what is shown, without its small print."""
+    """The text of the blocks, without their small print."""
     said = [_said(block) for block in made]
     words = "\n\n".join(each for each in said if each) or "Footnote"
     shown = fallback(words)
@@ -95,7 +86,7 @@ QUOTE_PIECE = limits.SECTION_TEXT // 5  # characters; escaping makes five of one
 
 
 def all_footnotes(outcome: Outcome) -> tuple[Message, ...]:
-    """Every footnote with its whole quote, and what was left out, for whoever asked to see them."""
+    """Every footnote with its whole quote, and the sentences that were left out."""
     return packed(_all_footnotes(outcome))
 
 
@@ -115,7 +106,7 @@ def _whole(words: str) -> Iterator[Part]:
 
 
 def footnotes(citations: Iterable[Citation], language: str, *, with_quotes: bool = True) -> Iterator[Block]:
-    """Number, title › place and source of each, with its quote beneath."""
+    """Number, title › location and source of each, with its quote beneath."""
     for citation in citations:
         quote = f"\n“{escaped(clipped(line(citation.quote), QUOTE_SHOWN))}”" if with_quotes else ""
         yield _footnote(citation, language, quote=quote)
@@ -123,7 +114,7 @@ def footnotes(citations: Iterable[Citation], language: str, *, with_quotes: bool
 
 def _footnote(citation: Citation, language: str, *, quote: str) -> Block:
     title = clipped(line(headings(citation)), TITLE_SHOWN) or say_in(language)("untitled")
-    origin = clipped(line(whence(citation, language)), TITLE_SHOWN)
+    origin = clipped(line(origin_of(citation, language)), TITLE_SHOWN)
     beside = f" · {escaped(origin)}" if origin and origin != title else ""
     url = web_link(citation.url)
     linked = f"*{citation.number}* {escaped_link(url, title)}{beside}{quote}" if url else ""
@@ -137,7 +128,7 @@ REASON_SHOWN = 500  # characters
 
 
 def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
-    """What was looked for, what is closest, and the exact outgoing query; open or decided."""
+    """What was searched for, what is closest, and the exact query to send; open or decided."""
     shown = FOOTNOTES_SHOWN
     while shown and not blocks.fits([*_card(proposal, card_context, shown)]):
         shown -= 1
@@ -158,7 +149,7 @@ def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Iterator
 
 
 def request(proposal: Proposal, card_context: CardContext) -> Iterator[Block]:
-    """The exact query and, while it is open, the buttons; then who decided and when."""
+    """The exact query with the buttons, or once it is decided, who decided and when."""
     say = say_in(language_of(proposal.question))
     yield blocks.section(escaped(say("would_search", engine=clipped(line(card_context.engine)))))
     yield blocks.preformatted(_whole_query(line(proposal.query)))
@@ -177,7 +168,7 @@ def request(proposal: Proposal, card_context: CardContext) -> Iterator[Block]:
 
 
 def _whole_query(query: str) -> str:
-    """The query, which is never longer than a block; one that were would be seen to go on."""
+    """The query. It always fits into a block; an ellipsis would show if it did not."""
     return query if 0 < len(query) <= SECTION_TEXT else f"{query[:SECTION_TEXT]}…"
 
 
@@ -251,7 +242,7 @@ __all__ = [
 ]
 
 PIECE = 11_500  # characters of one piece of an answer, below the limit of a message's Markdown
-#: Kept free beneath an answer: what a search that was proposed beside it needs, decided or not.
+#: Room that is kept beneath an answer for a proposed search, decided or not.
 REQUEST = ({"type": "divider"}, *([blocks.section("x" * 500)] * 6))
 
 
@@ -268,7 +259,7 @@ def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]
 def _with_request(
     answer: tuple[Message, ...], proposal: Proposal, card_context: CardContext
 ) -> tuple[Message, ...]:
-    """The search beneath the answer; in a message of its own where there is no room, however it is decided."""
+    """The search beneath the answer, or in a message of its own if there is no room."""
     asked, (*others, last) = [*request(proposal, card_context)], answer
     if blocks.fits([*last.blocks, *REQUEST]):
         return (*others, message_of([*last.blocks, dict(blocks.DIVIDER), *asked]))
@@ -281,10 +272,10 @@ def _answered(outcome: Outcome, given: Answer) -> Iterator[Part]:
     yield from pieces(given.text, links=_links(given.citations), limit=PIECE, dialect=SLACK)
     if given.citations:
         yield dict(blocks.DIVIDER)
-        # What was only quoted stands above already.
+        # An answer of quotes alone has shown them above.
         yield from footnotes(given.citations[:FOOTNOTES_SHOWN], outcome.language, with_quotes=given.composed)
     yield from _more(outcome.turn_id, given, say_in(outcome.language))
-    # An answer in spite of trouble: the model could not be reached, for one.
+    # The reason: an answer in spite of an error, such as a model out of reach.
     for remark in (outcome.reason or "", *remarks(outcome), answered_in(outcome)):
         if words := clipped(line(remark), blocks.LINE):
             yield blocks.context(escaped(words))
@@ -303,7 +294,7 @@ def _links(citations: Iterable[Citation]) -> tuple[str, ...]:
     return tuple(url for one in citations if (url := web_link(one.url)))
 
 
-def _no_answer(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
+def _no_answer(outcome: Outcome, _context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from pieces(outcome.reason or say("not_found"), limit=PIECE, dialect=SLACK)
     if outcome.closest:
@@ -313,7 +304,7 @@ def _no_answer(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
     yield blocks.feedback(outcome.turn_id, say)
 
 
-def _clarify(outcome: Outcome, _setting: CardContext) -> Iterator[Part]:
+def _clarify(outcome: Outcome, _context: CardContext) -> Iterator[Part]:
     yield from pieces(text_of(outcome), limit=PIECE, dialect=SLACK)
     if options := [option for option in outcome.options if line(option)][: limits.ACTIONS]:
         yield blocks.actions(

@@ -99,17 +99,14 @@ def spoken(raw: str, my_user_id: str) -> Spoken:
     called = _MENTION.findall(leading[0]) if leading else []
     mine = re.compile(rf"[ \t]?<@{re.escape(my_user_id)}(?:\|[^<>]*)?>")
     text, count = mine.subn("", raw)
+    text = _ENTITY.sub(_decode, text)
+    for escaped, sign in _ESCAPES:
+        text = text.replace(escaped, sign)
     return Spoken(
-        text=_EMOJI.sub("", unescape(_ENTITY.sub(_decode, text))).strip().lstrip(",:;").strip(),
+        text=_EMOJI.sub("", text).strip().lstrip(",:;").strip(),
         mentions_me=count > 0,
         addresses_another=bool(called) and my_user_id not in called,
     )
-
-
-def unescape(text: str) -> str:
-    for escaped, sign in _ESCAPES:
-        text = text.replace(escaped, sign)
-    return text
 
 
 def _decode(entity: re.Match[str]) -> str:

@@ -70,8 +70,9 @@ class SlackListeners:
 
     async def accept(self, payload: Payload) -> Response:
         """When this returns, what the payload asks is stored or begun. If it raises, Slack delivers again."""
-        if _opens_direct_messages(payload):
-            self.inbox.begin(self._suggest(payload["event"]["channel"]))
+        event = payload.get("event") or {}
+        if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
+            self.inbox.begin(self._suggest(event["channel"]))
             return {}
         incoming = receive(payload, self.me, self.channel_store.context_of, now=time.time())
         if incoming is None:
@@ -85,11 +86,6 @@ class SlackListeners:
         """Suggest first prompts to somebody who opens the direct messages with the bot."""
         prompts = [{"title": title, "message": message} for title, message in PROMPTS.items()]
         await self.calls.call("assistant.threads.setSuggestedPrompts", channel_id=channel, prompts=prompts)
-
-
-def _opens_direct_messages(payload: Payload) -> bool:
-    event = payload.get("event") or {}
-    return event.get("type") == "app_home_opened" and event.get("tab") == "messages"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

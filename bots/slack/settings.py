@@ -1,4 +1,4 @@
-"""What an operator sets for Slack, read once beside the other settings."""
+"""The settings for Slack."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class SlackSettings:
 def read_slack_settings(
     environment: Mapping[str, str], env_file: Path | None = Path(".env")
 ) -> SlackSettings | None:
-    """None where no bot token is set; SettingsError names every fault, and repeats no token."""
-    given = {**read_env_file(env_file), **environment}
+    """None if no bot token is set; SettingsError names every fault, but no token."""
+    values = {**read_env_file(env_file), **environment}
     bot_token, app_token, secret, address = (
-        given.get(name, "").strip()
+        values.get(name, "").strip()
         for name in (
             "SLACK_BOT_TOKEN",
             "SLACK_APP_TOKEN",

@@ -1,10 +1,7 @@
-"""Answers as a terminal shows them: Markdown without links of its own, footnote markers made visible.
+"""What may reach a terminal: text without control characters, and Markdown without links of its own.
 
-What may reach a person's screen, whoever wrote it.
-
-Documents, web pages and questions are text that strangers wrote. A terminal obeys control
-characters in text, so they end here: on the way into every layout, and once more on the way
-out of the one console that prints.
+Documents, web pages and questions are untrusted text, and a terminal obeys control characters in it.
+They are removed on the way into every layout, and once more on the way out of the console.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from rich.segment import Segment
 
 from bots.chat.markdown.safe import web_link
 
-#: ECMA-48 sequences with what they carry: CSI, then OSC and other strings up to their end, then the rest.
+#: ECMA-48 sequences with their parameters: CSI, then OSC and other strings up to their end, then the rest.
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
@@ -48,7 +45,7 @@ def line(text: str) -> str:
 
 
 def link(address: str) -> str | None:
-    """A URL that may stand behind a word: http, https or a file of this machine; None for anything else."""
+    """A URL that text may link to: http, https or a file of this machine; None for anything else."""
     try:
         parts = urlsplit(plain(address))
         host = parts.hostname or ""
@@ -56,12 +53,12 @@ def link(address: str) -> str | None:
         return None
     scheme = parts.scheme.lower()
     is_web = scheme in ("http", "https") and web_link(address) is not None
-    # A file with a host would be asked of that host by some systems, with the name of who asks.
+    # Some systems would request a file URL with a host from that host, and send the user's name.
     return quote(line(address), safe=_URL_SAFE) if is_web or (scheme == "file" and not host) else None
 
 
 class SafeConsole(Console):
-    """Prints nothing that is not plain; styles and links are its own."""
+    """Prints only plain text; styles and links come from our own layouts."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -71,13 +68,13 @@ class SafeConsole(Console):
 _MARKER = re.compile(r"(\[\d+\])")
 _TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)\b[^<>]*>|<!--.*?-->", re.DOTALL)
 
-#: Tags that a browser would not show either; ``vector<int>`` is no such tag and stays as it was written.
+#: HTML tags, which a browser would not show either; ``vector<int>`` is none and stays.
 _HTML = frozenset(
     """
     a abbr b big br center cite code dd del details dfn div dl dt em embed figcaption figure font h1 h2 h3 h4
     h5 h6 hr i iframe img ins kbd li mark ol p picture pre q s samp script section small source span strike
     strong style sub summary sup svg table tbody td th thead tr tt u ul var video
-    """.split()  # noqa: SIM905 - words read better than a list of quoted ones
+    """.split()  # noqa: SIM905 - easier to read than a list of strings
 )
 
 
@@ -88,30 +85,30 @@ class LeftHeading(Heading):
 
 
 class AnswerMarkdown(Markdown):
-    """CommonMark from an untrusted writer."""
+    """CommonMark from an untrusted source."""
 
     elements: ClassVar = {**Markdown.elements, "heading_open": LeftHeading}
-    inlines = {*Markdown.inlines, "mark"}  # noqa: RUF012 - rich's own declaration; _marked makes the "mark"
+    inlines = {*Markdown.inlines, "mark"}  # noqa: RUF012 - rich's own declaration; _split_markers makes the "mark"
 
     def __init__(self, text: str) -> None:
-        # The palette of the terminal itself, so that code reads well on light and dark.
+        # The palette of the terminal itself, so that code is readable on light and dark backgrounds.
         super().__init__("", code_theme="ansi_dark", hyperlinks=False)
-        # Link definitions in a quoted document could turn our [1] into a link of theirs.
+        # A link definition in a quoted document could turn our [1] into its link.
         parser = MarkdownIt().enable("strikethrough").enable("table").disable("reference")
-        self.parsed = _safe(parser.parse(plain(text)))
+        self.parsed = _sanitize(parser.parse(plain(text)))
 
 
-def _safe(tokens: Iterable[Token]) -> list[Token]:
-    return [made for token in tokens for made in _made_of(token)]
+def _sanitize(tokens: Iterable[Token]) -> list[Token]:
+    return [safe for token in tokens for safe in _sanitize_token(token)]
 
 
-def _made_of(token: Token) -> Iterator[Token]:
+def _sanitize_token(token: Token) -> Iterator[Token]:
     if token.children:
-        token.children = _safe(_without_local_links(token.children))
-    # Entities were decoded by the parser, so what they spelled is looked at here.
+        token.children = _sanitize(_without_local_links(token.children))
+    # The parser has decoded entities, which may spell control characters.
     token.content = plain(token.content)
     if token.type == "text":
-        yield from _marked(token.content)
+        yield from _split_markers(token.content)
     elif token.type == "html_inline":
         yield _text(_without_tags(token.content))
     elif token.type == "html_block":
@@ -121,10 +118,9 @@ def _made_of(token: Token) -> Iterator[Token]:
 
 
 def _without_local_links(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Where a link leads inside a documentation tree says nothing here; its words stay."""
-    are_shown: list[
-        bool
-    ] = []  # of the links that are open: an address in angle brackets may stand within one
+    """Links within a documentation tree lead nowhere here; only their text is kept."""
+    # Of the links that are open: an address in angle brackets may be inside another link.
+    are_shown: list[bool] = []
     for token in tokens:
         if token.type == "link_open":
             are_shown.append(str(token.attrs.get("href", "")).lower().startswith(("http://", "https://")))
@@ -134,7 +130,7 @@ def _without_local_links(tokens: Iterable[Token]) -> Iterator[Token]:
             are_shown.pop()
 
 
-def _marked(text: str) -> Iterator[Token]:
+def _split_markers(text: str) -> Iterator[Token]:
     """Text with each ``[n]`` in a token of its own."""
     for part in _MARKER.split(text):
         yield Token("marker", "mark", 0, content=part) if _MARKER.fullmatch(part) else _text(part)

@@ -1,7 +1,4 @@
-"""Where a conversation's lines come from: a person at a keyboard, or a pipe.
-
-Lines from a pipe or a file, without blocking the loop.
-"""
+"""Where a conversation's lines come from: a person at a keyboard, or a pipe or file."""
 
 from __future__ import annotations
 
@@ -19,17 +16,17 @@ from bots.terminal.receive import COMMANDS
 CHUNK = 65_536  # bytes read at a time
 
 
-async def lines_of(descriptor: int) -> AsyncIterator[bytes]:
-    """Lines without their ends, each as soon as it is there.
+async def read_lines(descriptor: int) -> AsyncIterator[bytes]:
+    """Lines without their ends, each as soon as it is complete.
 
-    A thread reads, because a file cannot be waited for in the loop. It is a daemon over the bare
-    descriptor: one that holds ``sys.stdin`` while it waits would keep the process from ending.
+    A thread reads, because an event loop cannot wait for a file. It is a daemon that reads the bare
+    descriptor: while a thread waits inside ``sys.stdin``, the process cannot end.
     """
     loop = asyncio.get_running_loop()
     inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def read() -> None:
-        # The loop may be gone before the last line is.
+        # The loop may be closed before the last line is read.
         with suppress(RuntimeError):
             for line in _split(descriptor):
                 loop.call_soon_threadsafe(inbox.put_nowait, line)
@@ -50,7 +47,7 @@ def _split(descriptor: int) -> Iterator[bytes]:
 
 
 def _read(descriptor: int) -> bytes:
-    """What is there; nothing at the end, or when the other side broke off."""
+    """The next bytes; none at the end, or when reading fails."""
     try:
         return os.read(descriptor, CHUNK)
     except OSError:
@@ -58,29 +55,29 @@ def _read(descriptor: int) -> bytes:
 
 
 class Lines(Protocol):
-    """What is typed, one entry at a time."""
+    """The source of what is typed."""
 
-    async def question(self) -> str | None:
-        """The next line; None when there is no more. KeyboardInterrupt for Ctrl-C on an empty line."""
+    async def read_entry(self) -> str | None:
+        """The next line; None at the end. KeyboardInterrupt for Ctrl-C on an empty line."""
         ...
 
-    async def answer(self, prompt: str, *, default: str = "") -> str | None:
-        """The reply to something asked back, which no history keeps."""
+    async def read_reply(self, prompt: str, *, default: str = "") -> str | None:
+        """The reply to a question of ours, which the history does not keep."""
         ...
 
 
 class PipedLines:
-    """Standard input that is no terminal: a line is an entry, and no prompt is drawn."""
+    """Standard input that is not a terminal: each line is an entry, and there is no prompt."""
 
     def __init__(self, descriptor: int) -> None:
-        self._lines = lines_of(descriptor)
+        self._lines = read_lines(descriptor)
 
-    async def question(self) -> str | None:
+    async def read_entry(self) -> str | None:
         line = await anext(self._lines, None)
         return None if line is None else line.decode(errors="replace")
 
-    async def answer(self, _prompt: str, *, default: str = "") -> str | None:  # noqa: ARG002 - as drawn nowhere
-        return await self.question()
+    async def read_reply(self, _prompt: str, *, default: str = "") -> str | None:  # noqa: ARG002 - no prompt
+        return await self.read_entry()
 
 
 class TypedLines:
@@ -90,27 +87,27 @@ class TypedLines:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-        self._questions: PromptSession[str] = PromptSession(
+        self._entries: PromptSession[str] = PromptSession(
             history=FileHistory(history),
             completer=_completer(sources),
             complete_while_typing=True,
-            key_bindings=_bindings(leaves=True),
+            key_bindings=_bindings(is_entry=True),
         )
-        self._answers: PromptSession[str] = PromptSession(
-            history=InMemoryHistory(), key_bindings=_bindings(leaves=False)
+        self._replies: PromptSession[str] = PromptSession(
+            history=InMemoryHistory(), key_bindings=_bindings(is_entry=False)
         )
 
-    async def question(self) -> str | None:
-        return await self._read(self._questions, "› ", "")
+    async def read_entry(self) -> str | None:
+        return await self._read(self._entries, "› ", "")
 
-    async def answer(self, prompt: str, *, default: str = "") -> str | None:
-        return await self._read(self._answers, prompt, default)
+    async def read_reply(self, prompt: str, *, default: str = "") -> str | None:
+        return await self._read(self._replies, prompt, default)
 
     async def _read(self, session: Any, prompt: str, default: str) -> str | None:
         from prompt_toolkit.patch_stdout import patch_stdout
 
         try:
-            # Notes from background work then appear above the prompt, not inside it.
+            # So that notes from background work appear above the prompt, not inside it.
             with patch_stdout(raw=True):
                 line: str = await session.prompt_async([("ansicyan bold", prompt)], default=default)
             return line
@@ -118,8 +115,8 @@ class TypedLines:
             return None
 
 
-def _bindings(*, leaves: bool) -> Any:
-    """Keys of a prompt; Ctrl-C ``leaves`` the conversation, or only what was asked back."""
+def _bindings(*, is_entry: bool) -> Any:
+    """Keys of a prompt. Ctrl-C leaves the conversation from an entry, but only the prompt from a reply."""
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     bindings = KeyBindings()
@@ -127,8 +124,8 @@ def _bindings(*, leaves: bool) -> Any:
     @bindings.add("c-c")
     def _(event: KeyPressEvent) -> None:
         """Drop what was typed; leave when nothing was."""
-        if not leaves:
-            event.app.exit(result="")  # nothing is answered, and nothing typed next is taken for it
+        if not is_entry:
+            event.app.exit(result="")  # an empty reply decides nothing
         elif event.current_buffer.text:
             event.current_buffer.reset()
         else:
@@ -162,8 +159,8 @@ def _completer(sources: Callable[[], Iterable[str]]) -> Any:
     return Commands()
 
 
-def lines_from_here(history: Path, sources: Callable[[], Iterable[str]]) -> Lines:
-    """The terminal's lines when there is a person at it, else the pipe's."""
+def open_lines(history: Path, sources: Callable[[], Iterable[str]]) -> Lines:
+    """Typed lines where input and output are a terminal, else piped ones."""
     if sys.stdin.isatty() and sys.stdout.isatty():
         return TypedLines(history, sources)
     return PipedLines(sys.stdin.fileno())

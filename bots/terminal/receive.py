@@ -1,4 +1,4 @@
-"""A typed line -> a turn or a command. Pure: what it depends on is handed in."""
+"""A typed line -> a turn or a command. Pure: everything it depends on is passed in."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, tuple[TerminalCommandName, str]] = {
     "/quit": ("quit", "leave; Ctrl-D does the same"),
 }
 _ALIASES: Mapping[str, str] = {"/exit": "/quit", "/q": "/quit", "/?": "/help"}
-#: "y" and "n" as the prompt has them, and the words of its languages.
+#: Yes and no as the prompt shows them, and in the languages that it speaks.
 _VERDICT_WORDS: Mapping[Verdict, str] = {
     "approve": "y yes j ja o oui s sí si sim はい",
     "deny": "n no nein non não nao いいえ",
@@ -43,7 +43,7 @@ _COMMAND = re.compile(r"(/[a-z?]+)(?:\s+(.*))?", re.DOTALL | re.IGNORECASE)
 
 @value
 class TerminalCommand:
-    """Something asked of the terminal rather than of the documents."""
+    """Something for the terminal to do."""
 
     name: TerminalCommandName
     argument: str = ""  #: what follows the name; for an unknown one, the name as typed
@@ -51,7 +51,7 @@ class TerminalCommand:
 
 @value
 class Situation:
-    """What a line is read against."""
+    """Where and when a line was typed, and what waits for a reply."""
 
     turn_id: str  #: of the turn that the line becomes
     now: float  #: seconds since the epoch
@@ -63,50 +63,52 @@ class Situation:
     options: tuple[str, ...] = ()  #: readings that a bare number chooses from
 
 
-def read(line: str, given: Situation) -> Turn | TerminalCommand | None:
+def read(line: str, here: Situation) -> Turn | TerminalCommand | None:
     """None for an empty line; QuestionRejected when it is too long for a question."""
     text = line.strip()
     if not text:
         return None
-    if given.awaiting is not None and (word := text.lower()) in (*_VERDICTS, "e", "edit"):
+    if (word := text.lower()) in (*_VERDICTS, "e", "edit"):
+        if here.awaiting is None:
+            return TerminalCommand(name="proposals")  # which says that none waits, or which ones do
         if word not in _VERDICTS:
             return TerminalCommand(name="edit")
-        return decide(given.awaiting.id, _VERDICTS[word], given)
+        return decide(here.awaiting.id, _VERDICTS[word], here)
     if typed := _COMMAND.fullmatch(text):
         return _command(typed[1], (typed[2] or "").strip())
-    if text.isdecimal() and 0 < int(text) <= len(given.options):
-        text = given.options[int(text) - 1]
-    return ask(text, given)
+    if text.isdecimal() and 0 < int(text) <= len(here.options):
+        text = here.options[int(text) - 1]
+    return ask(text, here)
 
 
-def ask(text: str, given: Situation) -> Question:
+def ask(text: str, here: Situation) -> Question:
     """The question; QuestionRejected when it is empty or too long."""
     return Question(
-        id=given.turn_id,
-        conversation=given.conversation,
-        author=given.author,
+        id=here.turn_id,
+        conversation=here.conversation,
+        author=here.author,
         text=check_question(_encodable(text)),
-        asked_at=given.now,
-        sources=given.sources,
-        report_passages=given.passages,
+        asked_at=here.now,
+        sources=here.sources,
+        report_passages=here.passages,
     )
 
 
-def decide(proposal_id: str, verdict: Verdict, given: Situation, *, query: str | None = None) -> Decision:
+def decide(proposal_id: str, verdict: Verdict, here: Situation, *, query: str | None = None) -> Decision:
     """The decision; ``query`` replaces the one proposed. QuestionRejected when it is empty or too long."""
     return Decision(
-        id=given.turn_id,
-        conversation=given.conversation,
-        author=given.author,
+        id=here.turn_id,
+        conversation=here.conversation,
+        author=here.author,
         proposal_id=proposal_id,
         verdict=verdict,
         query=None if query is None else checked_query(_encodable(query)),
-        decided_at=given.now,
+        decided_at=here.now,
     )
 
 
 def _encodable(text: str) -> str:
-    """Bytes that are no UTF-8 reach Python as lone surrogates, which nothing can store."""
+    """Bytes that are not UTF-8 reach Python as lone surrogates, which cannot be stored."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -22,11 +22,11 @@ from bots.chat.texts import (
     counted,
     headings,
     omissions,
+    origin_of,
     provenance,
     remarks,
     say_in,
     text_of,
-    whence,
 )
 from bots.terminal.markdown import AnswerMarkdown, line, link
 from bots.terminal.receive import COMMANDS
@@ -41,28 +41,28 @@ _RULE = Text("───", style="dim")
 
 @value
 class ScreenContext:
-    """What the layout depends on beside the outcome."""
+    """What the layout needs besides the outcome."""
 
     engine: str = "the web"  #: the search engine, as people know it
     files: Mapping[str, str] = field(default_factory=dict)  #: absolute path of a document, by its source
 
 
-def write(outcome: Outcome, setting: ScreenContext) -> RenderableType:
+def write(outcome: Outcome, context: ScreenContext) -> RenderableType:
     """The outcome with its footnotes, the answer first and everything else smaller."""
-    return Group(*_parts(outcome, setting))
+    return Group(*_parts(outcome, context))
 
 
-def _parts(outcome: Outcome, setting: ScreenContext) -> Iterator[RenderableType]:
+def _parts(outcome: Outcome, context: ScreenContext) -> Iterator[RenderableType]:
     if outcome.answer is not None:
-        yield from _answered(outcome, outcome.answer, setting)
+        yield from _answered(outcome, outcome.answer, context)
     elif outcome.kind == "approval_needed" and outcome.proposal is not None:
-        yield card(outcome.proposal, setting)
+        yield card(outcome.proposal, context)
     elif outcome.kind == "no_answer":
         say = say_in(outcome.language)
         yield Text(line(outcome.reason or ""), style="bold")
         if outcome.closest:
             yield Text(say("closest"), style="dim")
-            yield footnotes(outcome.closest, outcome.language, setting)
+            yield footnotes(outcome.closest, outcome.language, context)
         yield Text(say("what_else"), style="dim")
     elif outcome.kind == "clarify":
         yield AnswerMarkdown(text_of(outcome))
@@ -70,7 +70,7 @@ def _parts(outcome: Outcome, setting: ScreenContext) -> Iterator[RenderableType]
         yield Text(line(text_of(outcome)), style="yellow")
 
 
-def _answered(outcome: Outcome, answer: Answer, setting: ScreenContext) -> Iterator[RenderableType]:
+def _answered(outcome: Outcome, answer: Answer, context: ScreenContext) -> Iterator[RenderableType]:
     if lead := provenance(outcome, answer):
         yield Text(lead, style="dim italic")
         yield Text()
@@ -78,34 +78,34 @@ def _answered(outcome: Outcome, answer: Answer, setting: ScreenContext) -> Itera
     if answer.citations:
         yield _RULE
         shown = answer.citations[:FOOTNOTES_SHOWN]
-        # What was only quoted stands above already; a composed answer has its quotes beneath.
-        yield footnotes(shown, outcome.language, setting, with_quotes=answer.composed)
+        # An answer of quotes shows them already; a composed one has them below.
+        yield footnotes(shown, outcome.language, context, with_quotes=answer.composed)
     hidden = len(answer.citations) - FOOTNOTES_SHOWN
     more = say_in(outcome.language)("more_in_terminal", count=hidden) if hidden > 0 else ""
-    if outcome.reason:  # an answer in spite of trouble: the model could not be reached, for one
+    if outcome.reason:  # an answer in spite of a problem, for example an unreachable model
         yield Text(line(outcome.reason), style="yellow")
     yield from (Text(line(remark)) for remark in remarks(outcome))
     yield from (Text(f"  {line(sentence)}", style="dim") for sentence in omissions(outcome))
     if answer.citations:
         yield Text(" · ".join(filter(None, (answered_in(outcome), more))), style="dim")
     if outcome.proposal is not None:
-        yield from request(outcome.proposal, setting)
+        yield from request(outcome.proposal, context)
 
 
 def footnotes(
     citations: Sequence[Citation],
     language: str,
-    setting: ScreenContext,
+    context: ScreenContext,
     *,
     with_quotes: bool = True,
     limit: int | None = QUOTE_SHOWN,
 ) -> RenderableType:
-    """Numbers, titles and places, each quote dimmed beneath; ``limit`` characters of it, None for all."""
+    """Numbers, titles and places, with at most ``limit`` characters of each quote below; None: all of it."""
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(justify="right", style="bold cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for citation in citations:
-        table.add_row(str(citation.number), _place(citation, language, setting.files))
+        table.add_row(str(citation.number), _place(citation, language, context.files))
         if with_quotes:
             quote = line(citation.quote)
             table.add_row("", Text(f"“{clipped(quote, limit) if limit else quote}”", style="dim"))
@@ -115,43 +115,43 @@ def footnotes(
 def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
     """ "Title › location · source", linked to the page or the file where there is one."""
     address, title = link_of(citation, files), line(headings(citation))
-    # Words that name another host than they would lead to lead nowhere; the origin beside them does.
+    # A title that names another host than its link is not linked; the real host is shown and linked beside it.
     is_forged = address is not None and not address.startswith("file:") and names_another_host(title, address)
     shown = Style(link=address) if address else Style()
     place = Text().append(title, style="" if is_forged else shown)
     if is_forged:
         place.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
-    if (origin := line(whence(citation, language))) and origin != title:
+    if (origin := line(origin_of(citation, language))) and origin != title:
         place.append(f" · {origin}", style="dim")
     return place
 
 
 def link_of(citation: Citation, files: Mapping[str, str]) -> str | None:
-    """Where a footnote leads: the citation's own URL, or its file on this machine."""
+    """The link of a footnote: the citation's own URL, or its file on this machine."""
     if citation.url:
         return link(citation.url) if web_link(citation.url) else None
     path = files.get(citation.source)
     try:
         return link(Path(path).as_uri()) if path and Path(path).is_absolute() else None
-    except UnicodeEncodeError:  # no file is called so
+    except UnicodeEncodeError:  # no file has such a name
         return None
 
 
-def card(proposal: Proposal, setting: ScreenContext) -> RenderableType:
+def card(proposal: Proposal, context: ScreenContext) -> RenderableType:
     """ "May I search the web for this?", with the exact query."""
     language = language_of(proposal.question)
     parts: list[RenderableType] = [Text(line(proposal.reason), style="bold")]
     if proposal.closest:
-        closest = footnotes(proposal.closest, language, setting)
+        closest = footnotes(proposal.closest, language, context)
         parts += [Text(say_in(language)("closest"), style="dim"), closest]
-    return Group(*parts, *request(proposal, setting))
+    return Group(*parts, *request(proposal, context))
 
 
-def request(proposal: Proposal, setting: ScreenContext) -> Iterator[RenderableType]:
+def request(proposal: Proposal, context: ScreenContext) -> Iterator[RenderableType]:
     """The exact query that would be sent."""
     say = say_in(language_of(proposal.question))
     yield Text()
-    yield Text(say("would_search", engine=setting.engine))
+    yield Text(say("would_search", engine=context.engine))
     yield Padding(Text(line(proposal.query), style="bold cyan"), (0, 0, 0, 2), expand=False)
     yield Text(say("nothing_sent_yet"), style="dim")
 

@@ -1,4 +1,4 @@
-"""The two consoles of a terminal: answers go to standard output, everything else beside it."""
+"""The two consoles of a terminal: answers go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ _PHASES: Mapping[Phase, str] = {
 
 
 class Screen:
-    """``out`` carries answers; ``aside`` carries progress, notes and errors, drawn only on a terminal."""
+    """``out`` shows answers; ``err`` shows progress (on a terminal only), notes and errors."""
 
     def __init__(self) -> None:
         self.out = SafeConsole(theme=THEME, highlight=False)
-        self.aside = SafeConsole(theme=THEME, highlight=False, stderr=True)
+        self.err = SafeConsole(theme=THEME, highlight=False, stderr=True)
 
     @property
     def is_drawn(self) -> bool:
-        """Whether answers are laid out for a person; otherwise they are text for a file or a pipe."""
+        """Whether answers are laid out for a terminal; otherwise they are plain text for a file or a pipe."""
         return self.out.is_terminal
 
     def show(self, content: RenderableType) -> None:
-        """Something laid out; in a file or a pipe without the spaces that fill its lines."""
+        """A layout; in a file or a pipe without the trailing spaces of its lines."""
         if self.is_drawn:
             self.out.print(Constrain(content, WIDTH))
             return
@@ -63,12 +63,12 @@ class Screen:
         self.write("\n".join(each.rstrip() for each in laid_out.get().splitlines()))
 
     def write(self, text: str) -> None:
-        """Text for a file or a pipe: as it is, but for what a terminal would obey."""
-        # Not through the console, which would make spaces of tabs and end lines at its width.
+        """Text for a file or a pipe, without control characters."""
+        # Not through the console, which expands tabs and wraps lines.
         print(plain(text), file=self.out.file, flush=True)
 
     def note(self, sentence: str) -> None:
-        """Something worth saying that is not the answer."""
+        """Something to say besides the answer."""
         self._say(sentence, "dim")
 
     def fault(self, sentence: str) -> None:
@@ -76,7 +76,7 @@ class Screen:
         self._say(sentence, "yellow")
 
     def _say(self, sentence: str, style: str) -> None:
-        self.aside.print(Text(line(sentence), style=style), soft_wrap=not self.aside.is_terminal)
+        self.err.print(Text(line(sentence), style=style), soft_wrap=not self.err.is_terminal)
 
     def blank(self) -> None:
         """An empty line after an answer."""
@@ -84,8 +84,8 @@ class Screen:
 
     @contextmanager
     def waiting(self, language: str, passages: int | None = None) -> Iterator[Callable[[Progress], None]]:
-        """One line that changes while a turn runs, and then goes away."""
-        if not self.aside.is_terminal:
+        """One line that shows progress while a turn runs, then disappears."""
+        if not self.err.is_terminal:
             yield lambda _progress: None
             return
 
@@ -93,14 +93,14 @@ class Screen:
             return Text(progress_note(progress, language), style="dim")
 
         first = drawn(Progress(stage="reading", count=passages))
-        with self.aside.status(first, spinner="dots", spinner_style="cyan") as status:
+        with self.err.status(first, spinner="dots", spinner_style="cyan") as status:
             yield lambda progress: status.update(drawn(progress))
 
     @contextmanager
     def indexing(self) -> Iterator[Notify]:
-        """A bar for each kind of work, from its first sign of progress; gone when all is done."""
+        """A progress bar for each phase, from its first note of progress until the end."""
         columns = (TextColumn("{task.description}", style="dim"), BarColumn(), TaskProgressColumn())
-        bars = Bars(*columns, console=self.aside, transient=True, disable=not self.aside.is_terminal)
+        bars = Bars(*columns, console=self.err, transient=True, disable=not self.err.is_terminal)
         tasks: dict[Phase, TaskID] = {}
 
         def notify(phase: Phase, done: int, total: int) -> None:

@@ -1,7 +1,4 @@
-"""What the queue keeps of turns: what was asked, and how it ended. For as long as it is remembered.
-
-Turns and outcomes as plain JSON, for what must be stored outside a conversation's checkpoint.
-"""
+"""Turns and outcomes as JSON in the queue's database, and look-ups of them for as long as they are kept."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from core.conversation import Command, Conversation, Decision, Outcome, Question
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-TURN, COMMAND = "turn", "command"  #: the names under which DBOS keeps them
+TURN, COMMAND = "turn", "command"  #: their workflows' names in DBOS
 
 
 def plain(value: Turn | Command | Outcome) -> dict[str, Any]:
@@ -31,7 +28,7 @@ def plain(value: Turn | Command | Outcome) -> dict[str, Any]:
 
 
 def turn_from(record: Mapping[str, Any]) -> Turn:
-    """A turn written by :func:`plain`; ValueError when it is none."""
+    """A turn written by :func:`plain`; ValueError if it is something else."""
     kind = _TURNS.get(str(record.get("kind")))
     if kind is None:
         raise ValueError("this record is of no turn")
@@ -64,15 +61,15 @@ def _as_json(content: Any) -> Any:
     return [_as_json(value) for value in content] if isinstance(content, list | tuple) else content
 
 
-TELLING = 1.0  # seconds; a person may press a button of an answer before its end is stored
+STORING = 1.0  # seconds; a button of an answer may be pressed before the end of its turn is stored
 LOOK_EVERY = 0.05  # seconds
 BATCH = 1_000  # turns that are read at a time
 
 
 async def outcome_of(turn_id: str) -> Outcome | None:
-    """How a turn ended, which may have been told a moment ago; None while it runs.
+    """How a turn ended, perhaps a moment ago; None while it runs.
 
-    Asked in a context of its own: within a workflow, DBOS would record the asking as a step of that.
+    It runs in a context of its own: within a workflow, DBOS would record the look-up as a step.
     """
     return await asyncio.create_task(_outcome_of(turn_id), context=Context())
 
@@ -80,7 +77,7 @@ async def outcome_of(turn_id: str) -> Outcome | None:
 async def _outcome_of(turn_id: str) -> Outcome | None:
     from dbos import DBOS
 
-    for _ in range(int(TELLING / LOOK_EVERY)):
+    for _ in range(int(STORING / LOOK_EVERY)):
         status = await DBOS.get_workflow_status_async(turn_id)
         if status is None or status.status not in ("ENQUEUED", "PENDING"):
             break
@@ -89,7 +86,7 @@ async def _outcome_of(turn_id: str) -> Outcome | None:
 
 
 async def question_of(turn_id: str) -> Question | None:
-    """What was asked in a turn."""
+    """The question of a turn; None for another turn, or one that is not kept any more."""
     from dbos import DBOS
 
     status = await DBOS.get_workflow_status_async(turn_id)
@@ -97,7 +94,7 @@ async def question_of(turn_id: str) -> Question | None:
 
 
 def _question_in(stored: Any) -> Question | None:
-    """None for another kind of turn, and for what cannot be read."""
+    """None for another kind of turn, and for an unreadable one."""
     try:
         turn = turn_from(stored["args"][0])
     except (TypeError, KeyError, IndexError, ValueError, AttributeError):
@@ -106,7 +103,7 @@ def _question_in(stored: Any) -> Question | None:
 
 
 async def questions_since(moment: float) -> list[Question]:
-    """What was asked from then on (seconds since the epoch) and is kept, oldest first."""
+    """The questions asked since then (seconds since the epoch) that are kept, oldest first."""
     from dbos import DBOS
 
     found: list[Question] = []
@@ -123,7 +120,7 @@ async def questions_since(moment: float) -> list[Question]:
 
 
 async def forget_turns(conversation: Conversation) -> tuple[str, ...]:
-    """Delete what is kept of a conversation's finished turns; their ids, since a platform may bring them again."""
+    """Delete a conversation's finished turns; returns their ids, which a platform may deliver again."""
     from core.turns.queue import delete_finished
 
     return await delete_finished(conversation.id)

@@ -69,7 +69,13 @@ class Assistant:
             async with asyncio.timeout(self.turn_timeout):
                 deps = self.make_deps(turn, report)
                 reasoner = deps.reasoner
-                state = await self._invoke(conversation, None if is_cut_off else {"turn": turn}, deps)
+                values: Any = await self.graph.ainvoke(
+                    None if is_cut_off else {"turn": turn},
+                    {**_config(conversation), "recursion_limit": RECURSION_LIMIT},
+                    context=deps,
+                    durability="sync",
+                )
+                state = cast("State", values or {})
         except TimeoutError:
             await self._fail(turn, Sentence("too_slow", seconds=self.turn_timeout))
         except FootnoteError as trouble:
@@ -140,16 +146,6 @@ class Assistant:
 
     def _one_at_a_time(self, conversation: str) -> asyncio.Lock:
         return self._running.setdefault(conversation, asyncio.Lock())
-
-    async def _invoke(self, conversation: str, given: State | None, deps: Deps) -> State:
-        """Run the graph to its end; the state it ends in."""
-        values: Any = await self.graph.ainvoke(
-            given,
-            {**_config(conversation), "recursion_limit": RECURSION_LIMIT},
-            context=deps,
-            durability="sync",
-        )
-        return cast("State", values or {})
 
     async def _state(self, conversation: str) -> State:
         snapshot = await self.graph.aget_state(_config(conversation))

@@ -1,4 +1,4 @@
-"""Whether the disk takes what is written: one that does not is waited out, and people are told why."""
+"""Errors of the disk that pass: writing is retried meanwhile, and people are told why they wait."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from core.wording import Sentence
 
 logger = logging.getLogger(__name__)
 
-RECENT = 120.0  # seconds; whoever waits for the disk looks again at least that often
+RECENT = 120.0  # seconds; every retry of a write comes sooner than that
 
-#: By SQLite's primary result code, the sentence that says what a person can do.
+#: SQLite's primary result code -> the sentence that says what a person can do.
 _TROUBLES = {
     sqlite3.SQLITE_BUSY: "disk_held",
     sqlite3.SQLITE_LOCKED: "disk_held",
@@ -26,7 +26,7 @@ _TROUBLES = {
 
 
 def disk_trouble(error: BaseException) -> str:
-    """Why nothing can be written now; empty for a fault that will not pass. SQLAlchemy's errors name SQLite's."""
+    """Why nothing can be written now; empty for an error that will not pass. SQLAlchemy wraps SQLite's errors."""
     code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
     key = _TROUBLES.get(code & 0xFF)
     return Sentence(key) if key else ""
@@ -34,13 +34,13 @@ def disk_trouble(error: BaseException) -> str:
 
 @dataclass(slots=True)
 class DiskWatch:
-    """The last trouble that somebody had, of whatever thread."""
+    """The last such error, of any thread."""
 
     _trouble: str = ""
     _at: float = -math.inf
 
     def is_passing(self, error: BaseException) -> bool:
-        """Note a trouble; whether it is one, so that what failed is worth another try."""
+        """Whether an error passes, so that a retry makes sense; if it does, remember it."""
         if trouble := disk_trouble(error):
             if trouble != self.trouble:
                 logger.warning("nothing can be written down: %s", trouble)
@@ -49,5 +49,5 @@ class DiskWatch:
 
     @property
     def trouble(self) -> str:
-        """What keeps everybody waiting, if anything does."""
+        """The reason why everybody waits; empty if there is none."""
         return self._trouble if time.monotonic() - self._at < RECENT else ""

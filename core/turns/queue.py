@@ -1,4 +1,4 @@
-"""DBOS as this program runs it: one queue, JSON rows, a pinned version, closed in order."""
+"""The setup of DBOS: one queue, rows in JSON, a pinned version, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = Schema()  # DBOS makes the tables; a turn in them that gets other fields needs a migration
-APPLICATION_VERSION = "1"  # pinned: a deploy with changed code must find the turns of the one before
-EXECUTOR = "footnote"  # stable: DBOS resumes what the executor of this name left
+SCHEMA = Schema()  # DBOS makes the tables; a change of a turn's fields needs a migration
+APPLICATION_VERSION = "1"  # pinned: after an update, the turns of the version before must be found
+EXECUTOR = "footnote"  # stable: DBOS resumes the turns of the executor of this name
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
-CONCURRENCY = 1_000  # turns that have begun; each has given its first sign, and few of them think
-LET_GO = 60  # seconds after which the database is closed even if a turn does not end
-LOCKED = 2_000  # milliseconds that SQLite waits for another program; DBOS has it wait for 30 s in silence
-LET_GO_UNWRITTEN = 5.0  # seconds of the same where the disk takes nothing
-RETENTION = timedelta(days=14)  # that a finished turn is remembered, against late redeliveries
+CONCURRENCY = 1_000  # turns that have begun; each has shown its first sign, and few of them think
+CLOSE = 60  # seconds after which the database is closed even if a turn does not end
+LOCKED = 2_000  # milliseconds that SQLite waits for another program; with DBOS's 30 s, nobody would know why
+CLOSE_FULL_DISK = 5.0  # the same if the disk takes nothing
+RETENTION = timedelta(days=14)  # that a finished turn is kept, against late redeliveries
 SWEEP_EVERY = 3600.0  # seconds
 FINISHED = ["SUCCESS", "ERROR", "CANCELLED"]  # states that a workflow does not leave
 SWEEP_BATCH = 1_000  # finished turns that are deleted at a time
 
-#: SQLite has one writer, and every connection fills 2 MB with pages of its own: 20 of them, as DBOS would
-#: have it, wait for each other in SQLite's pauses instead of in line. A file needs no asking whether it is there.
+#: SQLite has one writer, and every connection caches 2 MB of pages. DBOS's 20 connections would wait for each
+#: other in SQLite's pauses instead of in the pool. A file needs no ping.
 SQLITE_CONNECTIONS = 4
 SQLITE_ENGINE = {"pool_pre_ping": False}
 
-#: No error of SQLAlchemy's says what a statement was about: it would be logged.
+#: Errors of SQLAlchemy are logged, so they must not show a statement's parameters.
 DISCREET = {"hide_parameters": True}
 
 
@@ -50,18 +50,18 @@ DISCREET = {"hide_parameters": True}
 async def launched(
     database_url: str, queue: str, *, disk: DiskWatch, close: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[None]:
-    """DBOS in the running loop; at the end ``close`` ends what runs, before the database goes.
+    """DBOS in the running loop; at the end, ``close`` ends what runs before the database is closed.
 
-    What cannot be written once it runs is tried until it can, and ``disk`` says why it cannot.
-    SettingsError for a database that cannot be opened or written in the beginning.
+    While it runs, failed writes are retried, and ``disk`` knows why they fail. Raises SettingsError
+    if the database cannot be opened or written at the start.
     """
     refuse_pickles()
     _launch(database_url)
-    _log_as_all_others_do()
+    _use_our_log()
     sweeping = asyncio.create_task(_keep_sweeping())
     try:
         await _register(queue)
-        with outlasting(disk):
+        with retrying_writes(disk):
             yield
     finally:
         sweeping.cancel()
@@ -74,12 +74,12 @@ def _launch(database_url: str) -> None:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        _let_readers_pass(database_url)
-        _set_connections_up()
+        _prepare_file(database_url)
+        _configure_connections()
         DBOS(config=_config(database_url))
         DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
-        DBOS.destroy(destroy_registry=True)  # what is opened next begins anew
+        DBOS.destroy(destroy_registry=True)  # the next launch starts from nothing
         logger.info("the database of the turns could not be opened", exc_info=True)
         raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
 
@@ -116,68 +116,68 @@ def _config(database_url: str) -> DBOSConfig:
     return config
 
 
-def _let_readers_pass(database_url: str) -> None:
-    """SQLite's write-ahead log: one flush to the disk for each turn that is stored, and readers do not wait.
+def _prepare_file(database_url: str) -> None:
+    """Turn on SQLite's write-ahead log: one flush for each stored turn, and readers do not wait.
 
-    The file, and with it the log, is readable by its owner alone.
+    Only the owner may read the file, and with it the log.
     """
     name = database_url.removeprefix("sqlite:///")
     if name != database_url:
         file = Path(name)
-        with suppress(OSError):  # what cannot be made is told when it is opened
+        with suppress(OSError):  # opening it reports the error
             file.touch(mode=0o600)
         with closing(sqlite3.connect(file)) as database:
             prepare(database, file, SCHEMA)
 
 
-def _set_connections_up() -> None:
-    """DBOS makes its connections by itself, and offers no way to have a word with them."""
+def _configure_connections() -> None:
+    """Configure connections as they are used: DBOS creates them itself and offers no hook."""
     from sqlalchemy import Engine, event
 
-    if not event.contains(Engine, "checkout", _set_up):
-        event.listen(Engine, "checkout", _set_up)
+    if not event.contains(Engine, "checkout", _configure):
+        event.listen(Engine, "checkout", _configure)
 
 
-def _set_up(connection: Any, *_: object) -> None:
-    """SQLite leaves deleted rows in the file until others take their place; a forgotten thread must not stay."""
+def _configure(connection: Any, *_: object) -> None:
+    """SQLite leaves deleted rows in the file until others replace them; a forgotten thread must not stay."""
     if type(connection).__module__.startswith("sqlite3"):
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA busy_timeout = {LOCKED}")
 
 
 async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch) -> None:
-    """No turn begins any more, those that run end, then the database is let go.
+    """Begin no more turns, let running ones end, then close the database.
 
-    Where the disk takes nothing, nothing more is recorded however long that is waited for.
+    If the disk takes nothing, waiting longer would not record anything.
     """
     from dbos import DBOS
 
-    # DBOS makes its own threads the loop's and ends them with itself; what closes after it needs others.
+    # DBOS installs its own threads in the loop and stops them with itself; later shutdown steps need others.
     threads = ThreadPoolExecutor(thread_name_prefix="footnote")
     loop = asyncio.get_running_loop()
     destroyed = loop.run_in_executor(
-        threads, lambda: DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=LET_GO)
+        threads, lambda: DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=CLOSE)
     )
     await close()
-    await asyncio.wait([destroyed], timeout=LET_GO_UNWRITTEN if disk.trouble else None)
+    await asyncio.wait([destroyed], timeout=CLOSE_FULL_DISK if disk.trouble else None)
     if destroyed.done():
         destroyed.result()
         loop.set_default_executor(threads)
-    else:  # whoever closes the loop waits for its own threads, and these wait for the disk
+    else:  # closing the loop waits for its threads, and DBOS's wait for the disk
         loop.set_default_executor(ThreadPoolExecutor())
 
 
-def _log_as_all_others_do() -> None:
+def _use_our_log() -> None:
     log = logging.getLogger("dbos")
     log.handlers.clear()
     log.propagate = True
 
 
 @contextmanager
-def outlasting(disk: DiskWatch) -> Iterator[None]:
-    """Try again what a full disk refuses, as DBOS does where another process holds the file.
+def retrying_writes(disk: DiskWatch) -> Iterator[None]:
+    """Retry writes that a full disk refuses, as DBOS does if another process locks the file.
 
-    Else a turn whose step cannot be recorded would lie there until the next start, and nobody be told.
+    Otherwise a turn whose step cannot be recorded would wait for the next start, and nobody would know.
     """
     from dbos import _sys_db
 
@@ -190,8 +190,8 @@ def outlasting(disk: DiskWatch) -> Iterator[None]:
 
 
 def refuse_pickles() -> None:
-    """Never unpickle a row. DBOS does so for any row that is marked as a pickle, whatever serializer it
-    was given, so that whoever can write to the database could run code here.
+    """Never unpickle a row. With any serializer, DBOS unpickles rows that are marked as pickles, so
+    somebody who can write to the database could run code here.
     """
     from dbos._serialization import DefaultSerializer
 
@@ -203,10 +203,10 @@ def _refuse(_self: object, _row: str) -> NoReturn:
 
 
 async def delete_finished(partition: str) -> tuple[str, ...]:
-    """Delete the finished workflows of one partition of the queue; their ids."""
+    """Delete the finished workflows of one partition of the queue; returns their ids."""
     from dbos import DBOS
 
-    # DBOS filters by no field that both SQLite and we could use, so all of them are looked through.
+    # DBOS has no filter for partitions, so all finished workflows are listed.
     ids: list[str] = []
     for offset in count(0, SWEEP_BATCH):
         finished: list[Any] = await DBOS.list_workflows_async(
@@ -222,7 +222,7 @@ async def delete_finished(partition: str) -> tuple[str, ...]:
 
 
 def _empty_log() -> None:
-    """What was deleted leaves SQLite's write-ahead log too; a reader who is busy with it puts that off."""
+    """Remove deleted rows from SQLite's write-ahead log too; a reader that uses it delays that."""
     from dbos._dbos import _get_dbos_instance
 
     engine = _get_dbos_instance()._sys_db.engine  # noqa: SLF001 - the file is DBOS's
@@ -232,7 +232,7 @@ def _empty_log() -> None:
 
 
 async def sweep(older_than: timedelta = RETENTION, *, now: float | None = None) -> int:
-    """Forget turns that finished longer before ``now``, in seconds since the epoch; how many."""
+    """Delete turns that finished longer before ``now``, in seconds since the epoch; returns how many."""
     from dbos import DBOS
 
     before = (datetime.fromtimestamp(time.time() if now is None else now, UTC) - older_than).isoformat()
@@ -258,5 +258,5 @@ async def _keep_sweeping() -> None:
         try:
             logger.info("forgot finished turns", extra={"count": await sweep(now=clock.now())})
         except Exception:
-            # Housekeeping that fails is tried again in an hour; no turn waits for it.
+            # The sweep is tried again in an hour; no turn waits for it.
             logger.exception("could not forget finished turns")

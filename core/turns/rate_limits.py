@@ -1,4 +1,4 @@
-"""How many questions people may ask in a while."""
+"""Limits on the number of questions of a person and of a channel."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from core.wording import Sentence
 Period = Literal["minute", "hour", "day"]
 
 PERIODS: Mapping[str, float] = {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0}  # seconds
-REMEMBERED = 10_000  # people and channels that are counted before those who are long silent are let go
+REMEMBERED = 10_000  # people and channels that are counted before inactive ones are dropped
 
 
 @value
 class Rate:
-    """At most so many within any stretch of such a length."""
+    """At most ``count`` questions within any period."""
 
     count: int
     period: Period
@@ -34,18 +34,18 @@ class Refusal:
     """A question beyond a rate."""
 
     sentence: str
-    about: str  #: who was refused, by the limit of whom or what
+    about: str  #: the limit and the person
     until: float  #: when one more is within the rate, in seconds since the epoch
 
 
 @dataclass(slots=True, kw_only=True)
 class Rates:
-    """What was asked lately, by whom and where."""
+    """When each person and each channel asked recently."""
 
     per_person: Rate | None = None
     per_channel: Rate | None = None
     _asked: dict[str, deque[float]] = field(default_factory=dict)  #: when, by person or channel
-    _told: dict[str, float] = field(default_factory=dict)  #: until when, by what a refusal is about
+    _told: dict[str, float] = field(default_factory=dict)  #: until when a refusal holds, by what it is about
 
     @property
     def longest(self) -> float:
@@ -55,10 +55,10 @@ class Rates:
         )
 
     def admit(self, person: str, channel: str, at: float) -> Refusal | None:
-        """None, and the question counts; or why it is refused, and it does not.
+        """Count a question, or refuse it and do not count it.
 
-        ``at`` is when it was asked, in seconds since the epoch: what waited for the bot to come back
-        was not asked all at once.
+        ``at`` is when it was asked, in seconds since the epoch: questions that waited for a restart
+        of the bot were not asked all at once.
         """
         for key, rate, key_said in self._limited(person, channel):
             wait = self._wait(key, rate, at)
@@ -77,9 +77,9 @@ class Rates:
             self._asked.setdefault(key, deque()).append(at)
 
     def tell(self, refusal: Refusal, at: float) -> bool:
-        """True once for each stretch of refusal: whoever was told when to ask again is not told before then."""
+        """Whether to tell the person: once until the time at which they may ask again."""
         until = self._told.get(refusal.about, 0.0)
-        was_told = until - self.longest <= at < until  # not by a clock that was set back since
+        was_told = until - self.longest <= at < until  # False if the clock was set back since
         if was_told:
             return False
         if len(self._told) > REMEMBERED:
@@ -87,8 +87,8 @@ class Rates:
         self._told[refusal.about] = refusal.until
         return True
 
-    def was_not_told(self, refusal: Refusal) -> None:
-        """What could not be said is said the next time."""
+    def forget_refusal(self, refusal: Refusal) -> None:
+        """Tell the person at the next refusal, since this one could not be posted."""
         self._told.pop(refusal.about, None)
 
     def _limited(self, person: str, channel: str) -> list[tuple[str, Rate, str]]:
@@ -101,15 +101,15 @@ class Rates:
     def _wait(self, key: str, rate: Rate, at: float) -> float:
         """Seconds until one more is within the rate."""
         if len(self._asked) > REMEMBERED:
-            self._let_go(at)
+            self._drop_inactive(at)
         asked = self._asked.get(key, deque())
         while asked and asked[0] <= at - rate.seconds:
             asked.popleft()
-        # What was asked later than this, by a clock that was since set back, says nothing of this stretch.
+        # Questions with later times were asked before the clock was set back, and do not count here.
         recent = [before for before in asked if at - rate.seconds < before <= at]
         return recent[-rate.count] + rate.seconds - at if len(recent) >= rate.count else 0.0
 
-    def _let_go(self, at: float) -> None:
+    def _drop_inactive(self, at: float) -> None:
         silent = at - self.longest
         self._asked = {key: asked for key, asked in self._asked.items() if asked and asked[-1] > silent}
 

@@ -8,19 +8,21 @@ import os
 
 import pytest
 
-from bots.commands.ask import Asked, Malformed, answer_all, read_line
-from bots.terminal.prompt import lines_of
+from bots.commands.ask import BatchQuestion, Malformed, answer_all, read_line
+from bots.terminal.prompt import read_lines
 from bots.terminal.session import conversation_named
 
 
 def test_a_line_asks():
     line = b'{"id": "a1", "question": " When? ", "thread": "cli/local/terminal/tides"}\r'
 
-    assert read_line(line, 1) == Asked(id="a1", question="When?", conversation=conversation_named("tides"))
+    assert read_line(line, 1) == BatchQuestion(
+        id="a1", question="When?", conversation=conversation_named("tides")
+    )
 
 
 def test_a_line_without_id_goes_by_its_number_and_without_thread_stands_alone():
-    assert read_line(b'{"question": "When?"}', 7) == Asked(id=7, question="When?")
+    assert read_line(b'{"question": "When?"}', 7) == BatchQuestion(id=7, question="When?")
 
 
 @pytest.mark.parametrize("line", [b"", b"  \t", b"\r"])
@@ -138,7 +140,7 @@ async def test_no_more_run_at_a_time_than_allowed():
 async def test_lines_from_a_pipe_come_as_they_are_written():
     reading, writing = os.pipe()
     try:
-        found = lines_of(reading)
+        found = read_lines(reading)
 
         os.write(writing, b"one\r\ntw")
         assert await anext(found) == b"one"

@@ -32,6 +32,7 @@ async def told(machine, *arguments, stdin=b""):
             "There is no question: footnote ask “…” [--docs PATH…], or --batch FILE.",
         ),
         (["ask", "?", "--docs", "nowhere"], "nowhere does not exist."),
+        (["ingest", "docs", "here", "there"], "here, there do not exist."),
         (["ask", "?", "--thread", ""], "A thread's name has 1 to 200 printable characters."),
         (["ask", "--batch", "none.jsonl"], "none.jsonl cannot be read: no such file or directory."),
         (["ask", "--batch", "docs"], "docs cannot be read: is a directory."),
@@ -80,6 +81,15 @@ async def test_all_wrong_settings_are_told_at_once(machine):
 
     assert code == 2
     assert all(name in sentence for name in ("WEB_SEARCH", "MODEL_TIMEOUT", "POLICY"))
+
+
+async def test_lines_of_the_env_file_that_are_ignored_are_named_once(machine):
+    (machine.folder / ".env").write_text("LOG_FORMAT=text\nno setting\nWEB_APPROVAL\n")
+
+    ran = await machine.run("ask", "When does the ferry leave?", "--docs", "docs", "--json")
+
+    assert ran.record["outcome"] == "answered"
+    assert ran.err == "Lines 2, 3 of .env are not NAME=value and are ignored.\n"
 
 
 async def test_a_folder_with_nothing_to_read_is_told_what_can_be_read(machine):

@@ -64,8 +64,8 @@ def test_a_bare_yes_or_no_decides_the_search_that_waits(line, verdict):
 
 
 @pytest.mark.parametrize("line", ["y", "no", "e"])
-def test_the_same_words_are_a_question_when_no_search_waits(line):
-    assert isinstance(read(line, HERE), Question)
+def test_the_same_words_show_what_waits_when_no_search_was_just_proposed(line):
+    assert read(line, HERE) == TerminalCommand(name="proposals")
 
 
 @pytest.mark.parametrize("line", ["no, I meant low tide", "yes please", "e coli in the harbour?"])

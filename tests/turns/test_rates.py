@@ -61,7 +61,7 @@ def test_a_refusal_that_could_not_be_said_is_said_the_next_time():
     refusal = asked.admit("ann", "general", 1.0)
     asked.tell(refusal, 1.0)
 
-    asked.was_not_told(refusal)
+    asked.forget_refusal(refusal)
 
     assert asked.tell(asked.admit("ann", "general", 2.0), 2.0)
 

@@ -1,12 +1,8 @@
-"""The blocks of CommonMark from an untrusted writer, read by a parser and written anew.
+"""The blocks of untrusted CommonMark, parsed and written again with safe structure only.
 
-What comes out has only the structure that stands here: no images, no links but the given ones,
-no raw HTML, no link definitions, every code block closed.
-
-Tables: as they are where a platform shows tables, else as aligned code, or row by row.
-
-A phone shows about 36 characters of code before it breaks the line, and then columns are lost.
-A wider table, or one with links, is a list for each row, in which every value has its heading.
+The result has no images, no links but the ones passed in, no raw HTML and no link definitions, and
+every code block is closed. Where a platform shows no tables, a table becomes aligned code, or, if it
+is wider than a phone's 36 characters or has links, one list for each row with a heading before each value.
 """
 
 from __future__ import annotations
@@ -54,7 +50,7 @@ def _cells(node: Node) -> list[list[Node]]:
 
 
 def aligned(node: Node) -> list[str]:
-    """Heading, a line, and the rows, in columns; nothing where that is too wide or would lose a link."""
+    """Heading, a line, and the rows, in columns; empty if that is too wide or would lose a link."""
     if any(each.type in ("link", "image") for each in node.walk()):
         return []
     lines = [[" ".join(text_of(cell).split()) for cell in row] for row in _cells(node)]
@@ -69,7 +65,7 @@ def aligned(node: Node) -> list[str]:
 
 
 def _width(text: str) -> int:
-    """Columns in type of one width, UAX 11."""
+    """Columns in a monospaced font, UAX 11."""
     return sum(
         0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
         for sign in text
@@ -77,7 +73,7 @@ def _width(text: str) -> int:
 
 
 def records(node: Node, terms: Terms) -> Iterator[list[tuple[str, Node]]]:
-    """Each row as what stands before each of its values, and the cell; empty cells are left out."""
+    """Each row as pairs of a label and a cell; empty cells are left out."""
     heading, *below = _cells(node)
     names = [_name(cell, terms) for cell in heading] if below else ["" for _ in heading]
     for row in below or [heading]:
@@ -97,12 +93,12 @@ def _name(cell: Node, terms: Terms) -> str:
     return f"**{said}**: " if said and "*" not in said else f"{said}: " if said else ""
 
 
-NESTING = 40  # levels of lists and quotations; a text with more is shown as its source
+NESTING = 40  # levels of lists and quotations; a deeper text is shown as its source
 _FENCE = "```"
 
 
 def document(text: str) -> Node | None:
-    """The text as a tree of blocks; None where it is nested too deeply to be read whole."""
+    """The text as a tree of blocks; None if it is nested too deeply."""
     from markdown_it.tree import SyntaxTreeNode
 
     tokens = _reader().parse(clean(text))
@@ -115,24 +111,24 @@ def document(text: str) -> Node | None:
 def _reader() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    # Escapes and entities stay apart from the words, so that they are written as they stood.
+    # Escapes and entities stay separate tokens, so that they can be escaped again.
     reader = MarkdownIt("commonmark", {"html": False, "maxNesting": NESTING})
     return reader.enable(["table", "strikethrough"]).disable(["reference", "text_join", "autolink"])
 
 
 def block(node: Node, terms: Terms) -> str:
-    """One block, whatever it holds, without a line end after it."""
+    """One block, without a line end after it."""
     return _BLOCKS.get(node.type, content)(node, terms)
 
 
 def content(node: Node, terms: Terms) -> str:
-    """What stands in a quotation or in an item of a list."""
+    """The blocks in a quotation or in an item of a list."""
     is_close = node.type == "list_item" and (is_tight(node) or not terms.dialect.nests)
     return ("\n" if is_close else "\n\n").join(block(child, terms) for child in node.children)
 
 
 def is_tight(item: Node) -> bool:
-    """Whether no blank lines stand in an item."""
+    """Whether an item has no blank lines."""
     return all(child.hidden for child in item.children if child.type == "paragraph")
 
 
@@ -181,14 +177,14 @@ def _hoisted(marker: str, first: str, others: list[str]) -> str:
         is_fence = each.startswith(_FENCE)
         if is_fence and not is_code and made[-1]:
             made.append("")
-        # The space behind the sign of an empty line in a quotation belongs to it.
+        # The space after the ">" of an empty line belongs to the quotation.
         made.append(each if is_fence or is_code or not each else f"{' ' * len(marker)}{each}")
         is_code ^= is_fence
     return "\n".join(made)
 
 
 def blank_lines(node: Node, terms: Terms) -> str:
-    """What stands between the items of a list."""
+    """The separator between the items of a list."""
     return "\n" if not terms.dialect.nests or all(is_tight(item) for item in node.children) else "\n\n"
 
 
@@ -199,7 +195,7 @@ def _list(node: Node, terms: Terms) -> str:
 
 
 def quoted(node: Node, lines: str, terms: Terms) -> str:
-    """Lines of a quotation; one that stands in another is part of it where they do not nest."""
+    """Lines of a quotation; where quotations do not nest, an inner one becomes part of the outer one."""
     if not terms.dialect.nests and _is_within(node, "blockquote"):
         return lines
     blank = terms.dialect.quoted_blank

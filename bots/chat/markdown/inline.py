@@ -1,11 +1,7 @@
-"""What stands within a line of Markdown: words, marks, code and links, written so that they only show.
+"""Text, marks, code and links within a line of Markdown, and the dialect in which a platform reads them.
 
-Nothing that was not a mark becomes one: signs that stood escaped are escaped again, and
-addresses are looked for in what a reader sees.
-
-What one platform makes of Markdown, as far as it differs from another: data, and how signs are written.
-
-The instances stand beside their adapters, each rule beside its source.
+Nothing that was not a mark becomes one: escaped characters are escaped again, and addresses are
+searched for in the text as a reader sees it. Each adapter has its dialect, with the source of each rule.
 """
 
 from __future__ import annotations
@@ -23,42 +19,44 @@ if TYPE_CHECKING:
 
 @value
 class Dialect:
-    """How structure that is known to be wanted is written, and how everything else is kept from being any."""
+    """How a platform's Markdown writes structure, and how all other text is kept from becoming structure."""
 
-    #: Words as a reader sees them, and which of their signs stood escaped (by index) -> Markdown.
+    #: Text as a reader sees it, and which of its characters were escaped (by index) -> Markdown.
     plain: Callable[[str, Callable[[int], bool]], str]
     code: Callable[[str], str]  #: code within a line; not empty, on one line
     fence: Callable[[str, str], str]  #: lines, info string -> a code block that its content cannot close
-    link: Callable[[str, str], str]  #: a given URL, and a label on one line that names no other host
-    emphasis: Callable[[Node], str]  #: the mark on both sides; empty where it would reach too far
+    link: Callable[[str, str], str]  #: an allowed URL, and a label on one line that names no other host
+    emphasis: Callable[[Node], str]  #: the mark on both sides; empty if it would reach too far
     heading: Callable[[int, str], str]  #: level, and the written title on one line
-    marker: Callable[[int | None, str], str]  #: number or None, and the sign that stood -> an item's begin
+    marker: Callable[
+        [int | None, str], str
+    ]  #: number or None, and the original bullet -> the start of an item
     guarded: Callable[[str], str]  #: lines of a paragraph -> the same, none of which opens another block
     is_harmless: Callable[
         [str, Collection[str]], bool
     ]  #: whether it only shows, and leads to the links alone
-    soft_break: str = "\n"  #: what stands where a writer only began a new line
+    soft_break: str = "\n"  #: for a line break without a blank line
     hard_break: str = "  \n"
     rule: str = "***"
-    touching: Collection[str] = ("``",)  #: pairs of signs that would mean another thing, side by side
-    between: str = " "  #: what keeps such a pair apart
+    touching: Collection[str] = ("``",)  #: pairs of marks that would mean something else side by side
+    between: str = " "  #: separates such a pair
     quoted_blank: str = ">"  #: an empty line of a quotation
     deepest_heading: int = 6  #: level; deeper ones are a line in bold
-    table_rows: int | None = None  #: rows of one table; None where the platform shows no tables
-    #: Whether quotations stand in each other, and headings, code blocks and empty lines in lists.
+    table_rows: int | None = None  #: rows of one table; None if the platform shows no tables
+    #: Whether quotations nest, and lists may hold headings, code blocks and empty lines.
     nests: bool = True
 
 
 @value
 class Terms:
-    """On what terms a text is shown."""
+    """The dialect and the allowed links of a text."""
 
     dialect: Dialect
     links: Collection[str] = ()  #: the only ones that may be followed
 
 
 def guarded_line(text: str, opener: re.Pattern[str]) -> str:
-    """A backslash stands where ``opener`` ends, if the line would open a block."""
+    """Put a backslash where ``opener`` ends, if the line would open a block."""
     text = text.lstrip(" \t")
     found = opener.match(text)
     return f"{text[: found.end()]}\\{text[found.end() :]}" if found else text
@@ -69,7 +67,7 @@ _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//|(?:mailto|tel|javascript|data):
 
 
 def inline(node: Node, terms: Terms) -> str:
-    """The words and marks of a paragraph, a heading, a cell or an emphasis."""
+    """The content of a paragraph, a heading, a cell or an emphasis."""
     shown = ""
     for part in parts(node, terms):
         shown += separator(shown, part, terms) + part
@@ -77,18 +75,18 @@ def inline(node: Node, terms: Terms) -> str:
 
 
 def separator(shown: str, part: str, terms: Terms) -> str:
-    """What keeps signs apart that would mean another thing, side by side."""
+    """Separates marks that would mean something else side by side."""
     return terms.dialect.between if shown[-1:] + part[:1] in terms.dialect.touching else ""
 
 
 def parts(node: Node, terms: Terms) -> Iterator[str]:
-    """The same, child by child; words, escapes and entities that follow each other are one part."""
+    """The same, child by child; adjacent text, escapes and entities are one part."""
     for run in runs(node):
         yield words(run, terms) if run[0].type in WORDS else mark(run[0], terms)
 
 
 def runs(node: Node) -> Iterator[list[Node]]:
-    """The children, one by one but for neighbours that are words."""
+    """The children one by one, but adjacent text together."""
     run: list[Node] = []
     for child in node.children:
         if run and not (child.type in WORDS and run[0].type in WORDS):
@@ -100,17 +98,17 @@ def runs(node: Node) -> Iterator[list[Node]]:
 
 
 def mark(node: Node, terms: Terms) -> str:
-    """A child of a line that is no words."""
+    """A child that is not text."""
     return _INLINES.get(node.type, inline)(node, terms)
 
 
 def prose(text: str, terms: Terms) -> str:
-    """Words as words: nothing in them is Markdown, and addresses are code or one of the links."""
+    """Plain text: nothing in it is Markdown, and addresses become code or one of the links."""
     return _shown(clean(text), lambda _: True, terms)
 
 
 def words(run: list[Node], terms: Terms) -> str:
-    """Addresses are looked for in what a reader sees, so that escapes do not hide them."""
+    """Adjacent text; addresses are searched for as a reader sees them, so that escapes do not hide them."""
     seen, was_escaped = "", set[int]()
     for part in run:
         said = clean(part.content)
@@ -139,7 +137,7 @@ def _address(address: str, terms: Terms) -> str:
 
 
 def _link(node: Node, terms: Terms) -> str:
-    """A link that is given, with its words; of any other the words, and where it would lead."""
+    """An allowed link with its label; of any other link, the label and the address."""
     target, said = str(node.attrs.get("href", "")), text_of(node).strip()
     url = same_place(target, terms.links)
     if url is not None and not names_another_host(said, url):
@@ -151,19 +149,19 @@ def _link(node: Node, terms: Terms) -> str:
 
 
 def leads_to(node: Node, terms: Terms) -> str:
-    """A link's or an image's address; empty within a documentation tree, where it says nothing here."""
+    """A link's or an image's address; empty for a relative one, which means nothing here."""
     target = str(node.attrs.get("href") or node.attrs.get("src") or "")
     return _address(target, terms) if _SCHEME.match(target) else ""
 
 
 def _image(node: Node, terms: Terms) -> str:
-    """Its description, and where it is as an address that loads nothing."""
+    """Its description, and its address as text that loads nothing."""
     said, shown = prose(node.content, terms), leads_to(node, terms)
     return f"{said} ({shown})" if said and shown else said or shown or "(image)"
 
 
 def text_of(node: Node) -> str:
-    """The words alone."""
+    """The text without marks."""
     if node.type in ("softbreak", "hardbreak"):
         return " "
     if node.type in ("text", "text_special", "code_inline", "image"):
@@ -172,7 +170,7 @@ def text_of(node: Node) -> str:
 
 
 def _marked(node: Node, terms: Terms) -> str:
-    """Marks stand at the words: with a space behind it, one that opens would not."""
+    """Put marks directly at the text: an opening mark before a space would not open."""
     inner, sign = inline(node, terms), terms.dialect.emphasis(node)
     said = inner.strip()
     return inner.replace(said, f"{sign}{said}{sign}", 1) if said else inner

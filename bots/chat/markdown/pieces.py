@@ -1,8 +1,7 @@
-"""A long answer as pieces that each stand alone: code closed, tables with their heading, lists with numbers.
+"""Cuts a long answer into complete pieces: code closed, tables with headings, lists with their numbers.
 
-What a dialect does not hold harmless, once it is written, is shown as its source, in a code block.
-
-Where a text may be cut: between lines and words, never within a mark that it would leave open.
+Cuts are between lines and words, never within a mark. A block that the dialect does not find
+harmless once it is written is shown as its source, in a code block.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _BACKSLASHES = re.compile(r"\\*\Z")
 
 
 def joined(made: Collection[str], limit: int) -> Iterator[str]:
-    """Neighbours in one, as long as they fit."""
+    """Join neighbours as long as they fit."""
     together = ""
     for piece in made:
         if together and len(together) + 2 + len(piece) > limit:
@@ -49,7 +48,7 @@ def joined(made: Collection[str], limit: int) -> Iterator[str]:
 
 
 def fences(lines: str, terms: Terms, limit: int, info: str = "") -> Iterator[str]:
-    """Code blocks; cut at the end of a line where there is one."""
+    """Code blocks, cut at the end of a line if possible."""
     whole = terms.dialect.fence(lines, info)
     if len(whole) <= limit or len(lines) < 2:
         yield whole
@@ -69,10 +68,10 @@ def _middle(text: str) -> int:
 
 
 def paragraphs(node: Node, terms: Terms, limit: int) -> Iterator[str]:
-    """A line of words and marks as several."""
+    """Cut a paragraph into several."""
     together = ""
     for atom in _atoms(node, terms, limit // 2):
-        # A line may need one escape at its beginning.
+        # A line may need an escape at its start.
         if together and len(together) + together.count("\n") + len(atom) + 2 > limit:
             yield terms.dialect.guarded(together.strip())
             together = ""
@@ -82,7 +81,7 @@ def paragraphs(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 
 def _atoms(node: Node, terms: Terms, limit: int) -> Iterator[str]:
-    """Words, and code, links and emphasis that stay whole where they are short enough."""
+    """Words, and code, links and emphasis, which stay whole if they are short enough."""
     for run in runs(node):
         first = run[0]
         if first.type in WORDS:
@@ -102,14 +101,14 @@ def _atoms(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 
 def _slices(word: str, terms: Terms, limit: int) -> Iterator[str]:
-    """A word as it is, or cut between two letters; an address that is too long as several bits of code."""
+    """A word, cut between letters if it is too long; a long address as several code spans."""
     if len(word) <= limit:
         yield word
     elif "`" in word:
         yield from _codes(word.replace("`", ""), terms, limit)
     else:
         at = next((found.end() for found in _BETWEEN_LETTERS.finditer(word, limit // 2, limit)), limit)
-        at -= len(_BACKSLASHES.findall(word[:at])[0]) % 2  # a sign stays behind its backslash
+        at -= len(_BACKSLASHES.findall(word[:at])[0]) % 2  # a character stays with its backslash
         yield word[:at]
         yield from _slices(word[at:], terms, limit)
 
@@ -124,7 +123,7 @@ def _codes(said: str, terms: Terms, limit: int) -> Iterator[str]:
     yield from _codes(said[at:], terms, limit)
 
 
-SMALLEST = 200  # characters; what would have to be cut smaller is shown as its source
+SMALLEST = 200  # characters; a block that needs smaller pieces is shown as its source
 
 _PIPE = re.compile(r"(?<!\\)\|")
 
@@ -145,7 +144,7 @@ def pieces(text: str, *, links: Collection[str] = (), limit: int, dialect: Diale
 
 
 def _faithful(node: Node, source: list[str], terms: Terms, limit: int) -> Iterator[str]:
-    """Cells beyond the last column would not be shown at all: then the table is shown as its source."""
+    """A table with cells beyond its last column, which would not be shown, is shown as its source."""
     if node.type == "table" and node.map:
         columns = len(node.children[0].children[0].children)
         lines = source[slice(*node.map)]
@@ -164,7 +163,7 @@ def _harmless(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 
 def cut(node: Node, terms: Terms, limit: int) -> Iterator[str]:
-    """One block, or as many as it takes."""
+    """One block, cut into as many as needed."""
     whole = block(node, terms)
     if len(whole) <= limit:
         yield whole
@@ -184,7 +183,7 @@ def _cut_paragraph(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 
 def _cut_list(node: Node, terms: Terms, limit: int) -> Iterator[str]:
-    """Between items where it can be; a new piece goes on with the next number."""
+    """Cut between items if possible; a new piece continues with the next number."""
     together, between = "", blank_lines(node, terms)
     for marker, item in marked_items(node, terms):
         whole = indented(marker, content(item, terms), terms)
@@ -200,7 +199,7 @@ def _cut_list(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 
 def _cut_item(marker: str, item: Node, terms: Terms, limit: int) -> Iterator[str]:
-    """The marker stands before the first piece; the others are paragraphs below."""
+    """The marker is before the first piece; the others are paragraphs below it."""
     inner = limit
     while True:
         first, *others = list(_cut_children(item, terms, inner)) or [""]
@@ -212,7 +211,7 @@ def _cut_item(marker: str, item: Node, terms: Terms, limit: int) -> Iterator[str
 
 
 def _cut_quotation(node: Node, terms: Terms, limit: int) -> Iterator[str]:
-    inner = limit // (1 + len(terms.dialect.quoted_blank))  # as much longer as empty lines become
+    inner = limit // (1 + len(terms.dialect.quoted_blank))  # each empty line grows by as much
     for piece in joined(list(_cut_children(node, terms, inner)), inner):
         yield quoted(node, piece, terms)
 
@@ -236,7 +235,7 @@ def _cut_table(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 
 def _cut_rows(node: Node, terms: Terms, limit: int) -> Iterator[str]:
-    """Of a table that is not shown as one."""
+    """Cut a table that is shown as aligned code or as lists."""
     if lines := aligned(node):
         yield from _cut_aligned(lines, terms, limit)
     else:
@@ -257,7 +256,7 @@ def _cut_aligned(lines: list[str], terms: Terms, limit: int) -> Iterator[str]:
 
 
 def _cut_record(record: list[tuple[str, Node]], terms: Terms, limit: int) -> Iterator[str]:
-    """One row, or as many lists as it takes."""
+    """One row as one list, or as many as needed."""
     together = ""
     for name, cell in record:
         line = value_line(name, cell, terms)

@@ -1,13 +1,10 @@
-"""What may reach a channel, whoever wrote it.
+"""Makes untrusted text safe for a chat client.
 
-Documents, web pages, models and people write text that a chat client would obey: addresses
-become links by themselves, and invisible signs turn or hide what stands beside them. An address
-that no citation names is shown as code, which can be read and copied but not followed by accident.
-
-Words as the eye reads them: one alphabet, nothing invisible, nothing encoded.
-
-Only to judge them by; what is shown is what was written. The letters are those of Unicode's confusables
-(UTS 39) that look like Latin ones and occur in the names of sites.
+Clients turn addresses into links by themselves, and invisible characters reverse or hide the text
+beside them. An address that no citation names is shown as code, which can be read and copied but not
+followed by accident. To compare addresses, text is reduced to what a reader sees: one alphabet,
+nothing invisible, nothing encoded. The letters are those of Unicode's confusables (UTS 39) that look
+like Latin ones and occur in host names.
 """
 
 from __future__ import annotations
@@ -32,16 +29,14 @@ _ALIKE = (
 )  # fmt: skip
 _LETTERS = str.maketrans({other: alike[0] for alike in _ALIKE for other in alike[1:]})
 _UNSEEN = frozenset(("Cf", "Cc", "Mn", "Me"))
-_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # letters that show nothing
-_BETWEEN = re.compile(
-    r"(?<![:/])//+|[|\u00a6,;()\[\]{}<>]+"
-)  # what a reader takes for the end of one address
-_ONE_SLASH = re.compile(r"(?<=http|ttps):/(?!/)")  # which browsers mend
-_LEADING = re.compile(r"(?<!\S)[@/.]+(?=\w)")  # what stands before a name is not read as part of it
+_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # letters without a glyph
+_BETWEEN = re.compile(r"(?<![:/])//+|[|\u00a6,;()\[\]{}<>]+")  # what a reader takes for the end of an address
+_ONE_SLASH = re.compile(r"(?<=http|ttps):/(?!/)")  # which browsers repair
+_LEADING = re.compile(r"(?<!\S)[@/.]+(?=\w)")  # not read as part of the name
 
 
 def read_as(text: str) -> str:
-    """What a reader takes the words for, in lower case."""
+    """The text as a reader sees it, in lower case."""
     plain = unicodedata.normalize("NFKD", unquote(unescape(text)).translate(_LETTERS))
     shown = plain.casefold().translate(_LETTERS)
     seen = (sign for sign in shown if unicodedata.category(sign) not in _UNSEEN and sign not in _FILLERS)
@@ -52,11 +47,11 @@ URL_LIMIT = 2_000  # characters; a longer one is shown and not linked
 
 _KEPT = frozenset("\n\t\u200c\u200d")  # the joiners carry meaning in Persian, in Indic scripts and in emoji
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_DROPPED = frozenset(("Cc", "Cf", "Cs", "Co"))  # unassigned signs stay: newer emoji are among them
-_URL_SAFE = "%/:?#[]@!$&'()+,;=-._~"  # RFC 3986 without "*", which Markdown would take for its own
+_DROPPED = frozenset(("Cc", "Cf", "Cs", "Co"))  # unassigned characters stay: newer emoji are among them
+_URL_SAFE = "%/:?#[]@!$&'()+,;=-._~"  # RFC 3986 without "*", which is a mark in Markdown
 _DOTS = ".\u3002\uff0e\uff61"  # all of them separate the labels of a host, UTS 46
 
-#: A host that a link may lead to: no sign in it that a reader would take for the end of one.
+#: A host that a link may lead to: no character in it looks like the end of a host.
 _HOST = re.compile(rf"[\w.{_DOTS}-]+|\[[0-9a-f:.]+\]", re.IGNORECASE)
 _LATIN_ENDS = "|".join(
     f"{first}(?:{'|'.join(end[1:] for end in ends)})"
@@ -83,7 +78,7 @@ _TRAILING = ".,;:!?'\"*_~]}"  # marks that end a sentence rather than an address
 
 
 def clean(text: str) -> str:
-    """The text without control characters, bidirectional overrides and other invisibles."""
+    """The text without control characters, bidirectional overrides and other invisible characters."""
     if text.isascii() and text.isprintable():
         return text
     text = _LINE_ENDS.sub("\n", text)
@@ -96,7 +91,7 @@ def line(text: str) -> str:
 
 
 def addresses(text: str) -> list[tuple[int, int]]:
-    """Where addresses begin and end."""
+    """The start and end of each address."""
     return [
         (found.start(), found.start() + _length(found[0])) for found in _looks_like_address().finditer(text)
     ]
@@ -108,7 +103,7 @@ def _looks_like_address() -> re.Pattern[str]:
 
 
 def _length(address: str) -> int:
-    """Without what belongs to the sentence around it: "(see https://a.test/b)."."""
+    """Its length without the punctuation of the sentence: "(see https://a.test/b)."."""
     end = len(address)
     while end > 1:
         last = address[end - 1]
@@ -132,7 +127,7 @@ def web_link(address: str | None) -> str | None:
 
 
 def _without_port(parts: SplitResult) -> str:
-    """The host as it is written; empty where that is followed by no port. ValueError where the port is none."""
+    """The host as it is written; empty if an empty port follows. ValueError if the port is not a number."""
     return parts.netloc if parts.port is None else parts.netloc.rpartition(":")[0]
 
 
@@ -145,7 +140,7 @@ def same_place(address: str, links: Collection[str]) -> str | None:
 
 
 def names_another_host(label: str, url: str) -> bool:
-    """Whether the words of a link speak of an address that it does not lead to, in whatever letters."""
+    """Whether a link's label names an address that it does not lead to, in any letters."""
     if label == url:
         return False
     host = (urlsplit(url).hostname or "").removeprefix("www.")
@@ -155,7 +150,7 @@ def names_another_host(label: str, url: str) -> bool:
 
 
 def _host(address: str) -> str | None:
-    """Of an address as a reader takes it; None where readers and clients may disagree."""
+    """The host of an address as a reader sees it; None if readers and clients may disagree."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host = parts.hostname or ""

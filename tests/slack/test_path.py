@@ -1,0 +1,142 @@
+"""How long the way of one question is, from its payload to its posted answer, and what is looked up on it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fakes.web_servers import FakeSearXNG
+from office import CUP, FERRY, FRANCE, PATIENCE
+
+from bots.chat.channels import open_channel_store
+from bots.slack.serve import open_slack
+from bots.slack.settings import read_slack_settings
+from core.bootstrap import open_footnote
+from core.settings import read_settings
+from core.turns.checkpoints import PrunedSqliteSaver
+from core.turns.turns import open_turns
+
+ROOT = Path(__file__).resolve().parents[2]
+WAY = (
+    "bots/",
+    "core/turns/",
+)  # receiving, queueing and posting; retrieval, grounding and reasoning are not counted
+#: Functions that turn values into Slack's blocks: files of the way, but no steps of it.
+FORMATTING = (
+    "bots/chat/markdown/", "bots/chat/texts.py", "bots/chat/proposals.py", "bots/slack/render.py",
+    "bots/slack/blocks.py", "bots/slack/dialect.py",
+)  # fmt: skip
+
+
+class Way:
+    """The functions that were entered: each once, without lambdas, comprehensions and special methods."""
+
+    def __init__(self):
+        self.entered: set[tuple[str, str]] = set()
+
+    @contextmanager
+    def recorded(self):
+        threading.setprofile(self._enter)
+        sys.setprofile(self._enter)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+    @property
+    def files(self):
+        return {file for file, _ in self.entered}
+
+    @property
+    def steps(self):
+        return {step for step in self.entered if not step[0].startswith(FORMATTING)}
+
+    def _enter(self, frame, event, _argument):
+        file, name = frame.f_code.co_filename, frame.f_code.co_qualname
+        if event == "call" and file.startswith(f"{ROOT}/"):
+            file = file.removeprefix(f"{ROOT}/")
+            if file.startswith(WAY) and name.rpartition(".")[2][0] != "<" and not name.endswith("__"):
+                self.entered.add((file, name))
+
+
+@pytest.fixture
+async def searxng():
+    async with FakeSearXNG([FRANCE]) as engine:
+        yield engine
+
+
+@pytest.fixture
+async def lookups(template, tmp_path, slack, searxng, monkeypatch):
+    """Footnote served in this process. Counts statements of the channels' file and reads of checkpoints."""
+    counted = Counter()
+    read = PrunedSqliteSaver.aget_tuple
+
+    async def counting(saver, config):
+        counted["checkpoint"] += 1
+        return await read(saver, config)
+
+    monkeypatch.setattr(PrunedSqliteSaver, "aget_tuple", counting)
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    settings = read_settings(
+        {
+            "DATA_DIR": str(tmp_path / ".footnote"), "EMBEDDING_MODEL": "none",
+            "WEB_SEARCH": "searxng", "SEARXNG_URL": searxng.url,
+        },
+        None,
+    )  # fmt: skip
+    queue = f"sqlite:///{settings.data_dir / 'turns.sqlite'}"
+    with open_channel_store(settings.data_dir) as channels:
+        channels.database.set_trace_callback(lambda statement: counted.update([statement.split()[0]]))
+        async with (
+            open_footnote(settings, purpose="a test", reads=channels.reads) as footnote,
+            open_slack(read_slack_settings(slack.environment, None), footnote, channels) as server,
+            open_turns(footnote.assistant, {"slack": server.messenger}, database_url=queue) as turns,
+            server.serving(turns, None),
+        ):
+            await slack.until_connected(2, within=PATIENCE)
+            yield counted
+
+
+async def answered(slack, asked, count=1):
+    """So many final messages in the thread, and nothing else."""
+
+    def finals():
+        found, shown = slack.finals(asked.channel, asked.ts), slack.replies(asked.channel, asked.ts)
+        return found if len(found) == len(shown) == count else []
+
+    await slack.until_acked(asked, within=PATIENCE)
+    return await slack.until(finals, within=PATIENCE)
+
+
+async def test_a_question_takes_few_steps_and_looks_nothing_up_twice(slack, ann, general, lookups):
+    await answered(slack, await slack.mention(ann, general, FERRY))  # what is cached is cached
+    lookups.clear()
+    way = Way()
+
+    with way.recorded():
+        await answered(slack, await slack.mention(ann, general, FERRY))
+
+    assert len(way.files) <= 26
+    assert len(way.steps) <= 90
+    # Slack delivers a mention as two events: for each, whether it was forgotten and what the thread is.
+    # Which collections may be read is asked when the documents are searched.
+    # LangGraph reads the checkpoint once more than we do.
+    assert lookups == {"SELECT": 2 + 2 + 1, "BEGIN": 1, "INSERT": 1, "COMMIT": 1, "checkpoint": 2}
+
+
+async def test_an_approval_looks_at_the_proposal_where_it_may_have_changed(slack, ann, general, lookups):
+    asked = await slack.mention(ann, general, CUP)
+    (card,) = await answered(slack, asked)
+    lookups.clear()
+
+    await slack.press(card, "approve", ann)
+    await answered(slack, asked, 2)
+
+    # The proposal: when the press arrives, when its turn comes, and once it is decided. The run itself: two.
+    assert lookups == {"SELECT": 3, "checkpoint": 3 + 2}
