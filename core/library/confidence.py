@@ -118,7 +118,10 @@ def features_of(observation: Observation) -> Features:
         unknown_names=weight_of(names.intersection(unknown), weights) / total,
         missing_names=min((weight_of(names - present, weights) for present in found[:CLOSEST]), default=0.0)
         / total,
-        missing_quantity=float(_lacks_quantity(observation.question, best[:CLOSEST])),
+        missing_quantity=float(
+            bool(_ASKS_QUANTITY.search(observation.question))
+            and not any(_QUANTITY.search(hit.passage.text) for hit in best[:CLOSEST])
+        ),
         opposed=float(is_opposed(observation.question, likeliest)),
         missing_number=float(
             any(number not in likeliest for number in _NUMBER.findall(observation.question))
@@ -147,11 +150,6 @@ def names_of(question: str) -> frozenset[str]:
     return frozenset(
         term for name in names for language in (own, "en") for term in query_terms(name, language)
     )
-
-
-def _lacks_quantity(question: str, passages: Sequence[Retrieved]) -> bool:
-    asks = bool(_ASKS_QUANTITY.search(question))
-    return asks and not any(_QUANTITY.search(hit.passage.text) for hit in passages)
 
 
 def coverage_of(question: str, passages: Sequence[Retrieved]) -> float:

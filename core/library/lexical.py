@@ -87,7 +87,7 @@ def index_terms(title: str, path: Sequence[str], text: str) -> tuple[str, str, s
 
 
 def place_terms(collection: int, address: str) -> str:
-    """The terms of the places that a document lies in, separated by spaces."""
+    """The terms of a document's address and of each folder above, separated by spaces."""
     return " ".join(_place_term(collection, place) for place in ancestors(address))
 
 
@@ -100,7 +100,7 @@ def insert_terms(
         (
             (
                 passage,
-                f"{places} {_language_term(collection, language)}",
+                f"{places} {_prefix(collection)}{language}",
                 _prefixed(collection, title),
                 _prefixed(collection, body),
             )
@@ -263,22 +263,17 @@ def _prefix(collection: int) -> str:
 
 def _prefixed(collection: int, words: str) -> str:
     """Each of the words with the prefix of its collection."""
-    mark = _prefix(collection)
-    return mark + words.replace(" ", f" {mark}") if words else ""
+    prefix = _prefix(collection)
+    return prefix + words.replace(" ", f" {prefix}") if words else ""
 
 
 def _without_prefix(words: str) -> list[str]:
-    mark = words[: words.find("x") + 1]
-    return f" {words}".split(f" {mark}")[1:] if mark else []
-
-
-def _language_term(collection: int, language: str) -> str:
-    """The term for a language in a collection; terms for places are longer."""
-    return f"{_prefix(collection)}{language}"
+    prefix = words[: words.find("x") + 1]
+    return f" {words}".split(f" {prefix}")[1:] if prefix else []
 
 
 def _place_term(collection: int, address: str) -> str:
-    """The term for an address in a collection. It is a short hash, so SQL checks the address again."""
+    """The term for an address in a collection: a short hash, so SQL checks the address again. Longer than a language."""
     return (
         f"{_prefix(collection)}{blake2b(address.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
     )

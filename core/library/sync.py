@@ -113,7 +113,8 @@ class _Scan:
         address = str(file)
         if address in self.files or not self.rules.includes(address):
             return
-        if file.is_symlink() and not _leads_into(file, self.rules.root_of(address)):
+        root = self.rules.root_of(address)
+        if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root)):
             return  # a link out of the folder could quote what was not meant to be shared
         try:
             status = file.stat()
@@ -128,7 +129,7 @@ class _Scan:
                 return
             self.files[address] = FoundFile(
                 address=address,
-                root=self.rules.root_of(address),
+                root=root,
                 size=status.st_size,
                 modified=max(status.st_mtime_ns, status.st_ctime_ns),
             )
@@ -140,10 +141,6 @@ class _Scan:
     def _fail(self, address: str, reason: str) -> None:
         source = source_of(address, self.rules.root_of(address))
         self.failed[address] = Failure(source=_printable(source), reason=f"could not be read: {reason}")
-
-
-def _leads_into(link: Path, root: str) -> bool:
-    return Path(os.path.realpath(link)).is_relative_to(os.path.realpath(root))
 
 
 def source_of(address: str, root: str) -> str:
@@ -262,7 +259,14 @@ def _index_file(file: FoundFile, entry: Entry | None, store: DocumentStore, coll
         document = drop_surrogates(parse_file(path, data))
     except DocumentError as fault:
         if data is not None:  # else the disk failed, which may pass
-            store.roots.note_unreadable(collection, _unreadable(file, str(fault)))
+            unreadable = Unreadable(
+                address=file.address,
+                source=file.source,
+                size=file.size,
+                modified=file.modified,
+                reason=str(fault),
+            )
+            store.roots.note_unreadable(collection, unreadable)
         # The older version must not be quoted any more.
         store.remove(collection, file.address)
         failure = Failure(source=file.source, reason=str(fault))
@@ -292,9 +296,3 @@ def drop_surrogates(document: Document) -> Document:
 
 def _touch(entry: Entry, file: FoundFile, store: DocumentStore) -> None:
     store.touch(entry.id, modified=file.modified, size=file.size, root=file.root, source=file.source)
-
-
-def _unreadable(file: FoundFile, reason: str) -> Unreadable:
-    return Unreadable(
-        address=file.address, source=file.source, size=file.size, modified=file.modified, reason=reason
-    )

@@ -101,14 +101,14 @@ def page_url(url: str) -> str:
 def plain(text: str, limit: int) -> str:
     """Text without markup, entities, control characters and repeated spaces, cut between words."""
     text = unescape(text[: limit * 8])  # bounds the work on a hostile text
-    text = "".join(sign for sign in _ESCAPE.sub("", text) if _is_visible(sign))
+    text = "".join(
+        sign
+        for sign in _ESCAPE.sub("", text)
+        if sign.isspace() or sign in _JOINERS or unicodedata.category(sign)[0] != "C"
+    )
     while (shorter := _TAG.sub("", text)) != text:  # a round removes the innermost of nested tags
         text = shorter
     text = " ".join(text.split())
     if len(text) <= limit:
         return text
     return text[: limit + 1].rpartition(" ")[0] or text[:limit]
-
-
-def _is_visible(sign: str) -> bool:
-    return sign.isspace() or sign in _JOINERS or unicodedata.category(sign)[0] != "C"

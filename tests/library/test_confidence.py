@@ -108,11 +108,11 @@ def test_the_last_terms_may_count_otherwise_than_the_first():
     [
         ("When does the ferry not leave the harbour?", "opposed", 1.0),
         ("When does the ferry leave the harbour?", "opposed", 0.0),
-        ("Which ferry leaves the harbour in 1910?", "unsaid_number", 1.0),
-        ("Which ferry leaves the harbour?", "unsaid_number", 0.0),
-        ("How many ferries leave harbours?", "unsaid_amount", 0.0),
-        ("How many tickets are sold on board?", "unsaid_amount", 1.0),
-        ("Which tickets are sold on board?", "unsaid_amount", 0.0),
+        ("Which ferry leaves the harbour in 1910?", "missing_number", 1.0),
+        ("Which ferry leaves the harbour?", "missing_number", 0.0),
+        ("How many ferries leave harbours?", "missing_amount", 0.0),
+        ("How many tickets are sold on board?", "missing_amount", 1.0),
+        ("Which tickets are sold on board?", "missing_amount", 0.0),
     ],
 )
 def test_the_sentence_that_holds_most_of_the_question_must_not_contradict_it(question, feature, value):

@@ -189,7 +189,7 @@ sys.stdin.read()
 
 
 def test_a_file_that_is_busy_is_told_and_emptied_the_next_time(index, tmp_path, monkeypatch):
-    monkeypatch.setattr("core.library.vectors.LOCKED", 0.0)
+    monkeypatch.setattr("core.library.vectors.LOCK_TIMEOUT", 0.0)
     vectors = directions(20)
     index.add("docs", ids_of(20), vectors)
     file = str(tmp_path / "vectors" / "chroma.sqlite3")

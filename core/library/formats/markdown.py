@@ -88,11 +88,8 @@ def heading_text(source: str) -> str:
     if line.count("[") > BRACKET_LIMIT:
         return line
     (inline,) = _parser(inline=True).parseInline(line)
-    return " ".join("".join(_visible(token) for token in inline.children or ()).split())
-
-
-def _visible(token: Token) -> str:
-    return token.content if token.type in {"text", "code_inline"} else ""
+    visible = (token.content for token in inline.children or () if token.type in {"text", "code_inline"})
+    return " ".join("".join(visible).split())
 
 
 @cache

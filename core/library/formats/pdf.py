@@ -178,16 +178,14 @@ def without_running_heads(pages: Sequence[Sequence[str]]) -> list[list[str]]:
     """
     numbered = list(enumerate(pages))
     counts = Counter(
-        mask for page, lines in numbered for mask in {m for line in _edges(lines) for m in _masks(line, page)}
+        mask
+        for page, lines in numbered
+        for mask in {m for line in (*lines[:EDGE], *lines[-EDGE:]) for m in _masks(line, page)}
     )
     enough = max(RUNNING_HEAD_PAGES, RUNNING_HEAD_SHARE * len(pages))
     running = {mask for mask, count in counts.items() if count >= enough}
     wordless = {mask for mask in running if not _WORD.search(mask)}
     return [_stripped(lines, page, running if page else wordless) for page, lines in numbered]
-
-
-def _edges(lines: Sequence[str]) -> list[str]:
-    return [*lines[:EDGE], *lines[-EDGE:]]
 
 
 def _masks(line: str, page: int) -> set[str]:
