@@ -17,9 +17,11 @@ from core.bootstrap import make_fetcher, open_library
 from core.errors import IndexDamaged, ModelTrouble, SettingsError
 from core.library.data_lock import lock_data_dir
 from core.library.library import DEFAULT_COLLECTION, Library
-from core.library.store import Entry
 from core.library.sync import SyncReport
 from core.settings import Settings
+
+#: What ``footnote sources --json`` prints of each document.
+RECORD = ("source", "title", "collection", "passages", "address", "url")
 
 
 def ingest(arguments: Namespace, settings: Settings) -> int:
@@ -91,7 +93,8 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
     with closing(open_library(settings)) as library:
         entries = library.store.entries()
     if arguments.json:
-        print(json.dumps([_record(entry) for entry in entries]))  # noqa: T201 - this is the output
+        records = [{name: getattr(entry, name) for name in RECORD} for entry in entries]
+        print(json.dumps(records))  # noqa: T201 - this is the output
     elif not entries:
         screen.note(texts.NOTHING_INDEXED)
     elif screen.is_drawn:
@@ -100,17 +103,6 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
         for entry in entries:
             screen.write(f"{entry.source}\t{entry.title}\t{entry.passages}\t{entry.collection}")
     return 0
-
-
-def _record(entry: Entry) -> dict[str, object]:
-    return {
-        "source": entry.source,
-        "title": entry.title,
-        "collection": entry.collection,
-        "passages": entry.passages,
-        "address": entry.address,
-        "url": entry.url,
-    }
 
 
 def forget(arguments: Namespace, settings: Settings) -> int:
