@@ -98,7 +98,7 @@ EDITED = {
         outcome("approval_needed", text, proposal=settled(text)), here
     ),
     "decided in part": lambda on, text, here: on.messages(answered_in_part(text, settled(text)), here),
-    "late press": lambda on, text, here: (on.note(proposals.settled(settled(text), here)),),
+    "late press": lambda on, text, here: (on.note(proposals.decided_already(settled(text), here)),),
     "refusal": lambda on, text, here: (on.note(proposals.refused(proposal(text), here)),),
     "note": lambda on, text, _here: (on.note(text),),
 }
