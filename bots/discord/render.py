@@ -227,7 +227,7 @@ def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]
         return _with_request(answer, outcome.proposal, card_context) if outcome.proposal else answer
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
         return (proposal_card(outcome.proposal, card_context),)
-    return packed(_ENDINGS[outcome.kind](outcome, card_context))
+    return packed(_ENDINGS.get(outcome.kind, _failed)(outcome, card_context))
 
 
 def _with_request(
@@ -296,10 +296,8 @@ def _failed(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
         yield components.row(components.button(label, "again", outcome.turn_id))
 
 
+#: Every other outcome without an answer is shown as a failure.
 _ENDINGS: Mapping[OutcomeKind, Callable[[Outcome, CardContext], Iterator[Part]]] = {
-    "answered": _failed,
-    "approval_needed": _failed,
     "no_answer": _no_answer,
     "clarify": _clarify,
-    "failed": _failed,
 }

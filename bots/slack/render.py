@@ -58,8 +58,7 @@ def note(sentence: str) -> Message:
 
 def _words_of(made: Sequence[Block]) -> str:
     """The text of the blocks, without their small print."""
-    said = [_said(block) for block in made]
-    words = "\n\n".join(each for each in said if each) or "Footnote"
+    words = "\n\n".join(filter(None, map(_text_in, made))) or "Footnote"
     shown = fallback(words)
     while len(shown) > limits.FALLBACK_TEXT:
         words = words[: len(words) * limits.FALLBACK_TEXT // (len(shown) + 1)]
@@ -67,7 +66,7 @@ def _words_of(made: Sequence[Block]) -> str:
     return shown
 
 
-def _said(block: Block) -> str:
+def _text_in(block: Block) -> str:
     text = {
         "markdown": lambda: block["text"],
         "section": lambda: block["text"]["text"],
@@ -208,14 +207,6 @@ def _source_lists(entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
             yield blocks.context(more)
 
 
-__all__ = [
-    "Message",
-    "editor",
-    "messages",
-    "note",
-    "reply",
-]
-
 PIECE = 11_500  # characters of one piece of an answer, below the limit of a message's Markdown
 #: Room that is kept beneath an answer for a proposed search, decided or not.
 REQUEST = ({"type": "divider"}, *([blocks.section("x" * 500)] * 6))
@@ -224,24 +215,24 @@ REQUEST = ({"type": "divider"}, *([blocks.section("x" * 500)] * 6))
 def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]:
     """The outcome as one message, or as several in order where it is longer than Slack takes."""
     if outcome.answer is not None:
-        answer = packed(_answered(outcome, outcome.answer))
+        answer = packed(_answer(outcome, outcome.answer))
         return _with_request(answer, outcome.proposal, card_context) if outcome.proposal else answer
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
         return (proposal_card(outcome.proposal, card_context),)
-    return packed(_ENDINGS[outcome.kind](outcome, card_context))
+    return packed(_ENDINGS.get(outcome.kind, _failed)(outcome, card_context))
 
 
 def _with_request(
     answer: tuple[Message, ...], proposal: Proposal, card_context: CardContext
 ) -> tuple[Message, ...]:
     """The search beneath the answer, or in a message of its own if there is no room."""
-    asked, (*others, last) = [*request(proposal, card_context)], answer
+    card, (*others, last) = [*request(proposal, card_context)], answer
     if blocks.fits([*last.blocks, *REQUEST]):
-        return (*others, message_of([*last.blocks, dict(blocks.DIVIDER), *asked]))
-    return (*answer, message_of(asked))
+        return (*others, message_of([*last.blocks, dict(blocks.DIVIDER), *card]))
+    return (*answer, message_of(card))
 
 
-def _answered(outcome: Outcome, answer: Answer) -> Iterator[Part]:
+def _answer(outcome: Outcome, answer: Answer) -> Iterator[Part]:
     if lead := provenance(outcome, answer):
         yield blocks.context(f"_{escaped(lead)}_")
     yield from pieces(answer.text, links=_links(answer.citations), limit=PIECE, dialect=SLACK)
@@ -264,7 +255,7 @@ def _links(citations: Iterable[Citation]) -> tuple[str, ...]:
     return tuple(url for one in citations if (url := web_link(one.url)))
 
 
-def _no_answer(outcome: Outcome, _context: CardContext) -> Iterator[Part]:
+def _no_answer(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from pieces(outcome.reason or say("not_found"), limit=PIECE, dialect=SLACK)
     if outcome.closest:
@@ -274,7 +265,7 @@ def _no_answer(outcome: Outcome, _context: CardContext) -> Iterator[Part]:
     yield blocks.feedback(outcome.turn_id, say)
 
 
-def _clarify(outcome: Outcome, _context: CardContext) -> Iterator[Part]:
+def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
     yield from pieces(text_of(outcome), limit=PIECE, dialect=SLACK)
     if options := [option for option in outcome.options if line(option)][: limits.ACTIONS]:
         yield blocks.actions(
@@ -289,10 +280,8 @@ def _failed(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
         yield blocks.actions(blocks.button(say("try_again"), "again", outcome.turn_id))
 
 
+#: Every other outcome without an answer is shown as a failure.
 _ENDINGS: Mapping[OutcomeKind, Callable[[Outcome, CardContext], Iterator[Part]]] = {
-    "answered": _failed,
-    "approval_needed": _failed,
     "no_answer": _no_answer,
     "clarify": _clarify,
-    "failed": _failed,
 }
