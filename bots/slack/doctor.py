@@ -113,7 +113,7 @@ async def bot_side(client: AsyncWebClient, settings: SlackSettings) -> tuple[Bot
         )
         finding = failed(BOT, text, fix)
     except Unreachable:
-        finding = failed(BOT, f"Slack did not answer within {PATIENCE:g} s.", NETWORK)
+        finding = failed(BOT, f"Slack cannot be reached, or does not answer within {PATIENCE:g} s.", NETWORK)
     else:
         found = ok(BOT, f"@{bot.name} in the workspace {bot.team}.")
         return bot, [found, *scopes(bot.scopes), *clock(bot.skew, settings), await _channels(client, bot)]
