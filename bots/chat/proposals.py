@@ -1,19 +1,47 @@
-"""The sentences about a proposed search: who may decide it and who decided, by the names that people know."""
+"""The sentences about a proposed search; people stand in them by the names that others know."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
+from bots.chat.markdown.safe import is_blank, line
 from bots.chat.platform import CardContext
-from bots.chat.texts import decided, say_in
-from core.conversation import Proposal
+from bots.chat.texts import clipped, decided, say_in
+from core.conversation import QUERY_LIMIT, Proposal
 from core.graph.approval import already_decided, refusal
 from core.settings import WebApproval
 from core.text.language import language_of
 from core.wording import in_language
 
+TRIED_SHOWN = 5  # earlier queries named on the card
+REASON_SHOWN = 500  # characters
+
 _WAITING: Mapping[WebApproval, str] = {"anyone": "waiting_for_anyone", "approvers": "waiting_for_approver"}
+
+
+def reason(proposal: Proposal) -> str:
+    """Why the documents were not enough."""
+    sentence = clipped(line(proposal.reason), REASON_SHOWN)
+    return say_in(language_of(proposal.question))("not_answered") if is_blank(sentence) else sentence
+
+
+def looked_for(proposal: Proposal) -> str:
+    """The queries that were tried; empty where there was none."""
+    queries = ", ".join(f"“{clipped(line(query))}”" for query in proposal.tried[:TRIED_SHOWN])
+    return say_in(language_of(proposal.question))("looked_for", queries=queries) if queries else ""
+
+
+def would_search(proposal: Proposal, card_context: CardContext) -> str:
+    """Above the query."""
+    engine = clipped(line(card_context.engine))
+    return say_in(language_of(proposal.question))("would_search", engine=engine)
+
+
+def whole_query(query: str) -> str:
+    """The query on one line. It is never longer than QUERY_LIMIT; if it were, "…" would show that."""
+    words = line(query)
+    return words if 0 < len(words) <= QUERY_LIMIT else f"{words[:QUERY_LIMIT]}…"
 
 
 def waiting(proposal: Proposal, card_context: CardContext) -> str:

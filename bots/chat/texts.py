@@ -6,10 +6,12 @@ the tables of ``locales``; ``language`` selects the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import groupby
 from pathlib import Path
 
+from bots.chat.markdown.safe import is_blank, line
 from core.conversation import (
     Answer,
     Citation,
@@ -21,6 +23,7 @@ from core.conversation import (
     Stage,
     Turn,
 )
+from core.library.store import Entry
 from core.library.sync import SyncReport
 from core.text.language import language_of
 from core.wording import LANGUAGES, Wording, clock, wording
@@ -29,6 +32,8 @@ LOCALES = Path(__file__).with_name("locales")
 ENGLISH = LANGUAGES[0]
 
 FOOTNOTES_SHOWN = 5  # footnotes under an answer; the rest are behind "3 more"
+TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
+QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show all footnotes" has all of it
 CLIPPED = 60  # characters of a text that is quoted in a sentence
 LISTED = 40  # documents in one list
 NOTHING_INDEXED = (
@@ -133,6 +138,24 @@ def origin_of(citation: Citation, language: str) -> str:
     return " · ".join(part for part in (citation.location, published) if part)
 
 
+def place_of(citation: Citation, language: str) -> tuple[str, str]:
+    """Its headings, and its source unless that says the same; each on one short line."""
+    title, origin = (
+        clipped(line(text), TITLE_SHOWN) for text in (headings(citation), origin_of(citation, language))
+    )
+    title = say_in(language)("untitled") if is_blank(title) else title
+    return title, "" if origin == title else origin
+
+
+def more_label(outcome: Outcome, answer: Answer) -> str:
+    """The label of the button that shows all footnotes; empty where everything is shown."""
+    say, hidden = say_in(outcome.language), len(answer.citations) - FOOTNOTES_SHOWN
+    if hidden > 0:
+        return say("show_more", count=hidden)
+    is_cut = answer.composed and any(len(line(one.quote)) > QUOTE_SHOWN for one in answer.citations)
+    return say("show_all") if is_cut or answer.left_out else ""
+
+
 def calendar_date(published: str | None, language: str) -> str:
     """ "12 Mar 2026" from an ISO 8601 date; anything else as the search engine gave it."""
     if not published:
@@ -166,10 +189,10 @@ def decided(proposal: Proposal) -> str:
 
 def clipped(text: str, limit: int = CLIPPED) -> str:
     """One line of at most ``limit`` characters, cut at a word."""
-    line = " ".join(text.split())
-    if len(line) <= limit:
-        return line
-    return (line[:limit].rpartition(" ")[0] or line[: limit - 1]).rstrip(" ,;:.") + "…"
+    words = " ".join(text.split())
+    if len(words) <= limit:
+        return words
+    return (words[:limit].rpartition(" ")[0] or words[: limit - 1]).rstrip(" ,;:.") + "…"
 
 
 def finishing(turn: Turn) -> str:
@@ -198,6 +221,20 @@ def synced(report: SyncReport, language: str = ENGLISH) -> str:
     named = [say("documents", count=happened[0][1]), *(say.number(number) for _, number in happened[1:])]
     told = (say(key, count=number, of=of) for (key, number), of in zip(happened, named, strict=True))
     return ", ".join(told) + "."
+
+
+def source_lists(entries: Iterable[Entry], say: Wording) -> Iterator[tuple[str, str, list[str], str]]:
+    """For each collection its name, its size, a line for each document, and how many more there are."""
+    for name, group in groupby(entries, lambda entry: entry.collection):
+        members = list(group)
+        documents = say("documents", count=len(members))
+        passages = say("passages", count=sum(entry.passages for entry in members))
+        lines = [
+            f"{entry.source} · {entry.title} · {say('passages', count=entry.passages)}"
+            for entry in members[:LISTED]
+        ]
+        more = say("and_more", count=len(members) - LISTED) if len(members) > LISTED else ""
+        yield clipped(line(name), TITLE_SHOWN), f"{documents}, {passages}", lines, more
 
 
 def help_lines(

@@ -5,7 +5,6 @@ A parameter called ``words`` or ``label`` takes untrusted text; ``markdown`` is 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,7 +45,6 @@ PARAGRAPH = 2  # style of a text input: shows all of a long query
 
 LINE = 1_000  # characters of one line; escaping doubles them at most
 TEXT_SIZE = 3_000  # characters of lines in one text display; leaves room for a heading above them
-_INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp"))
 DIVIDER: Mapping[str, Any] = {"type": SEPARATOR, "divider": True, "spacing": 1}
 
 
@@ -102,11 +100,6 @@ def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
         together += f"\n{bullet}{markdown}" if together else f"{bullet}{markdown}"
     if together:
         yield text(together)
-
-
-def is_blank(words: str) -> bool:
-    """Whether a reader would see nothing."""
-    return all(unicodedata.category(sign) in _INVISIBLE for sign in words)
 
 
 def packed(parts: Iterable[Part]) -> Iterator[list[Component]]:

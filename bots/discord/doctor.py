@@ -36,14 +36,17 @@ from core.turns.messenger import Unreachable
 BOT, INTENT, INVITE, REGISTERED = "Discord bot", "Discord intent", "Discord invite", "Discord commands"
 READ, EVENTS, GATEWAY = "Discord settings", "Discord events", "Discord gateway"
 
-TOKENS = ("DISCORD_TOKEN",)
+TITLE = "Discord"
+TOKENS: tuple[str, ...] = ("DISCORD_TOKEN",)
 SETTINGS = (*TOKENS, "DISCORD_API_URL")
-SECRETS = SETTINGS  # a faulty address may hold a password
 
 ID = re.compile(r"\d{17,20}")  # of people and roles: milliseconds since 2015 and 22 bits more, "Snowflakes"
-IDS = "In Discord: User Settings › Advanced › Developer Mode, then right-click the person or role › Copy ID."
+ID_HELP = (
+    "In Discord: User Settings › Advanced › Developer Mode, then right-click the person or role › Copy ID."
+)
 
 PORTAL = "https://discord.com/developers/applications"
+SETUP = f"Create an application at {PORTAL}; the README says what follows."
 TOKEN = f"{PORTAL} › your application › Bot › Reset Token: copy the new one to DISCORD_TOKEN."
 NETWORK = "Check the network, HTTPS_PROXY and DISCORD_API_URL; https://discordstatus.com shows outages."
 NO_DISCORD = (

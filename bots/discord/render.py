@@ -7,29 +7,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import dropwhile, groupby
+from itertools import dropwhile
 from textwrap import wrap
 from typing import Any, assert_never
 
 from bots.chat import proposals
 from bots.chat.markdown.pieces import pieces
-from bots.chat.markdown.safe import line, web_link
+from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.platform import CardContext, CommandReply, Footnotes, Note, Sources
 from bots.chat.texts import (
     FOOTNOTES_SHOWN,
-    LISTED,
+    QUOTE_SHOWN,
     answered_in,
     clipped,
-    headings,
+    more_label,
     omissions,
-    origin_of,
+    place_of,
     provenance,
     remarks,
     say_in,
+    source_lists,
     text_of,
 )
 from bots.discord import components
-from bots.discord.components import TEXT, Component, Part, is_blank, link, small_print, text, words
+from bots.discord.components import TEXT, Component, Part, link, small_print, text, words
 from bots.discord.dialect import DISCORD
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, Verdict, value
 from core.library.store import Entry
@@ -37,12 +38,8 @@ from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording
 
-TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
-QUOTE_SHOWN = 200  # characters of a quote below an answer; "Show all footnotes" has all of it
 QUOTE_PIECE = 1_500  # characters; escaping doubles them at most
 LINK_SHOWN = 1_000  # characters of a URL; a longer one would crowd out the other footnotes
-TRIED_SHOWN = 5  # earlier queries named on the card
-REASON_SHOWN = 500  # characters
 PIECE = 3_500  # characters of one piece of an answer; leaves room for the line above it
 OPTIONS = 25  # buttons; the text above them lists further options
 
@@ -101,10 +98,8 @@ def footnotes(
 
 
 def _place(citation: Citation, language: str) -> str:
-    title = clipped(line(headings(citation)), TITLE_SHOWN)
-    title = say_in(language)("untitled") if is_blank(title) else title
-    origin = clipped(line(origin_of(citation, language)), TITLE_SHOWN)
-    beside = f" · {words(origin)}" if origin and origin != title else ""
+    title, origin = place_of(citation, language)
+    beside = f" · {words(origin)}" if origin else ""
     return f"**{citation.number}** {_linked(web_link(citation.url), title)}{beside}"
 
 
@@ -143,18 +138,16 @@ def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Componen
 
 def _reason(proposal: Proposal, shown: int) -> Iterator[Component]:
     language = language_of(proposal.question)
-    say, reason = say_in(language), clipped(line(proposal.reason), REASON_SHOWN)
-    yield from components.lines([say("not_answered") if is_blank(reason) else reason])
-    if tried := [clipped(line(query)) for query in proposal.tried[:TRIED_SHOWN]]:
-        yield from components.small(say("looked_for", queries=", ".join(f"“{query}”" for query in tried)))
+    yield from components.lines([proposals.reason(proposal)])
+    yield from components.small(proposals.looked_for(proposal))
     if closest := proposal.closest[:shown]:
-        yield from components.small(say("closest"))
+        yield from components.small(say_in(language)("closest"))
         yield from footnotes(closest, language)
 
 
 def _request(proposal: Proposal, card_context: CardContext) -> Iterator[Component]:
     say = say_in(language_of(proposal.question))
-    yield from components.lines([say("would_search", engine=clipped(line(card_context.engine)))])
+    yield from components.lines([proposals.would_search(proposal, card_context)])
     yield _exactly(proposal.query)
     if proposal.is_open:
         yield components.row(
@@ -171,11 +164,8 @@ def _request(proposal: Proposal, card_context: CardContext) -> Iterator[Componen
 
 
 def _exactly(query: str) -> Component:
-    """The query as code; it is never longer than QUERY_LIMIT, but if it were, "…" would show that."""
-    whole = line(query)
-    return components.text(
-        DISCORD.fence(whole if 0 < len(whole) <= QUERY_LIMIT else f"{whole[:QUERY_LIMIT]}…", "")
-    )
+    """The query as code."""
+    return components.text(DISCORD.fence(proposals.whole_query(query), ""))
 
 
 def editor(proposal: Proposal, _route: ReplyRoute) -> dict[str, Any]:
@@ -212,28 +202,14 @@ def reply(reply: CommandReply) -> tuple[Message, ...]:
 
 def sources_text(entries: Sequence[Entry], say: Wording) -> tuple[Message, ...]:
     """Documents by collection, each with its title and number of passages."""
-    if not entries:
-        return (note(say("no_documents")),)
-    return packed(
-        part
-        for name, members in groupby(entries, lambda entry: entry.collection)
-        for part in _collection(name, list(members), say)
-    )
+    return packed(_source_lists(entries, say)) or (note(say("no_documents")),)
 
 
-def _collection(name: str, entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
-    documents = say("documents", count=len(entries))
-    passages = say("passages", count=sum(entry.passages for entry in entries))
-    yield components.text(f"**{words(clipped(line(name), TITLE_SHOWN))}**: {documents}, {passages}")
-    yield from components.lines(
-        (
-            f"{entry.source} · {entry.title} · {say('passages', count=entry.passages)}"
-            for entry in entries[:LISTED]
-        ),
-        bullet="- ",
-    )
-    if len(entries) > LISTED:
-        yield from components.small(say("and_more", count=len(entries) - LISTED))
+def _source_lists(entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
+    for name, size, lines, more in source_lists(entries, say):
+        yield components.text(f"**{words(name)}**: {size}")
+        yield from components.lines(lines, bullet="- ")
+        yield from components.small(more)
 
 
 _STRUCTURE = re.compile("^[> ]*```.*$|[>#─-]", re.MULTILINE)  # marks without words: fences, lines
@@ -251,7 +227,7 @@ def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]
         return _with_request(answer, outcome.proposal, card_context) if outcome.proposal else answer
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
         return (proposal_card(outcome.proposal, card_context),)
-    return packed(_ENDINGS[outcome.kind](outcome, card_context))
+    return packed(_ENDINGS.get(outcome.kind, _failed)(outcome, card_context))
 
 
 def _with_request(
@@ -277,7 +253,8 @@ def _answer(outcome: Outcome, answer: Answer) -> Iterator[Part]:
     # An answer may have a reason too, such as a model that could not be reached.
     for remark in (outcome.reason or "", *remarks(outcome), answered_in(outcome)):
         yield from components.small(remark)
-    more = _more(outcome.turn_id, answer, say_in(outcome.language))
+    label = more_label(outcome, answer)
+    more = [components.button(label, "footnotes", outcome.turn_id)] if label else []
     yield components.row(*components.feedback(outcome.turn_id), *more)
 
 
@@ -289,14 +266,6 @@ def _pieces(markdown: str, language: str, *, links: Collection[str] = ()) -> tup
 
 def _is_wordless(piece: str) -> bool:
     return is_blank(_STRUCTURE.sub("", piece))
-
-
-def _more(turn_id: str, answer: Answer, say: Wording) -> Iterator[Component]:
-    hidden = len(answer.citations) - FOOTNOTES_SHOWN
-    is_cut = answer.composed and any(len(line(one.quote)) > QUOTE_SHOWN for one in answer.citations)
-    if hidden > 0 or is_cut or answer.left_out:
-        label = say("show_more", count=hidden) if hidden > 0 else say("show_all")
-        yield components.button(label, "footnotes", turn_id)
 
 
 def _no_answer(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
@@ -327,10 +296,8 @@ def _failed(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
         yield components.row(components.button(label, "again", outcome.turn_id))
 
 
+#: Every other outcome without an answer is shown as a failure.
 _ENDINGS: Mapping[OutcomeKind, Callable[[Outcome, CardContext], Iterator[Part]]] = {
-    "answered": _failed,
-    "approval_needed": _failed,
     "no_answer": _no_answer,
     "clarify": _clarify,
-    "failed": _failed,
 }

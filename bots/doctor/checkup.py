@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from typing import Protocol
 
 from bots.discord import doctor as discord
 from bots.doctor import folder, index, models, search, settings
@@ -22,52 +23,27 @@ logger = logging.getLogger(__name__)
 Examine = Callable[[Installation], Awaitable[list[Finding]]]
 
 
-@value
-class Platform:
-    """What the checkup knows about a platform."""
+class PlatformDoctor(Protocol):
+    """What the module ``doctor`` of a platform's adapter contains."""
 
-    name: str  #: as it is typed: "slack"
-    title: str  #: as people write it
-    settings: tuple[str, ...]  #: the names of all its settings
-    secrets: tuple[str, ...]  #: those of them that are never shown
-    tokens: tuple[str, ...]  #: those of them of which one at least is set where the platform is used
-    begin: str  #: how to set it up
-    id: re.Pattern[str]  #: the id of a person, a role or a group
-    ids: str  #: where such an id is found
-    examine: Examine
+    TITLE: str  #: as people write it
+    SETUP: str  #: how to set it up
+    TOKENS: tuple[str, ...]  #: settings of which at least one is set where the platform is used
+    SETTINGS: tuple[
+        str, ...
+    ]  #: all of them; none is shown, as the address of a proxy may hold a password too
+    ID: re.Pattern[str]  #: the id of a person, a role or a group
+    ID_HELP: str  #: where such an id is found
 
-    def is_begun(self, installation: Installation) -> bool:
-        return any(installation.values.get(name, "").strip() for name in self.tokens)
+    async def examine(self, installation: Installation, /) -> list[Finding]: ...
 
 
-#: Another platform is another entry.
-PLATFORMS = (
-    Platform(
-        name="slack",
-        title="Slack",
-        settings=slack.SETTINGS,
-        secrets=slack.SECRETS,
-        tokens=slack.TOKENS,
-        begin="`footnote manifest slack` prints the app to create; the README says what follows.",
-        id=slack.ID,
-        ids=slack.IDS,
-        examine=slack.examine,
-    ),
-    Platform(
-        name="discord",
-        title="Discord",
-        settings=discord.SETTINGS,
-        secrets=discord.SECRETS,
-        tokens=discord.TOKENS,
-        begin=f"Create an application at {discord.PORTAL}; the README says what follows.",
-        id=discord.ID,
-        ids=discord.IDS,
-        examine=discord.examine,
-    ),
-)
+#: By the name that is typed. Another platform is another entry.
+PLATFORMS: Mapping[str, PlatformDoctor] = {"slack": slack, "discord": discord}
 
-SETTING_NAMES = (*NAMES, *(name for platform in PLATFORMS for name in platform.settings))
-SECRET_NAMES = (*SECRETS, *(name for platform in PLATFORMS for name in platform.secrets))
+_PLATFORM_SETTINGS = tuple(name for platform in PLATFORMS.values() for name in platform.SETTINGS)
+SETTING_NAMES = (*NAMES, *_PLATFORM_SETTINGS)
+SECRET_NAMES = (*SECRETS, *_PLATFORM_SETTINGS)
 
 
 @value
@@ -107,7 +83,7 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
             reads=turn_settings,
             after=folder.NAME,
         ),
-        *(_check_of(platform, is_named=platform.name in names) for platform in PLATFORMS),
+        *(_check_of(platform, is_named=name in names) for name, platform in PLATFORMS.items()),
         Check(name=PEOPLE, examine=examine_people),
     )
 
@@ -148,32 +124,36 @@ def _in_thread(blocking: Callable[[Installation], list[Finding]]) -> Examine:
     return examine
 
 
-def _check_of(platform: Platform, *, is_named: bool) -> Check:
+def _check_of(platform: PlatformDoctor, *, is_named: bool) -> Check:
     async def examine(installation: Installation) -> list[Finding]:
-        if platform.is_begun(installation):
+        if _is_used(platform, installation):
             return await platform.examine(installation)
         if is_named:
-            unset = f"It is not set up: {platform.tokens[0]} is not set."
-            return [failed(platform.title, unset, platform.begin)]
-        return [skipped(platform.title, f"Not set up. {platform.begin}")]
+            unset = f"It is not set up: {platform.TOKENS[0]} is not set."
+            return [failed(platform.TITLE, unset, platform.SETUP)]
+        return [skipped(platform.TITLE, f"Not set up. {platform.SETUP}")]
 
-    return Check(name=platform.title, examine=examine)
+    return Check(name=platform.TITLE, examine=examine)
+
+
+def _is_used(platform: PlatformDoctor, installation: Installation) -> bool:
+    return any(installation.values.get(name, "").strip() for name in platform.TOKENS)
 
 
 async def examine_people(installation: Installation) -> list[Finding]:
     """Names in WEB_APPROVERS and LEARNERS where an id is needed; nothing is found where no platform is set up."""
-    platforms = [platform for platform in PLATFORMS if platform.is_begun(installation)]
+    platforms = [platform for platform in PLATFORMS.values() if _is_used(platform, installation)]
     if not platforms:
         return []
-    owners = " or ".join(f"{platform.title}'s" for platform in platforms)
-    fix = " ".join(platform.ids for platform in platforms)
+    owners = " or ".join(f"{platform.TITLE}'s" for platform in platforms)
+    fix = " ".join(platform.ID_HELP for platform in platforms)
     found = []
     lists = (
         ("WEB_APPROVERS", installation.settings.web_approvers),
         ("LEARNERS", installation.settings.learners),
     )
     for name, people in lists:
-        unknown = [each for each in people if not any(platform.id.fullmatch(each) for platform in platforms)]
+        unknown = [each for each in people if not any(platform.ID.fullmatch(each) for platform in platforms)]
         if unknown:
             wrong = "is no id" if len(unknown) == 1 else "are no ids"
             found.append(warning(PEOPLE, f"{', '.join(unknown)} in {name} {wrong} of {owners}.", fix))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,10 +14,8 @@ from bots.doctor.folder import find_owner, query
 from bots.doctor.models import load_embedder
 from bots.doctor.settings import Installation
 from core.errors import SettingsError
-from core.library.database import BUSY_TIMEOUT, SCHEMA, Database, translate_errors
-from core.library.lexical import LexicalIndex
+from core.library.database import SCHEMA
 from core.library.library import Library
-from core.library.roots import Roots
 from core.library.store import DocumentStore
 from core.library.sync import plan_sync, scan
 from core.schema import version_in
@@ -40,7 +37,8 @@ def examine(installation: Installation) -> list[Finding]:
         ]
     found: list[Finding] = []
     try:
-        with closing(Library(store=_ReadOnlyStore(file), open_vectors=_refuse_vectors)) as library:
+        store = DocumentStore(file, is_read_only=True)
+        with closing(Library(store=store, open_vectors=_refuse_vectors)) as library:
             # One by one: what was found before an unreadable page is kept.
             found.extend(_examine_damage(library, settings.data_dir))
             found.extend(_count_documents(library))
@@ -49,35 +47,6 @@ def examine(installation: Installation) -> list[Finding]:
     except SettingsError as error:
         found.append(from_error(NAME, error, f"See who may read it: `ls -l {file}`"))
     return found
-
-
-class _ReadOnlyDatabase(Database):
-    """The library's file, opened so that nothing is created or changed."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._read_lock, self._write_lock = threading.Lock(), threading.RLock()
-        with translate_errors(file), ExitStack() as opened:
-            self._writing = self._reading = opened.enter_context(closing(self._connect()))
-            self._set_up()
-            self._opened = opened.pop_all()
-
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(
-            f"{self._file.resolve().as_uri()}?mode=ro",
-            uri=True,
-            timeout=BUSY_TIMEOUT,
-            check_same_thread=False,
-            isolation_level=None,
-        )
-
-
-class _ReadOnlyStore(DocumentStore):
-    def __init__(self, file: Path) -> None:
-        self.database = _ReadOnlyDatabase(file)
-        self.lexical = LexicalIndex(self.database)
-        self.roots = Roots(self.database)
-        self._rows = self.database.rows
 
 
 def _refuse_vectors() -> NoReturn:

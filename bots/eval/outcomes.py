@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median
 
 from bots.chat.texts import clipped, counted, text_of
@@ -16,6 +16,8 @@ from core.conversation import Outcome, value
 WORST_SHOWN = 25  # cases; report.json has all
 TEXT_SHOWN = 280  # characters of the answer in one of them
 MILLION = 1_000_000  # tokens that a price is for
+
+Prediction = tuple[float, bool]  # a probability, and whether it came true
 
 
 def answers(judgements: Sequence[Judgement], note: str = "") -> Section:
@@ -45,52 +47,44 @@ def answers(judgements: Sequence[Judgement], note: str = "") -> Section:
     )  # fmt: skip
 
 
+#: The label of each share, by its figure.
+_SHARES: Mapping[str, str] = {
+    "right": "answerable: answered right",
+    "right_file": "answerable: with a footnote in an acceptable file",
+    "right_file_of_answered": "answerable and answered: with such a footnote",
+    "wrongly_held_back": "answerable: held back",
+    "held_back": "unanswerable: held back",
+    "falsely_answered": "unanswerable: answered all the same",
+    "words_found": "expected words: found",
+    "gold_quoted": "gold sentences: one of them quoted",
+    "verbatim": "quotes: word for word in their file",
+}
+
+
 def _shares(judgements: Sequence[Judgement]) -> list[tuple[str, str, list[bool]]]:
     """The figure's name, its label and what it is the share of; without those that count nothing."""
-    answerable = [each for each in judgements if each.question.answerable]
-    unanswerable = [each for each in judgements if each.question.answerable is False]
-    with_source = [each for each in answerable if each.right_source is not None]
-    answered = [each for each in with_source if each.is_answered]
-    shares = (
-        ("right", "answerable: answered right", [each.verdict == "right" for each in answerable]),
-        (
-            "right_file",
-            "answerable: with a footnote in an acceptable file",
-            [bool(each.right_source) for each in with_source],
-        ),
-        (
-            "right_file_of_answered",
-            "answerable and answered: with such a footnote",
-            [bool(each.right_source) for each in answered],
-        ),
-        (
-            "wrongly_held_back",
-            "answerable: held back",
-            [each.verdict == "held back" for each in answerable],
-        ),
-        (
-            "held_back",
-            "unanswerable: held back",
-            [each.verdict == "rightly held back" for each in unanswerable],
-        ),
-        (
-            "falsely_answered",
-            "unanswerable: answered all the same",
-            [each.verdict == "falsely answered" for each in unanswerable],
-        ),
-        ("words_found", "expected words: found", [hit for each in judgements for hit in each.words_found]),
-        (
-            "gold_quoted",
-            "gold sentences: one of them quoted",
-            [each.gold_quoted for each in judgements if each.gold_quoted is not None],
-        ),
-        (
-            "verbatim",
-            "quotes: word for word in their file",
-            [hit for each in judgements for hit in each.verbatim if hit is not None],
-        ),
-    )
-    return [(name, label, hits) for name, label, hits in shares if hits]
+    hits: dict[str, list[bool]] = {name: [] for name in _SHARES}
+    for judgement in judgements:
+        for name, found in _hits(judgement):
+            hits[name] += found
+    return [(name, label, hits[name]) for name, label in _SHARES.items() if hits[name]]
+
+
+def _hits(judgement: Judgement) -> Iterator[tuple[str, Sequence[bool]]]:
+    """What one question adds to each share."""
+    yield "words_found", judgement.words_found
+    yield "verbatim", [hit for hit in judgement.verbatim if hit is not None]
+    if judgement.gold_quoted is not None:
+        yield "gold_quoted", [judgement.gold_quoted]
+    if judgement.question.answerable:
+        yield "right", [judgement.verdict == "right"]
+        yield "wrongly_held_back", [judgement.verdict == "held back"]
+        if judgement.right_source is not None:
+            yield "right_file", [judgement.right_source]
+            yield "right_file_of_answered", [judgement.right_source] if judgement.is_answered else []
+    elif judgement.question.answerable is False:
+        yield "held_back", [judgement.verdict == "rightly held back"]
+        yield "falsely_answered", [judgement.verdict == "falsely answered"]
 
 
 def kind_of(question: EvalQuestion) -> str:
@@ -129,8 +123,6 @@ def confidence(judgements: Sequence[Judgement]) -> Section | None:
     answerable = sum(came_true for _, came_true in predictions)
     if answerable in (0, len(predictions)):
         return None
-    base, score = answerable / len(predictions), brier(predictions)
-    low, high = bootstrap([(probability - came_true) ** 2 for probability, came_true in predictions])
     return Section(
         name="confidence",
         title="Confidence",
@@ -138,31 +130,38 @@ def confidence(judgements: Sequence[Judgement]) -> Section | None:
             "How sure the library is, before it answers, that the documents answer the question, "
             "beside whether they do."
         ),
-        tables=(
-            Table(
-                title="Brier score",
-                columns=("of", "score", "95% interval"),
-                rows=(
-                    ("the confidence", score, f"{low:.3f} to {high:.3f}"),
-                    ("the share of answerable questions, each time", base * (1 - base), "–"),
-                ),
-                note="The mean squared error of a probability: 0 is best.",
-            ),
-            Table(
-                title="Reliability",
-                columns=("confidence", "questions", "on average", "were answerable"),
-                rows=tuple(
-                    (
-                        f"{first:.1f} to {last:.1f}",
-                        len(those),
-                        fmean(probability for probability, _ in those),
-                        with_interval(sum(came_true for _, came_true in those), len(those)),
-                    )
-                    for first, last, those in bins(predictions)
-                ),
-            ),
+        tables=(_brier_table(predictions, answerable / len(predictions)), _reliability(predictions)),
+        figures={"brier": brier(predictions)},
+    )
+
+
+def _brier_table(predictions: Sequence[Prediction], base: float) -> Table:
+    """``base``: the share of answerable questions."""
+    low, high = bootstrap([(probability - came_true) ** 2 for probability, came_true in predictions])
+    return Table(
+        title="Brier score",
+        columns=("of", "score", "95% interval"),
+        rows=(
+            ("the confidence", brier(predictions), f"{low:.3f} to {high:.3f}"),
+            ("the share of answerable questions, each time", base * (1 - base), "–"),
         ),
-        figures={"brier": score},
+        note="The mean squared error of a probability: 0 is best.",
+    )
+
+
+def _reliability(predictions: Sequence[Prediction]) -> Table:
+    return Table(
+        title="Reliability",
+        columns=("confidence", "questions", "on average", "were answerable"),
+        rows=tuple(
+            (
+                f"{first:.1f} to {last:.1f}",
+                len(those),
+                fmean(probability for probability, _ in those),
+                with_interval(sum(came_true for _, came_true in those), len(those)),
+            )
+            for first, last, those in bins(predictions)
+        ),
     )
 
 
@@ -217,43 +216,58 @@ class Prices:
 def costs(outcomes: Sequence[Outcome], prices: Prices, concurrency: int) -> Section:
     """Time, calls of the model, tokens and money."""
     times = [each.timing_ms["total"] for each in outcomes if "total" in each.timing_ms] or [math.nan]
-    low, high = bootstrap(times, median)
     figures = {"median_ms": median(times), "p95_ms": percentile(times, 0.95)}
     is_model_used = any(each.usage.calls for each in outcomes)
-    usage = {
-        "model_calls": ("model calls", [each.usage.calls for each in outcomes]),
-        "round_trips": ("round trips, one after the other", [each.usage.round_trips for each in outcomes]),
-        "input_tokens": ("tokens read", [each.usage.input_tokens for each in outcomes]),
-        "output_tokens": ("tokens written", [each.usage.output_tokens for each in outcomes]),
-    }
-    rows: list[tuple[Cell, ...]] = [
-        (label, sum(numbers), fmean(numbers), max(numbers)) for label, numbers in usage.values()
-    ]
-    if (cost := prices.of(outcomes)) is not None:
+    cost = prices.of(outcomes)
+    if cost is not None:
         figures["cost"] = cost
-        rows.append(("cost, at the prices given", cost, cost / len(outcomes), "–"))
+    tables = [_latency(times, note="" if is_model_used else "No model was called.")]
     if is_model_used:
-        figures |= {name: sum(numbers) for name, (_, numbers) in usage.items()}
-    latency = Table(
-        title="Latency",
-        columns=("of", "ms", "95% interval"),
-        rows=(
-            ("median", figures["median_ms"], f"{low:,.0f} to {high:,.0f}"),
-            ("95th percentile", figures["p95_ms"], "–"),
-        ),
-        note="" if is_model_used else "No model was called.",
-    )
-    model = Table(
-        title="The model",
-        columns=("of", "in all", "a question", "at most"),
-        rows=tuple(rows),
-        note=f"Written by {', '.join(sorted({each.usage.name for each in outcomes}))}.",
-    )
+        figures |= {name: sum(counts) for name, (_, counts) in _usage(outcomes).items()}
+        tables.append(_model(outcomes, cost))
     how = "one at a time" if concurrency == 1 else f"up to {concurrency} at a time"
     return Section(
         name="costs",
         title="Time and cost",
         what=f"From the question to its outcome, asked {how}.",
-        tables=(latency, model) if is_model_used else (latency,),
+        tables=tuple(tables),
         figures=figures,
+    )
+
+
+def _usage(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, list[int]]]:
+    """By figure, its label and the numbers of the outcomes."""
+    usage = [each.usage for each in outcomes]
+    return {
+        "model_calls": ("model calls", [each.calls for each in usage]),
+        "round_trips": ("round trips, one after the other", [each.round_trips for each in usage]),
+        "input_tokens": ("tokens read", [each.input_tokens for each in usage]),
+        "output_tokens": ("tokens written", [each.output_tokens for each in usage]),
+    }
+
+
+def _latency(times: Sequence[float], note: str) -> Table:
+    low, high = bootstrap(times, median)
+    return Table(
+        title="Latency",
+        columns=("of", "ms", "95% interval"),
+        rows=(
+            ("median", median(times), f"{low:,.0f} to {high:,.0f}"),
+            ("95th percentile", percentile(times, 0.95), "–"),
+        ),
+        note=note,
+    )
+
+
+def _model(outcomes: Sequence[Outcome], cost: float | None) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (label, sum(counts), fmean(counts), max(counts)) for label, counts in _usage(outcomes).values()
+    ]
+    if cost is not None:
+        rows.append(("cost, at the prices given", cost, cost / len(outcomes), "–"))
+    return Table(
+        title="The model",
+        columns=("of", "in all", "a question", "at most"),
+        rows=tuple(rows),
+        note=f"Written by {', '.join(sorted({each.usage.name for each in outcomes}))}.",
     )

@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bots.chat.platform import Refused
 from bots.chat.proxies import is_reached_directly
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
@@ -28,6 +29,7 @@ from bots.slack.manifest import SCOPES
 from bots.slack.route import PLATFORM
 from bots.slack.settings import API_URL, SlackSettings, read_slack_settings
 from core.errors import SettingsError
+from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
@@ -48,18 +50,10 @@ SOURCES: Mapping[str, str] = {
 PATIENCE = 5.0  # seconds for one request, and for a socket's first message
 
 
-class RequestRefused(Exception):
-    """Slack's error code, or a status that is none of its own."""
-
-
-class Silent(Exception):
-    """There was no reply."""
-
-
 async def ask(
     client: AsyncWebClient, method: str, *, token: str = "", **given: str
 ) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """One request that only reads: the reply and its headers. Raises RequestRefused and Silent."""
+    """One request that only reads: the reply and its headers. Raises Refused and Unreachable."""
     from aiohttp import ClientError
     from slack_sdk.errors import SlackApiError
 
@@ -73,9 +67,9 @@ async def ask(
         data = getattr(response, "data", None)
         code = data.get("error") if isinstance(data, dict) else None
         status = getattr(response, "status_code", None) or getattr(response, "status", "")
-        raise RequestRefused(str(code or f"HTTP {status}")) from error
+        raise Refused(str(code or f"HTTP {status}")) from error
     except (ClientError, OSError) as error:  # a TimeoutError is an OSError
-        raise Silent from error
+        raise Unreachable from error
     data = reply.data
     return (data if isinstance(data, dict) else {}), reply.headers
 
@@ -86,7 +80,7 @@ PAGE = 999  # channels at most of one reply, "users.conversations"
 SKEWED = 60.0  # seconds between two clocks; from CLOCK_SKEW on, signatures are refused
 
 #: Error codes of "auth.test" -> finding and fix; others are shown as they are.
-_OF_BOT_TOKEN: Mapping[str, tuple[str, str]] = {
+_BOT_TOKEN_ERRORS: Mapping[str, tuple[str, str]] = {
     "invalid_auth": ("Slack does not know SLACK_BOT_TOKEN.", SOURCES["SLACK_BOT_TOKEN"]),
     "token_revoked": ("SLACK_BOT_TOKEN was revoked.", REINSTALL),
     "token_expired": ("SLACK_BOT_TOKEN has expired.", REINSTALL),
@@ -113,11 +107,13 @@ async def bot_side(client: AsyncWebClient, settings: SlackSettings) -> tuple[Bot
         return None, [skipped(BOT, "Slack is not asked for the bot until SLACK_BOT_TOKEN is right.")]
     try:
         bot = await _identify(client)
-    except RequestRefused as refused:
-        text, fix = _OF_BOT_TOKEN.get(str(refused), (f"Slack refused SLACK_BOT_TOKEN: {refused}.", NETWORK))
+    except Refused as refused:
+        text, fix = _BOT_TOKEN_ERRORS.get(
+            refused.code, (f"Slack refused SLACK_BOT_TOKEN: {refused}.", NETWORK)
+        )
         finding = failed(BOT, text, fix)
-    except Silent:
-        finding = failed(BOT, f"Slack did not answer within {PATIENCE:g} s.", NETWORK)
+    except Unreachable:
+        finding = failed(BOT, f"Slack cannot be reached, or does not answer within {PATIENCE:g} s.", NETWORK)
     else:
         found = ok(BOT, f"@{bot.name} in the workspace {bot.team}.")
         return bot, [found, *scopes(bot.scopes), *clock(bot.skew, settings), await _channels(client, bot)]
@@ -126,13 +122,13 @@ async def bot_side(client: AsyncWebClient, settings: SlackSettings) -> tuple[Bot
 
 
 async def _identify(client: AsyncWebClient) -> Bot:
-    said, headers = await ask(client, "auth.test")
+    reply, headers = await ask(client, "auth.test")
     granted = headers.get("x-oauth-scopes")
     return Bot(
-        name=str(said.get("user", "")),
-        team=str(said.get("team", "")),
-        team_id=str(said.get("team_id", "")),
-        app_id=await _app_of(client, str(said.get("bot_id", ""))),
+        name=str(reply.get("user", "")),
+        team=str(reply.get("team", "")),
+        team_id=str(reply.get("team_id", "")),
+        app_id=await _app_of(client, str(reply.get("bot_id", ""))),
         scopes=None if granted is None else frozenset(filter(None, re.split(r"[,\s]+", granted))),
         skew=_skew(headers.get("Date", "")),
     )
@@ -140,10 +136,10 @@ async def _identify(client: AsyncWebClient) -> Bot:
 
 async def _app_of(client: AsyncWebClient, bot_id: str) -> str:
     try:
-        said, _ = await ask(client, "bots.info", bot=bot_id)
-    except (RequestRefused, Silent):
+        reply, _ = await ask(client, "bots.info", bot=bot_id)
+    except (Refused, Unreachable):
         return ""
-    return str(said.get("bot", {}).get("app_id", ""))
+    return str(reply.get("bot", {}).get("app_id", ""))
 
 
 def scopes(granted: frozenset[str] | None) -> Iterator[Finding]:
@@ -171,14 +167,16 @@ def clock(skew: float | None, settings: SlackSettings) -> Iterator[Finding]:
     if skew is None:
         yield skipped(CLOCK, "Slack's reply does not say what time it is.")
         return
-    told = f"This machine's clock is {abs(skew):,.0f} s {'ahead of' if skew > 0 else 'behind'} Slack's"
+    difference = f"This machine's clock is {abs(skew):,.0f} s {'ahead of' if skew > 0 else 'behind'} Slack's"
     fix = "Switch on network time: `timedatectl set-ntp true`"
     if abs(skew) < SKEWED:
         yield ok(CLOCK, "Within a minute of Slack's.")
     elif settings.signing_secret and abs(skew) >= CLOCK_SKEW:
-        yield failed(CLOCK, f"{told}: no request over HTTP is taken for genuine.", fix)
+        yield failed(CLOCK, f"{difference}: no request over HTTP is taken for genuine.", fix)
     else:
-        yield warning(CLOCK, f"{told}; {CLOCK_SKEW} s apart, no request over HTTP is taken for genuine.", fix)
+        yield warning(
+            CLOCK, f"{difference}; {CLOCK_SKEW} s apart, no request over HTTP is taken for genuine.", fix
+        )
 
 
 def _skew(date: str) -> float | None:
@@ -195,14 +193,14 @@ async def _channels(client: AsyncWebClient, bot: Bot) -> Finding:
     if not types:
         return skipped(CHANNELS, "Not looked at until channels:read or groups:read is granted.")
     try:
-        said, _ = await ask(
+        reply, _ = await ask(
             client, "users.conversations", types=",".join(types), exclude_archived="true", limit=str(PAGE)
         )
-    except RequestRefused as refused:
+    except Refused as refused:
         return skipped(CHANNELS, f"Slack does not tell which: {refused}.")
-    except Silent:
+    except Unreachable:
         return skipped(CHANNELS, f"Slack did not tell which within {PATIENCE:g} s.")
-    channels = said.get("channels", ())
+    channels = reply.get("channels", ())
     if not channels:
         return warning(
             CHANNELS,
@@ -210,7 +208,7 @@ async def _channels(client: AsyncWebClient, bot: Bot) -> Finding:
             f"Write in the channel it should be in: /invite @{bot.name}",
         )
     private = sum(bool(channel.get("is_private")) for channel in channels)
-    more = "at least " if said.get("response_metadata", {}).get("next_cursor") else ""
+    more = "at least " if reply.get("response_metadata", {}).get("next_cursor") else ""
     return ok(CHANNELS, f"In {more}{len(channels) - private} public and {private} private ones.")
 
 
@@ -221,7 +219,7 @@ LEAVING = 1.0  # seconds for a socket to close; Slack leaves the connection belo
 _SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")  # as Slack makes them
 
 #: Error codes of "apps.connections.open", and reasons for which a socket is closed -> finding and fix.
-_OF_APP_TOKEN: Mapping[str, tuple[str, str]] = {
+_APP_TOKEN_ERRORS: Mapping[str, tuple[str, str]] = {
     "invalid_auth": ("Slack does not know SLACK_APP_TOKEN.", SOURCES["SLACK_APP_TOKEN"]),
     "token_revoked": ("SLACK_APP_TOKEN was revoked.", SOURCES["SLACK_APP_TOKEN"]),
     "missing_scope": ("SLACK_APP_TOKEN lacks connections:write.", SOURCES["SLACK_APP_TOKEN"]),
@@ -244,10 +242,10 @@ async def socket_side(
         return "", [skipped(SOCKET, "Not opened until SLACK_APP_TOKEN is right.")]
     try:
         hello = await _hello(client, settings)
-    except RequestRefused as refused:
-        text, fix = _OF_APP_TOKEN.get(str(refused), (f"No socket opens: {refused}.", SOCKET_MODE))
+    except Refused as refused:
+        text, fix = _APP_TOKEN_ERRORS.get(refused.code, (f"No socket opens: {refused}.", SOCKET_MODE))
         return "", [failed(SOCKET, text, fix)]
-    except Silent:
+    except Unreachable:
         return "", [failed(SOCKET, f"No socket opened within {PATIENCE:g} s.", f"{NETWORK} {SOCKET_MODE}")]
     info = hello.get("connection_info") or {}
     owner = find_owner(installation.settings.data_dir)
@@ -273,8 +271,8 @@ async def _hello(client: AsyncWebClient, settings: SlackSettings) -> dict[str, A
     """
     from aiohttp import ClientError, ClientWSTimeout, WSMsgType
 
-    said, _ = await ask(client, "apps.connections.open", token=settings.app_token)
-    url = str(said.get("url", ""))
+    reply, _ = await ask(client, "apps.connections.open", token=settings.app_token)
+    url = str(reply.get("url", ""))
     session = client.session
     assert session is not None
     proxy = None if is_reached_directly(url) else client.proxy
@@ -284,14 +282,14 @@ async def _hello(client: AsyncWebClient, settings: SlackSettings) -> dict[str, A
             session.ws_connect(url, proxy=proxy, timeout=ClientWSTimeout(ws_close=LEAVING)) as socket,
         ):
             async for frame in socket:
-                word = json.loads(frame.data) if frame.type is WSMsgType.TEXT else {}
-                if word.get("type") == "disconnect":
-                    raise RequestRefused(str(word.get("reason")))
-                if word.get("type") == "hello":
-                    return dict(word)
+                message = json.loads(frame.data) if frame.type is WSMsgType.TEXT else {}
+                if message.get("type") == "disconnect":
+                    raise Refused(str(message.get("reason")))
+                if message.get("type") == "hello":
+                    return dict(message)
     except (ClientError, OSError, ValueError) as lost:  # a TimeoutError is an OSError
-        raise Silent from lost
-    raise Silent
+        raise Unreachable from lost
+    raise Unreachable
 
 
 def over_http(settings: SlackSettings) -> Iterator[Finding]:
@@ -307,12 +305,13 @@ def over_http(settings: SlackSettings) -> Iterator[Finding]:
     yield ok(HTTP, f"The signing secret is there. Whether Slack can reach …{PATH} was not tested.")
 
 
-TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
+TITLE = "Slack"
+SETUP = "`footnote manifest slack` prints the app to create; the README says what follows."
+TOKENS: tuple[str, ...] = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
 SETTINGS = (*TOKENS, "SLACK_API_URL")
-SECRETS = SETTINGS  # the address of a proxy may hold a password
 
 ID = re.compile(r"[UWS][A-Z0-9]{2,}")  # of people and user groups
-IDS = "In Slack: the person's profile › ⋮ › Copy member ID; of a user group, the id that begins with S."
+ID_HELP = "In Slack: the person's profile › ⋮ › Copy member ID; of a user group, the id that begins with S."
 
 READ, EVENTS = "Slack settings", "Slack events"
 

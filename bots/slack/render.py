@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any, assert_never
 
 from bots.chat import proposals
@@ -12,22 +11,22 @@ from bots.chat.markdown.safe import line, web_link
 from bots.chat.platform import CardContext, CommandReply, Footnotes, Note, Sources
 from bots.chat.texts import (
     FOOTNOTES_SHOWN,
-    LISTED,
+    QUOTE_SHOWN,
     answered_in,
     clipped,
-    headings,
+    more_label,
     omissions,
-    origin_of,
+    place_of,
     provenance,
     remarks,
     say_in,
+    source_lists,
     text_of,
 )
 from bots.slack import blocks, limits
 from bots.slack.blocks import Block, Part, escaped, escaped_link, fallback
 from bots.slack.dialect import SLACK
 from bots.slack.interactions import CALLBACK
-from bots.slack.limits import SECTION_TEXT
 from bots.slack.route import metadata_of
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, value
 from core.library.store import Entry
@@ -59,8 +58,7 @@ def note(sentence: str) -> Message:
 
 def _words_of(made: Sequence[Block]) -> str:
     """The text of the blocks, without their small print."""
-    said = [_said(block) for block in made]
-    words = "\n\n".join(each for each in said if each) or "Footnote"
+    words = "\n\n".join(filter(None, map(_text_in, made))) or "Footnote"
     shown = fallback(words)
     while len(shown) > limits.FALLBACK_TEXT:
         words = words[: len(words) * limits.FALLBACK_TEXT // (len(shown) + 1)]
@@ -68,7 +66,7 @@ def _words_of(made: Sequence[Block]) -> str:
     return shown
 
 
-def _said(block: Block) -> str:
+def _text_in(block: Block) -> str:
     text = {
         "markdown": lambda: block["text"],
         "section": lambda: block["text"]["text"],
@@ -80,8 +78,6 @@ def _said(block: Block) -> str:
     return words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
-QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show all footnotes" has all of it
 QUOTE_PIECE = limits.SECTION_TEXT // 5  # characters; escaping makes five of one at most
 
 
@@ -113,18 +109,13 @@ def footnotes(citations: Iterable[Citation], language: str, *, with_quotes: bool
 
 
 def _footnote(citation: Citation, language: str, *, quote: str) -> Block:
-    title = clipped(line(headings(citation)), TITLE_SHOWN) or say_in(language)("untitled")
-    origin = clipped(line(origin_of(citation, language)), TITLE_SHOWN)
-    beside = f" · {escaped(origin)}" if origin and origin != title else ""
+    title, origin = place_of(citation, language)
+    beside = f" · {escaped(origin)}" if origin else ""
     url = web_link(citation.url)
     linked = f"*{citation.number}* {escaped_link(url, title)}{beside}{quote}" if url else ""
     if 0 < len(linked) <= limits.SECTION_TEXT:
         return blocks.context(linked)
     return blocks.context(f"*{citation.number}* {escaped(title)}{beside}{quote}")
-
-
-TRIED_SHOWN = 5  # earlier queries named on the card
-REASON_SHOWN = 500  # characters
 
 
 def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
@@ -137,13 +128,11 @@ def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
 
 def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Iterator[Block]:
     language = language_of(proposal.question)
-    say = say_in(language)
-    yield blocks.section(escaped(clipped(proposal.reason, REASON_SHOWN)) or escaped(say("not_answered")))
-    if proposal.tried:
-        looked_for = ", ".join(f"“{clipped(line(query))}”" for query in proposal.tried[:TRIED_SHOWN])
-        yield blocks.context(escaped(say("looked_for", queries=looked_for)))
+    yield blocks.section(escaped(proposals.reason(proposal)))
+    if looked_for := proposals.looked_for(proposal):
+        yield blocks.context(escaped(looked_for))
     if proposal.closest[:shown]:
-        yield blocks.context(escaped(say("closest")))
+        yield blocks.context(escaped(say_in(language)("closest")))
         yield from footnotes(proposal.closest[:shown], language)
     yield from request(proposal, card_context)
 
@@ -151,12 +140,12 @@ def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Iterator
 def request(proposal: Proposal, card_context: CardContext) -> Iterator[Block]:
     """The exact query with the buttons, or once it is decided, who decided and when."""
     say = say_in(language_of(proposal.question))
-    yield blocks.section(escaped(say("would_search", engine=clipped(line(card_context.engine)))))
-    yield blocks.preformatted(_whole_query(line(proposal.query)))
+    yield blocks.section(escaped(proposals.would_search(proposal, card_context)))
+    yield blocks.preformatted(proposals.whole_query(proposal.query))
     if not proposal.is_open:
         if proposal.allowed not in (None, proposal.query):
             yield blocks.context(escaped(say("edited")))
-            yield blocks.preformatted(_whole_query(line(proposal.allowed or "")))
+            yield blocks.preformatted(proposals.whole_query(proposal.allowed or ""))
         yield blocks.context(escaped(proposals.decision(proposal, card_context)))
         return
     yield blocks.actions(
@@ -165,11 +154,6 @@ def request(proposal: Proposal, card_context: CardContext) -> Iterator[Block]:
         blocks.button(say("deny"), "deny", proposal.id),
     )
     yield blocks.context(escaped(proposals.waiting(proposal, card_context)))
-
-
-def _whole_query(query: str) -> str:
-    """The query. It always fits into a block; an ellipsis would show if it did not."""
-    return query if 0 < len(query) <= SECTION_TEXT else f"{query[:SECTION_TEXT]}…"
 
 
 def editor(proposal: Proposal, route: ReplyRoute) -> dict[str, Any]:
@@ -212,34 +196,16 @@ def reply(reply: CommandReply) -> tuple[Message, ...]:
 
 def sources_text(entries: Sequence[Entry], say: Wording) -> tuple[Message, ...]:
     """Documents by collection, each with its title and number of passages."""
-    if not entries:
-        return (note(say("no_documents")),)
-    return packed(
-        part
-        for name, members in groupby(entries, lambda entry: entry.collection)
-        for part in _collection(name, list(members), say)
-    )
+    return packed(_source_lists(entries, say)) or (note(say("no_documents")),)
 
 
-def _collection(name: str, entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
-    documents = say("documents", count=len(entries))
-    passages = say("passages", count=sum(entry.passages for entry in entries))
-    yield blocks.section(f"*{escaped(clipped(line(name), TITLE_SHOWN))}*: {documents}, {passages}")
-    yield from blocks.lines(
-        f"• {entry.source} · {entry.title} · {say('passages', count=entry.passages)}"
-        for entry in entries[:LISTED]
-    )
-    if len(entries) > LISTED:
-        yield blocks.context(say("and_more", count=len(entries) - LISTED))
+def _source_lists(entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
+    for name, size, lines, more in source_lists(entries, say):
+        yield blocks.section(f"*{escaped(name)}*: {size}")
+        yield from blocks.lines(f"• {each}" for each in lines)
+        if more:
+            yield blocks.context(more)
 
-
-__all__ = [
-    "Message",
-    "editor",
-    "messages",
-    "note",
-    "reply",
-]
 
 PIECE = 11_500  # characters of one piece of an answer, below the limit of a message's Markdown
 #: Room that is kept beneath an answer for a proposed search, decided or not.
@@ -249,32 +215,35 @@ REQUEST = ({"type": "divider"}, *([blocks.section("x" * 500)] * 6))
 def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]:
     """The outcome as one message, or as several in order where it is longer than Slack takes."""
     if outcome.answer is not None:
-        answer = packed(_answered(outcome, outcome.answer))
+        answer = packed(_answer(outcome, outcome.answer))
         return _with_request(answer, outcome.proposal, card_context) if outcome.proposal else answer
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
         return (proposal_card(outcome.proposal, card_context),)
-    return packed(_ENDINGS[outcome.kind](outcome, card_context))
+    return packed(_ENDINGS.get(outcome.kind, _failed)(outcome, card_context))
 
 
 def _with_request(
     answer: tuple[Message, ...], proposal: Proposal, card_context: CardContext
 ) -> tuple[Message, ...]:
     """The search beneath the answer, or in a message of its own if there is no room."""
-    asked, (*others, last) = [*request(proposal, card_context)], answer
+    card, (*others, last) = [*request(proposal, card_context)], answer
     if blocks.fits([*last.blocks, *REQUEST]):
-        return (*others, message_of([*last.blocks, dict(blocks.DIVIDER), *asked]))
-    return (*answer, message_of(asked))
+        return (*others, message_of([*last.blocks, dict(blocks.DIVIDER), *card]))
+    return (*answer, message_of(card))
 
 
-def _answered(outcome: Outcome, given: Answer) -> Iterator[Part]:
-    if lead := provenance(outcome, given):
+def _answer(outcome: Outcome, answer: Answer) -> Iterator[Part]:
+    if lead := provenance(outcome, answer):
         yield blocks.context(f"_{escaped(lead)}_")
-    yield from pieces(given.text, links=_links(given.citations), limit=PIECE, dialect=SLACK)
-    if given.citations:
+    yield from pieces(answer.text, links=_links(answer.citations), limit=PIECE, dialect=SLACK)
+    if answer.citations:
         yield dict(blocks.DIVIDER)
         # An answer of quotes alone has shown them above.
-        yield from footnotes(given.citations[:FOOTNOTES_SHOWN], outcome.language, with_quotes=given.composed)
-    yield from _more(outcome.turn_id, given, say_in(outcome.language))
+        yield from footnotes(
+            answer.citations[:FOOTNOTES_SHOWN], outcome.language, with_quotes=answer.composed
+        )
+    if more := more_label(outcome, answer):
+        yield blocks.actions(blocks.button(more, "footnotes", outcome.turn_id))
     # The reason: an answer in spite of an error, such as a model out of reach.
     for remark in (outcome.reason or "", *remarks(outcome), answered_in(outcome)):
         if words := clipped(line(remark), blocks.LINE):
@@ -282,19 +251,11 @@ def _answered(outcome: Outcome, given: Answer) -> Iterator[Part]:
     yield blocks.feedback(outcome.turn_id, say_in(outcome.language))
 
 
-def _more(turn_id: str, given: Answer, say: Wording) -> Iterator[Part]:
-    hidden = len(given.citations) - FOOTNOTES_SHOWN
-    is_cut = given.composed and any(len(line(one.quote)) > QUOTE_SHOWN for one in given.citations)
-    if hidden > 0 or is_cut or given.left_out:
-        label = say("show_more", count=hidden) if hidden > 0 else say("show_all")
-        yield blocks.actions(blocks.button(label, "footnotes", turn_id))
-
-
 def _links(citations: Iterable[Citation]) -> tuple[str, ...]:
     return tuple(url for one in citations if (url := web_link(one.url)))
 
 
-def _no_answer(outcome: Outcome, _context: CardContext) -> Iterator[Part]:
+def _no_answer(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from pieces(outcome.reason or say("not_found"), limit=PIECE, dialect=SLACK)
     if outcome.closest:
@@ -304,7 +265,7 @@ def _no_answer(outcome: Outcome, _context: CardContext) -> Iterator[Part]:
     yield blocks.feedback(outcome.turn_id, say)
 
 
-def _clarify(outcome: Outcome, _context: CardContext) -> Iterator[Part]:
+def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
     yield from pieces(text_of(outcome), limit=PIECE, dialect=SLACK)
     if options := [option for option in outcome.options if line(option)][: limits.ACTIONS]:
         yield blocks.actions(
@@ -319,10 +280,8 @@ def _failed(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
         yield blocks.actions(blocks.button(say("try_again"), "again", outcome.turn_id))
 
 
+#: Every other outcome without an answer is shown as a failure.
 _ENDINGS: Mapping[OutcomeKind, Callable[[Outcome, CardContext], Iterator[Part]]] = {
-    "answered": _failed,
-    "approval_needed": _failed,
     "no_answer": _no_answer,
     "clarify": _clarify,
-    "failed": _failed,
 }

@@ -88,11 +88,12 @@ class Features:
 
 
 def features_of(observation: Observation) -> Features:
-    weights, best = observation.weights, observation.passages[:LOOKED_AT]
+    question, weights, best = observation.question, observation.weights, observation.passages[:LOOKED_AT]
     total = sum(weights.values()) or 1.0
     found = [_terms(hit, _all_text(hit)) for hit in best]
     headings = [_terms(hit, " ".join((hit.passage.title, *hit.passage.path))) for hit in best]
-    names = names_of(observation.question) & weights.keys()
+    names = names_of(question) & weights.keys()
+    missing_names = min((weight_of(names - present, weights) for present in found[:CLOSEST]), default=0.0)
     unknown = [term for term in weights if not observation.frequencies.get(term)]
     sentences = [_sentences(hit) for hit in best]
     likeliest = _likeliest(sentences[:CLOSEST], weights)
@@ -116,19 +117,17 @@ def features_of(observation: Observation) -> Features:
         agreement=_agreement(best),
         unknown_terms=len(unknown) / max(len(weights), 1),
         unknown_names=weight_of(names.intersection(unknown), weights) / total,
-        missing_names=min((weight_of(names - present, weights) for present in found[:CLOSEST]), default=0.0)
-        / total,
-        missing_quantity=float(
-            bool(_ASKS_QUANTITY.search(observation.question))
-            and not any(_QUANTITY.search(hit.passage.text) for hit in best[:CLOSEST])
-        ),
-        opposed=float(is_opposed(observation.question, likeliest)),
-        missing_number=float(
-            any(number not in likeliest for number in _NUMBER.findall(observation.question))
-        ),
-        missing_amount=float(
-            bool(_ASKS_AMOUNT.search(observation.question)) and not _AMOUNT.search(likeliest)
-        ),
+        missing_names=missing_names / total,
+        missing_quantity=float(_lacks_quantity(question, best[:CLOSEST])),
+        opposed=float(is_opposed(question, likeliest)),
+        missing_number=float(any(number not in likeliest for number in _NUMBER.findall(question))),
+        missing_amount=float(bool(_ASKS_AMOUNT.search(question)) and not _AMOUNT.search(likeliest)),
+    )
+
+
+def _lacks_quantity(question: str, closest: Sequence[Retrieved]) -> bool:
+    return bool(_ASKS_QUANTITY.search(question)) and not any(
+        _QUANTITY.search(hit.passage.text) for hit in closest
     )
 
 

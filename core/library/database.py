@@ -94,13 +94,15 @@ class Database:
     """Queries and transactions; safe to share between threads.
 
     Raises SettingsError when the disk is at fault, IndexDamaged when the file is, and
-    VersionMismatch when another version of Footnote wrote it.
+    VersionMismatch when another version of Footnote wrote it. ``is_read_only``: the file exists and
+    has the newest version; nothing is created or changed.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, file: Path, *, is_read_only: bool = False) -> None:
+        self._file, self._mode = file, "ro" if is_read_only else "rw"
         self._read_lock, self._write_lock = threading.Lock(), threading.RLock()
-        _make_private(file)
+        if not is_read_only:
+            _make_private(file)
         with translate_errors(self._file), ExitStack() as opened:
             self._writing = opened.enter_context(closing(self._connect()))
             self._reading = opened.enter_context(closing(self._connect()))
@@ -142,7 +144,11 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(
-            self._file, timeout=BUSY_TIMEOUT, check_same_thread=False, isolation_level=None
+            f"{self._file.resolve().as_uri()}?mode={self._mode}",
+            uri=True,
+            timeout=BUSY_TIMEOUT,
+            check_same_thread=False,
+            isolation_level=None,
         )
 
     def _set_up(self) -> None:

@@ -69,8 +69,8 @@ class NewDocument:
 class DocumentStore:
     """Reads and writes ``library.sqlite``; safe to share between threads."""
 
-    def __init__(self, file: Path) -> None:
-        self.database = Database(file)
+    def __init__(self, file: Path, *, is_read_only: bool = False) -> None:
+        self.database = Database(file, is_read_only=is_read_only)
         self.lexical = lexical.LexicalIndex(self.database)
         self.roots = Roots(self.database)
         self._rows = self.database.rows

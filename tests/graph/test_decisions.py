@@ -430,9 +430,9 @@ def test_who_may_not_decide_is_told_who_may():
 
 @pytest.mark.parametrize(("verdict", "verb"), [("approve", "allowed"), ("deny", "said no to")])
 def test_a_late_press_is_told_who_decided_and_when(verdict, verb):
-    settled = replace(_proposal(), verdict=verdict, decided_by="eve", decided_at=0.0)
+    decided = replace(_proposal(), verdict=verdict, decided_by="eve", decided_at=0.0)
 
-    assert re.fullmatch(rf"eve already {verb} this search at \d\d:\d\d\.", already_decided(settled))
+    assert re.fullmatch(rf"eve already {verb} this search at \d\d:\d\d\.", already_decided(decided))
 
 
 def _proposal() -> Proposal:

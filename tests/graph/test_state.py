@@ -235,19 +235,19 @@ def test_a_proposal_is_found_by_its_id():
 
 
 def test_a_settled_proposal_takes_the_place_of_the_open_one():
-    settled = proposal(1).with_decision(decision("p1"))
+    decided = proposal(1).with_decision(decision("p1"))
 
-    assert with_proposal((proposal(1), proposal(2)), settled) == (settled, proposal(2))
+    assert with_proposal((proposal(1), proposal(2)), decided) == (decided, proposal(2))
 
 
 def test_an_open_proposal_is_not_forgotten_for_a_settled_one():
-    settled = proposal(0, verdict="deny")
-    many = (proposal(1), settled, *(proposal(number) for number in range(2, PROPOSAL_LIMIT)))
+    decided = proposal(0, verdict="deny")
+    many = (proposal(1), decided, *(proposal(number) for number in range(2, PROPOSAL_LIMIT)))
 
     kept = with_proposal(many, proposal(99))
 
     assert len(kept) == PROPOSAL_LIMIT
-    assert settled not in kept
+    assert decided not in kept
     assert (kept[0], kept[-1]) == (proposal(1), proposal(99))
 
 

@@ -57,7 +57,7 @@ def proposal(text):
     )  # fmt: skip
 
 
-def settled(text):
+def decided(text):
     decision = Decision(
         id="d", conversation=HERE, author="U9", proposal_id="p1", verdict="approve", query=f"{text} edited"[:400],
         decided_at=1.0,
@@ -95,10 +95,10 @@ CREATED = {
 }
 EDITED = {
     "decided card": lambda on, text, here: on.messages(
-        outcome("approval_needed", text, proposal=settled(text)), here
+        outcome("approval_needed", text, proposal=decided(text)), here
     ),
-    "decided in part": lambda on, text, here: on.messages(answered_in_part(text, settled(text)), here),
-    "late press": lambda on, text, here: (on.note(proposals.decided_already(settled(text), here)),),
+    "decided in part": lambda on, text, here: on.messages(answered_in_part(text, decided(text)), here),
+    "late press": lambda on, text, here: (on.note(proposals.decided_already(decided(text), here)),),
     "refusal": lambda on, text, here: (on.note(proposals.refused(proposal(text), here)),),
     "note": lambda on, text, _here: (on.note(text),),
 }

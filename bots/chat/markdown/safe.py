@@ -48,6 +48,7 @@ URL_LIMIT = 2_000  # characters; a longer one is shown and not linked
 _KEPT = frozenset("\n\t\u200c\u200d")  # the joiners carry meaning in Persian, in Indic scripts and in emoji
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _DROPPED = frozenset(("Cc", "Cf", "Cs", "Co"))  # unassigned characters stay: newer emoji are among them
+_INVISIBLE = _DROPPED | {"Zs", "Zl", "Zp"}
 _URL_SAFE = "%/:?#[]@!$&'()+,;=-._~"  # RFC 3986 without "*", which is a mark in Markdown
 _DOTS = ".\u3002\uff0e\uff61"  # all of them separate the labels of a host, UTS 46
 
@@ -88,6 +89,11 @@ def clean(text: str) -> str:
 def line(text: str) -> str:
     """The same on one line."""
     return " ".join(clean(text).split())
+
+
+def is_blank(words: str) -> bool:
+    """Whether a reader would see nothing."""
+    return all(unicodedata.category(sign) in _INVISIBLE for sign in words)
 
 
 def addresses(text: str) -> list[tuple[int, int]]:

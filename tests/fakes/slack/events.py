@@ -34,7 +34,7 @@ ALL_SCOPES = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class App:
-    """What an app's manifest settles."""
+    """What an app's manifest sets."""
 
     id: str = "A0FAKEAPP"
     name: str = "footnote"
