@@ -234,7 +234,7 @@ def test_channels_and_threads_are_known(data):
     moved = Conversation(platform="slack", space="T1", channel="C1", thread="1700000000.000900")
 
     with open_channel_store(data) as rooms:
-        room = rooms.context_of(QUAY)
+        room = rooms.thread_state(QUAY)
 
         assert (room.follow, room.knows_thread, room.asker, room.since) == ("mentions", True, "U1", 5.0)
         assert rooms.moved_to(moved.thread) == QUAY

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from bots.chat.incoming import Feedback, Follow, ThreadContext
+from bots.chat.incoming import Feedback, Follow, ThreadState
 from core.conversation import Conversation
 from core.errors import SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
@@ -47,14 +47,14 @@ class ChannelStore:
 
     database: sqlite3.Connection
 
-    def context_of(self, conversation: Conversation) -> ThreadContext:
+    def thread_state(self, conversation: Conversation) -> ThreadState:
         """What decides how a message of this thread is read."""
         follow, asker, since = self.database.execute(
             "SELECT (SELECT follow FROM channels WHERE channel = ?), asker, since"
             " FROM (SELECT 1) LEFT JOIN threads ON conversation = ?",
             (conversation.channel_id, conversation.id),
         ).fetchone()
-        return ThreadContext(
+        return ThreadState(
             follow=follow or "thread", knows_thread=asker is not None, asker=asker, since=since or 0.0
         )
 

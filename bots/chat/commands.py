@@ -103,7 +103,9 @@ class ChatCommands:
         return (Note(text=self._following(command)),)
 
     def _following(self, command: ChatCommand) -> str:
-        return say_in(command.language)(FOLLOWING[self.channel_store.context_of(command.conversation).follow])
+        return say_in(command.language)(
+            FOLLOWING[self.channel_store.thread_state(command.conversation).follow]
+        )
 
     async def _use(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         known = sorted(

@@ -129,7 +129,7 @@ Follow = Literal["mention", "asker", "thread"]
 
 
 @value
-class ThreadContext:
+class ThreadState:
     """What is known of the channel and thread that a message came in."""
 
     follow: Follow = "thread"  #: which messages of a thread need no mention

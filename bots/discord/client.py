@@ -14,7 +14,7 @@ import discord
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox
-from bots.chat.incoming import ChatCommand, Feedback, Incoming, Rejection, Request, ThreadContext
+from bots.chat.incoming import ChatCommand, Feedback, Incoming, Rejection, Request, ThreadState
 from bots.chat.platform import Refused
 from bots.chat.proxies import proxy_for
 from bots.chat.texts import ENGLISH, say_in
@@ -67,15 +67,15 @@ class DiscordListeners:
         """Stored when this returns; if it raises, the message is fetched again later."""
         me = self.me()
         event = message_event(message, me.user_id)
-        route, context = self._locate(event, me)
+        route, thread = self._locate(event, me)
         if self._is_unreadable(event, me):
             # Nobody could read it when it was sent, so it does nothing once the intent is granted.
             self.channel_store.remember_forgotten([turn_id(route, event.id)])
-            self._explain_unreadable(event, me, route, context)
+            self._explain_unreadable(event, me, route, thread)
             return
         request: Request | None
         try:
-            request = read(event, me, context, route)
+            request = read(event, me, thread, route)
         except QuestionRejected as rejection:
             request = Rejection(
                 id=turn_id(route, event.id), conversation=conversation_of(route), author=event.author,
@@ -85,18 +85,18 @@ class DiscordListeners:
             route.pop("opens", None)  # only a conversation opens a thread
         if request is not None:
             incoming = Incoming(
-                request=request, route=route, is_follow_up=context.knows_thread, has_files=bool(event.files)
+                request=request, route=route, is_follow_up=thread.knows_thread, has_files=bool(event.files)
             )
             await self.inbox.accept(incoming)
 
-    def _locate(self, event: MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadContext]:
+    def _locate(self, event: MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadState]:
         """Where the answer goes, and what is known of that thread."""
         route = route_of(event, me, self.channel_store.moved_to(thread_of(event)))
-        context = self.channel_store.context_of(conversation_of(route))
-        if event.answers and event.answers_me and not event.is_thread and not context.knows_thread:
+        thread = self.channel_store.thread_state(conversation_of(route))
+        if event.answers and event.answers_me and not event.is_thread and not thread.knows_thread:
             # A reply to something that began no conversation, such as help, begins one.
             return self._locate(replace(event, answers=None), me)
-        return route, context
+        return route, thread
 
     def _is_unreadable(self, event: MessageEvent, me: Me) -> bool:
         """Without the intent, Discord shows the text only in mentions of the bot and direct messages."""
@@ -105,12 +105,12 @@ class DiscordListeners:
         return not self.reads_content() and is_empty and not is_shown
 
     def _explain_unreadable(
-        self, event: MessageEvent, me: Me, route: DiscordRoute, context: ThreadContext
+        self, event: MessageEvent, me: Me, route: DiscordRoute, thread: ThreadState
     ) -> None:
         """To those who call the bot; otherwise once in a server, as the message may be for others."""
         route.pop("opens", None)
         if not is_called(event, me):
-            may_be_for_me = event.is_thread and context.may_follow(event.author, said_at(event.id))
+            may_be_for_me = event.is_thread and thread.may_follow(event.author, said_at(event.id))
             once = f"{PLATFORM}/{route['server']}/cannot read"
             if not may_be_for_me or not self.channel_store.is_first(once):
                 return

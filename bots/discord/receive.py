@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.incoming import Attachment, ChatCommand, IncomingMessage, ThreadContext, interpret
+from bots.chat.incoming import Attachment, ChatCommand, IncomingMessage, ThreadState, interpret
 from bots.chat.texts import clipped, say_in
 from bots.discord.interactions import Interaction
 from bots.discord.limits import THREAD_NAME
@@ -213,13 +213,13 @@ def thread_of(event: MessageEvent) -> str:
 
 
 def read(
-    event: MessageEvent, me: Me, context: ThreadContext, route: DiscordRoute
+    event: MessageEvent, me: Me, thread: ThreadState, route: DiscordRoute
 ) -> Question | ChatCommand | None:
     """None for what the bot leaves alone; QuestionRejected when a question is too long or empty."""
     if not event.is_written or event.author == me.user_id:
         return None
     is_for_me = is_called(event, me)
-    if not is_for_me and not _is_follow_up(event, context):
+    if not is_for_me and not _is_follow_up(event, thread):
         return None
     return interpret(
         IncomingMessage(
@@ -249,14 +249,14 @@ def is_called(event: MessageEvent, me: Me) -> bool:
     return event.server == DIRECT or event.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
 
 
-def _is_follow_up(event: MessageEvent, context: ThreadContext) -> bool:
+def _is_follow_up(event: MessageEvent, thread: ThreadState) -> bool:
     """Whether a message in a thread is for the bot without a mention: it addresses nobody else."""
     leading = _LEADING_MENTIONS.match(event.text)
     addresses_another = bool(leading) or (event.answers is not None and not event.answers_me)
     return (
         event.is_thread
         and not addresses_another
-        and context.follows(event.author, event.text, said_at(event.id))
+        and thread.follows(event.author, event.text, said_at(event.id))
     )
 
 

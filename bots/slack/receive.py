@@ -15,7 +15,7 @@ from bots.chat.incoming import (
     IncomingMessage,
     Rejection,
     Request,
-    ThreadContext,
+    ThreadState,
     interpret,
 )
 from bots.slack.interactions import CALLBACK, press, submission, typed
@@ -31,7 +31,7 @@ _WRITTEN = (None, "file_share", "thread_broadcast")
 
 
 def receive(
-    payload: Payload, me: Me, context_of: Callable[[Conversation], ThreadContext], *, now: float = 0.0
+    payload: Payload, me: Me, thread_state: Callable[[Conversation], ThreadState], *, now: float = 0.0
 ) -> Incoming | None:
     """None for a payload that is not for the bot.
 
@@ -41,7 +41,7 @@ def receive(
         return None
     route = route_of(payload, me)
     conversation = conversation_of(route)
-    context = context_of(conversation)
+    thread = thread_state(conversation)
     request: Request | None
     try:
         if payload.get("type") == "view_submission":
@@ -49,7 +49,7 @@ def receive(
         elif payload.get("type") == "block_actions":
             request = press(payload, route)
         else:
-            request = _message(payload["event"], route, me, context)
+            request = _message(payload["event"], route, me, thread)
     except QuestionRejected as rejection:
         sentence = in_language(rejection.sentence, language_of(_text(payload)))
         request = Rejection(
@@ -58,7 +58,7 @@ def receive(
     if request is None:
         return None
     has_files = bool(payload.get("event", {}).get("files"))
-    return Incoming(request=request, route=route, is_follow_up=context.knows_thread, has_files=has_files)
+    return Incoming(request=request, route=route, is_follow_up=thread.knows_thread, has_files=has_files)
 
 
 def _is_relevant(payload: Payload, me: Me) -> bool:
@@ -78,13 +78,11 @@ def _is_relevant(payload: Payload, me: Me) -> bool:
     )
 
 
-def _message(
-    event: Payload, route: SlackRoute, me: Me, context: ThreadContext
-) -> Question | ChatCommand | None:
+def _message(event: Payload, route: SlackRoute, me: Me, thread: ThreadState) -> Question | ChatCommand | None:
     is_stop = event["type"] == "agent_session_stopped"
     said = spoken(event.get("text") or "", me.user_id)
     is_called = said.mentions_me or event["type"] != "message" or route["is_direct"]
-    if not is_called and not _is_follow_up(event, said, context):
+    if not is_called and not _is_follow_up(event, said, thread):
         return None
     message = IncomingMessage(
         id=id_of(route),
@@ -98,9 +96,9 @@ def _message(
     return message.command("stop") if is_stop else interpret(message)
 
 
-def _is_follow_up(event: Payload, said: Spoken, context: ThreadContext) -> bool:
-    is_for_us = context.follows(event["user"], said.text, float(event["ts"])) or bool(
-        event.get("files") and context.asker == event["user"]
+def _is_follow_up(event: Payload, said: Spoken, thread: ThreadState) -> bool:
+    is_for_us = thread.follows(event["user"], said.text, float(event["ts"])) or bool(
+        event.get("files") and thread.asker == event["user"]
     )
     return bool(event.get("thread_ts")) and not said.addresses_another and is_for_us
 

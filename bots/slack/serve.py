@@ -74,7 +74,7 @@ class SlackListeners:
         if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
             self.inbox.begin(self._suggest(event["channel"]))
             return {}
-        incoming = receive(payload, self.me, self.channel_store.context_of, now=time.time())
+        incoming = receive(payload, self.me, self.channel_store.thread_state, now=time.time())
         if incoming is None:
             return {}
         if isinstance(incoming.request, Rejection) and payload.get("type") == "view_submission":

@@ -61,11 +61,11 @@ def test_what_a_channel_learned_is_used_nowhere_else_whoever_names_it(channel_st
 def test_a_thread_keeps_its_first_asker_until_it_is_forgotten(channel_store):
     channel_store.remember_thread(HERE, "ann", 1.0)
     channel_store.remember_thread(HERE, "bob", 2.0)
-    known = channel_store.context_of(HERE)
+    known = channel_store.thread_state(HERE)
     channel_store.forget_thread(HERE)
 
     assert (known.knows_thread, known.asker) == (True, "ann")
-    assert not channel_store.context_of(HERE).knows_thread
+    assert not channel_store.thread_state(HERE).knows_thread
 
 
 def test_a_channel_keeps_how_it_is_followed_and_what_people_thought(tmp_path):
@@ -80,7 +80,7 @@ def test_a_channel_keeps_how_it_is_followed_and_what_people_thought(tmp_path):
             )  # fmt: skip
 
     with open_channel_store(tmp_path) as channel_store:
-        assert channel_store.context_of(place("C1", "2.2")).follow == "asker"
+        assert channel_store.thread_state(place("C1", "2.2")).follow == "asker"
         assert channel_store.ratings("q1") == {"ann": False}
 
 

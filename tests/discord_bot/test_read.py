@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.chat.incoming import Attachment, ChatCommand, ThreadContext
+from bots.chat.incoming import Attachment, ChatCommand, ThreadState
 from bots.discord.receive import MessageEvent, plain_text, read, route_of, thread_name
 from bots.discord.route import DIRECT, Me, said_at
 from core.conversation import QUESTION_LIMIT, Conversation, Question
 from core.errors import QuestionRejected
 
 ME = Me(user_id="99", role_ids=frozenset({"98"}))
-NEW = ThreadContext()
-KNOWN = ThreadContext(knows_thread=True, asker="1")
+NEW = ThreadState()
+KNOWN = ThreadState(knows_thread=True, asker="1")
 MESSAGE = "200000000000000000"
 THREAD = Conversation(platform="discord", space="5", channel="6", thread="7")
 FILE = Attachment(id="f", name="a.md", url="https://cdn.discordapp.com/a.md", media_type="", size=3)
@@ -33,8 +33,8 @@ def direct(text, **more):
     return message(text, **({"server": DIRECT, "takes_threads": False} | more))
 
 
-def meaning(event, context, moved=None):
-    return read(event, ME, context, route_of(event, ME, moved))
+def meaning(event, thread, moved=None):
+    return read(event, ME, thread, route_of(event, ME, moved))
 
 
 # Messages.
@@ -123,17 +123,17 @@ def test_a_conversation_that_has_moved_keeps_its_name():
 
 
 @pytest.mark.parametrize(
-    ("context", "author", "is_read"),
+    ("thread", "author", "is_read"),
     [
-        (ThreadContext(), "1", False),
-        (ThreadContext(knows_thread=True, follow="mention", asker="1"), "1", False),
-        (ThreadContext(knows_thread=True, follow="asker", asker="1"), "1", True),
-        (ThreadContext(knows_thread=True, follow="asker", asker="1"), "2", False),
-        (ThreadContext(knows_thread=True, follow="thread", asker="1"), "2", True),
+        (ThreadState(), "1", False),
+        (ThreadState(knows_thread=True, follow="mention", asker="1"), "1", False),
+        (ThreadState(knows_thread=True, follow="asker", asker="1"), "1", True),
+        (ThreadState(knows_thread=True, follow="asker", asker="1"), "2", False),
+        (ThreadState(knows_thread=True, follow="thread", asker="1"), "2", True),
     ],
 )
-def test_follow_ups_are_read_as_the_channel_chose(context, author, is_read):
-    assert (meaning(follow_up("and then?", author=author), context) is not None) == is_read
+def test_follow_ups_are_read_as_the_channel_chose(thread, author, is_read):
+    assert (meaning(follow_up("and then?", author=author), thread) is not None) == is_read
 
 
 @pytest.mark.parametrize(

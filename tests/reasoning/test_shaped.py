@@ -77,6 +77,27 @@ async def test_a_reply_of_another_shape_is_kept_with_what_is_wrong_with_it(kind,
     assert isinstance(shaped.trouble, Exception)
 
 
+@pytest.mark.parametrize("reply", ["Yes, it is. " * 3_000, '{"useful": true'])
+async def test_prose_and_json_cut_short_are_not_left_to_a_parser_that_tries_every_prefix(monkeypatch, reply):
+    parsed = []
+    monkeypatch.setattr("langchain_core.output_parsers.json.parse_json_markdown", parsed.append)
+
+    shaped = await StructuredModel(CannedModel(reply=reply)).ask(UsefulnessReply, ASKED)
+
+    assert isinstance(shaped.trouble, ValueError)
+    assert parsed == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ['```json\n{"useful": true}\n```', 'Sure: {"useful": true}', '{"useful": true}\n\nHope that helps!'],
+)
+async def test_words_and_fences_around_the_object_are_ignored(reply):
+    shaped = await StructuredModel(CannedModel(reply=reply)).ask(UsefulnessReply, ASKED)
+
+    assert shaped.parsed == UsefulnessReply(useful=True)
+
+
 async def test_what_a_shape_takes_is_built_once(kind):
     model = kind(reply='{"useful": true, "unsupported": []}')
     shaped = StructuredModel(model)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.chat.incoming import ChatCommand, Feedback, ThreadContext
+from bots.chat.incoming import ChatCommand, Feedback, ThreadState
 from bots.slack.receive import receive
 from bots.slack.route import Me, metadata_of, route_of
 from core.conversation import QUESTION_LIMIT, Conversation, Decision, Question
 
 ME = Me(user_id="UBOT", bot_id="BBOT", team_id="T1")
-NEW = ThreadContext()
-KNOWN = ThreadContext(knows_thread=True, asker="U1")
+NEW = ThreadState()
+KNOWN = ThreadState(knows_thread=True, asker="U1")
 THREAD = Conversation(platform="slack", space="T1", channel="C1", thread="100.000100")
 
 
@@ -63,8 +63,8 @@ def submission(query, callback="edit_query"):
     }
 
 
-def request_in(payload, context, *, now=0.0):
-    incoming = receive(payload, ME, lambda _: context, now=now)
+def request_in(payload, thread, *, now=0.0):
+    incoming = receive(payload, ME, lambda _: thread, now=now)
     return incoming.request if incoming else None
 
 
@@ -102,17 +102,17 @@ def test_a_direct_message_needs_no_mention():
 
 
 @pytest.mark.parametrize(
-    ("context", "user", "is_read"),
+    ("thread", "user", "is_read"),
     [
-        (ThreadContext(), "U1", False),
-        (ThreadContext(knows_thread=True, follow="mention", asker="U1"), "U1", False),
-        (ThreadContext(knows_thread=True, follow="asker", asker="U1"), "U1", True),
-        (ThreadContext(knows_thread=True, follow="asker", asker="U1"), "U2", False),
-        (ThreadContext(knows_thread=True, follow="thread", asker="U1"), "U2", True),
+        (ThreadState(), "U1", False),
+        (ThreadState(knows_thread=True, follow="mention", asker="U1"), "U1", False),
+        (ThreadState(knows_thread=True, follow="asker", asker="U1"), "U1", True),
+        (ThreadState(knows_thread=True, follow="asker", asker="U1"), "U2", False),
+        (ThreadState(knows_thread=True, follow="thread", asker="U1"), "U2", True),
     ],
 )
-def test_follow_ups_are_read_as_the_channel_chose(context, user, is_read):
-    assert (request_in(reply("and then?", user=user), context) is not None) == is_read
+def test_follow_ups_are_read_as_the_channel_chose(thread, user, is_read):
+    assert (request_in(reply("and then?", user=user), thread) is not None) == is_read
 
 
 def test_what_is_said_in_a_channel_outside_a_thread_needs_a_mention():
