@@ -12,17 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from bots.chat.markdown.safe import is_blank, line
-from core.conversation import (
-    Answer,
-    Citation,
-    Grounding,
-    Outcome,
-    Progress,
-    Proposal,
-    Question,
-    Stage,
-    Turn,
-)
+from core.conversation import Answer, Citation, Grounding, Outcome, Progress, Proposal, Question, Stage, Turn
 from core.library.store import Entry
 from core.library.sync import SyncReport
 from core.text.language import language_of

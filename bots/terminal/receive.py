@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from bots.chat.incoming import checked_query
-from core.conversation import (
-    Conversation,
-    Decision,
-    Proposal,
-    Question,
-    Turn,
-    Verdict,
-    check_question,
-    value,
-)
+from core.conversation import Conversation, Decision, Proposal, Question, Turn, Verdict, check_question, value
 
 TerminalCommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
 

@@ -8,17 +8,7 @@ from typing import TypeVar
 from core.conversation import Usage
 from core.errors import ModelTrouble
 from core.library.documents import Retrieved
-from core.reasoning.reasoner import (
-    Ask,
-    Draft,
-    Grades,
-    Grounded,
-    Plan,
-    Reasoner,
-    Rejected,
-    Statement,
-    Strip,
-)
+from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Plan, Reasoner, Rejected, Statement, Strip
 
 Value = TypeVar("Value")
 

@@ -23,14 +23,7 @@ from core.conversation import Command, Conversation, Outcome, Progress, Question
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
 from core.turns import archive
-from core.turns.archive import (
-    COMMAND,
-    TURN,
-    command_from,
-    outcome_from,
-    plain,
-    turn_from,
-)
+from core.turns.archive import COMMAND, TURN, command_from, outcome_from, plain, turn_from
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import Messenger, ReplyRoute, Unreachable

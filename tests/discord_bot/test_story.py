@@ -6,16 +6,7 @@ import sqlite3
 
 import pytest
 from fakes.gemini import FakeGemini
-from fakes.served import (
-    CUP,
-    CUP_URL,
-    FERRY,
-    FERRY_ANSWER,
-    FRANCE,
-    PATIENCE,
-    PONTOON,
-    PONTOON_ANSWER,
-)
+from fakes.served import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, PONTOON, PONTOON_ANSWER
 from fakes.web_servers import FakeSearXNG
 
 

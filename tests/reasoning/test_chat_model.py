@@ -13,16 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fakes.gemini import (
-    Blocked,
-    Body,
-    Cut,
-    FakeGemini,
-    Finish,
-    Hang,
-    Joined,
-    Status,
-)
+from fakes.gemini import Blocked, Body, Cut, FakeGemini, Finish, Hang, Joined, Status
 from fakes.passages import statements
 from fakes.threads import in_thread
 from hypothesis import given, settings

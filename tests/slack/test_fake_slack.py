@@ -10,14 +10,7 @@ import sys
 
 import aiohttp
 import pytest
-from fakes.slack import (
-    DUPLICATES,
-    App,
-    FakeSlack,
-    LostRequest,
-    ServerError,
-    in_thread,
-)
+from fakes.slack import DUPLICATES, App, FakeSlack, LostRequest, ServerError, in_thread
 from fakes.slack.bolt import connected, listener_of, refusal
 from fakes.slack.samples import FEEDBACK, MODAL, button, buttons, plain, section
 from slack_sdk.web.async_client import AsyncWebClient

@@ -6,11 +6,7 @@ import json
 
 import aiohttp
 import pytest
-from fakes.slack import (
-    ALL_SCOPES,
-    App,
-    FakeSlack,
-)
+from fakes.slack import ALL_SCOPES, App, FakeSlack
 from fakes.slack.bolt import refusal
 from fakes.slack.samples import FEEDBACK, MODAL, button, buttons, plain, section
 from slack_sdk.web.async_client import AsyncWebClient

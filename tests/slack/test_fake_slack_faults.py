@@ -9,15 +9,7 @@ import time
 import aiohttp
 import pytest
 from aiohttp import web
-from fakes.slack import (
-    Faults,
-    Hang,
-    LostRequest,
-    LostResponse,
-    RateLimited,
-    ServerError,
-    Slow,
-)
+from fakes.slack import Faults, Hang, LostRequest, LostResponse, RateLimited, ServerError, Slow
 from fakes.slack.bolt import listener_of, refusal
 from fakes.slack.samples import button, buttons
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request

@@ -7,15 +7,7 @@ import asyncio
 import pytest
 from fakes.slack import DUPLICATES
 from fakes.web_servers import FakeSearXNG
-from office import (
-    CUP,
-    CUP_URL,
-    FERRY,
-    FERRY_ANSWER,
-    FRANCE,
-    PONTOON,
-    PONTOON_ANSWER,
-)
+from office import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER
 
 
 @pytest.fixture

@@ -10,14 +10,7 @@ from aiohttp import web
 from fakes.discord import permissions
 from fakes.discord.access import channel_of, guild_of
 from fakes.discord.errors import Form, missing_access, unknown
-from fakes.discord.payloads import (
-    channel_json,
-    guild_head,
-    member_json,
-    role_json,
-    thread_json,
-    user_json,
-)
+from fakes.discord.payloads import channel_json, guild_head, member_json, role_json, thread_json, user_json
 from fakes.discord.rest import Call, Route
 
 if TYPE_CHECKING:

@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from fakes.slack.state import Conversation, Installation, Message, User
-from fakes.slack.web_api import (
-    KINDS,
-    Call,
-    Method,
-    Refused,
-    conversation_of,
-    message_of,
-    page,
-    require,
-)
+from fakes.slack.web_api import KINDS, Call, Method, Refused, conversation_of, message_of, page, require
 
 if TYPE_CHECKING:
     from fakes.slack.server import FakeSlack
