@@ -30,9 +30,8 @@ from core.web.fetch import HTML_TYPES, GuardedFetcher, Resource
 
 RETRY_AFTER = 3600.0  # seconds before a failed download of the embedding network is tried again
 CANCEL_TIMEOUT = 3.0  # seconds that cancelled work gets to end; a batch of vectors takes less
-DOWNLOAD_FAILED = (
-    "minilm_given_up"  # under this name the library notes when it failed, seconds since the epoch
-)
+# Under this name the library notes when it failed, in seconds since the epoch.
+DOWNLOAD_FAILED = "minilm_given_up"
 
 #: The suffix that chooses a parser, by the content type of a response; HTML is read as a page.
 _SUFFIX_OF_TYPE = {

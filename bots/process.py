@@ -39,9 +39,8 @@ LAG_INTERVAL = 0.05  # seconds between two measurements
 LAG_REPORT = 60.0  # seconds between two lines of the log
 PERCENTILE = 0.99
 GC_THRESHOLDS = (700, 10, 10)  # Python's own: many short collections instead of a few long ones
-SWITCH_INTERVAL = (
-    0.0005  # seconds after which a computing thread lets the loop run; Python's default is 0.005
-)
+# Seconds after which a computing thread lets the loop run; Python's default is 0.005.
+SWITCH_INTERVAL = 0.0005
 
 logger = logging.getLogger(__name__)
 

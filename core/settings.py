@@ -30,9 +30,8 @@ class Settings:
     google_api_key: str = field(default="", repr=False)
     google_gemini_base_url: str = field(default="", repr=False)  #: for proxies; may hold a password
     chat_model: str = "google_genai:gemini-3.5-flash"  #: writes answers
-    grader_model: str = (
-        ""  #: plans, grades and checks; empty: Google's small one, or else the model that writes
-    )
+    #: Plans, grades and checks; empty: Google's small one, or else the model that writes.
+    grader_model: str = ""
     embedding_model: str = "auto"
     policy: str = "footnote"
     web_search: WebSearch = "duckduckgo"

@@ -24,16 +24,14 @@ class EvidenceWeights:
     sufficient: float = 1.8  #: for "enough to answer", against for "not enough"
     partial: float = 0.6  #: against, where a part of the answer was found and the missing part is named
     relevant: float = 1.8  #: for a passage found correct, against for an incorrect one
-    grounded: float = (
-        0.7  #: for a draft without unsupported claims; small, since one beside the question has none either
-    )
+    #: For a draft without unsupported claims; small, since one beside the question has none either.
+    grounded: float = 0.7
     ungrounded: float = 1.8  #: against, by the share of unsupported claims
     useful: float = 0.7  #: for a draft that answers the question; small, since an invented one does so too
     useless: float = 1.8  #: against one that does not
     look: float = 0.9  #: against, for each retrieval that brought no answer
-    repeat: float = (
-        0.5  #: what each further verdict of a judge adds to its first one: their errors are correlated
-    )
+    #: What each further verdict of a judge adds to its first one: their errors are correlated.
+    repeat: float = 0.5
     clamp: float = 2.5  #: bound of the local log-odds
     doubted_clamp: float = 1.0  #: the same where a model's verdicts speak against them
 

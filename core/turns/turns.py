@@ -56,9 +56,8 @@ class TurnRun:
     """One run of a workflow: the first, or a later one that continues after what was recorded."""
 
     id: str
-    attempt: int = (
-        0  #: counts from 1; 0 until a step needed it, so always in a run that found them all recorded
-    )
+    #: Counts from 1; 0 until a step needed it, so always in a run that found them all recorded.
+    attempt: int = 0
 
     async def count(self) -> int:
         """Which run this is. Only within a step: elsewhere DBOS would record the look-up as a step."""

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from configparser import ConfigParser
 
 HTML_LIMIT = 8_000_000  # characters; trafilatura takes about half a second for a million
-TAG_LIMIT = (
-    60_000  # in a page for trafilatura; the time of some of its steps grows with the square of their number
-)
+# In a page for trafilatura: the time of some of its steps grows with the square of their number.
+TAG_LIMIT = 60_000
 INLINE_LIMIT = 2_000  # of spans or links in such a page, for the same reason
 FULL_PAGE = 250  # characters; if trafilatura finds less, the page probably has no article
 
