@@ -171,7 +171,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Answers questions from your own documents, with footnotes you can check.",
         epilog="Settings come from the environment or a .env file; none is needed to begin.",
     )
-    parser.add_argument("-V", "--version", action=_Version, nargs=0, help="show the version and leave")
+    parser.add_argument("-V", "--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (handler, add_arguments, help_text) in COMMANDS.items():
         command = commands.add_parser(name, help=help_text)
@@ -252,7 +252,7 @@ def _define_run(run: _Parser) -> None:
 
 def _define_doctor(doctor: _Parser) -> None:
     doctor.add_argument(
-        "platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="must work too: slack, discord"
+        "platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="also require these to work: slack, discord"
     )
     _add_json(doctor)
 
