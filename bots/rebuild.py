@@ -42,7 +42,7 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
     """
     file = settings.data_dir / LIBRARY
     state = "from before the first release" if version_in(file) == UNRELEASED else "damaged or gone"
-    screen.note(f"{file} is {state}: it is built anew from the documents.")
+    screen.note(f"{file} is {state}: it is rebuilt from the documents.")
     with closing(_opened_beside(settings)) as library:
         require_documents(library, targets)
         salvaged = recover(file, library.store)
@@ -54,7 +54,7 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
                 "Name your documents: footnote ingest --rebuild PATH_OR_URL…"
             )
         report = _read(library, targets, settings, screen, collection=collection, uploads=uploads)
-        library.vectors.erase()  # before the new file is in place: they belong to other passages
+        library.vectors.erase()  # before the new file is in place: they belong to the old passages
     aside = replace_file(settings.data_dir / f"{LIBRARY}{BESIDE}", file)
     for sentence in _notes(salvaged, targets, aside):
         screen.note(sentence)

@@ -6,7 +6,7 @@ MESSAGE_BLOCKS = 50  # blocks of a message, "Blocks"
 MESSAGE_SIZE = (
     13_000  # characters in the blocks of a message; 13,200 is about where it is refused, bolt-js#2509
 )
-BLOCK_OVERHEAD = 50  # characters that a block counts beside its text, bolt-js#2867
+BLOCK_OVERHEAD = 50  # characters that a block counts in addition to its text, bolt-js#2867
 MARKDOWN_SIZE = 12_000  # characters of all Markdown blocks of one message, "Markdown block"
 SECTION_TEXT = 3_000  # characters, "Section block"
 BUTTON_LABEL = 75  # characters, "Button element"

@@ -51,8 +51,8 @@ class Limits:
 
 
 class BodyCloser(AsyncCallbackHandler):
-    """Closes the body that LangChain reads off a failed reply. Where aiohttp is installed, Google's client
-    uses it, whose ``json()`` is a coroutine that nobody awaits: Python would warn of it on standard error."""
+    """Closes the body of a failed reply. With aiohttp, LangChain gets a coroutine here that it never awaits, and
+    Python would warn on standard error."""
 
     async def on_llm_error(
         self,
