@@ -130,7 +130,8 @@ def _parse_json(shape: type[Reply], reply: ChatGeneration) -> Reply:
     again. 32,000 characters of prose take it 7 seconds, and a list of faults that was cut short would pass
     for the whole list.
     """
-    found, _ = DECODER.raw_decode(reply.text, reply.text.index("{"))
+    text = reply.text.strip()
+    found, _ = DECODER.raw_decode(text, max(0, text.find("{")))
     return shape.model_validate(found)
 
 
