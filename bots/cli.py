@@ -252,7 +252,11 @@ def _define_run(run: _Parser) -> None:
 
 def _define_doctor(doctor: _Parser) -> None:
     doctor.add_argument(
-        "platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="also require these to work: slack, discord"
+        "platforms",
+        nargs="*",
+        choices=PLATFORMS,
+        metavar="PLATFORM",
+        help="also require these to work: slack, discord",
     )
     _add_json(doctor)
 

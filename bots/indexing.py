@@ -168,7 +168,7 @@ def failed_recently(library: Library, now: float) -> bool:
 
 
 async def run_in_thread(work: Callable[[Notify], T], notify: Notify) -> T:
-    """Run blocking work beside the loop. When this is cancelled, the work ends at its next note of progress."""
+    """Run blocking work in a thread. If this is cancelled, the work ends at its next note of progress."""
     cancelled = threading.Event()
 
     def notify_or_cancel(phase: Phase, done: int, total: int) -> None:

@@ -42,7 +42,7 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
     """
     file = settings.data_dir / LIBRARY
     state = "from before the first release" if version_in(file) == UNRELEASED else "damaged or gone"
-    screen.note(f"{file} is {state}: it is built anew from the documents.")
+    screen.note(f"{file} is {state}: it is rebuilt from the documents.")
     with closing(_opened_beside(settings)) as library:
         require_documents(library, targets)
         salvaged = recover(file, library.store)
@@ -54,7 +54,7 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
                 "Name your documents: footnote ingest --rebuild PATH_OR_URL…"
             )
         report = _read(library, targets, settings, screen, collection=collection, uploads=uploads)
-        library.vectors.erase()  # before the new file is in place: they belong to other passages
+        library.vectors.erase()  # before the new file is in place: they belong to the old passages
     aside = replace_file(settings.data_dir / f"{LIBRARY}{BESIDE}", file)
     for sentence in _notes(salvaged, targets, aside):
         screen.note(sentence)
@@ -133,10 +133,10 @@ def _notes(salvaged: Recovery, targets: Targets, aside: Path) -> Iterator[str]:
         named = ", ".join(salvaged.lost[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
         yield f"{counted(len(salvaged.lost), 'page')} from the web must be learned again: {named}."
     if not salvaged.has_pages:
-        yield "Pages from the web may be missing, which nothing is known of any more: learn them again."
+        yield "Pages from the web may be missing; their addresses are lost too: learn them again."
     if not salvaged.has_roots and not targets.addresses:
         yield "Which documents it held cannot be read any more: run `footnote ingest PATH` with yours."
     if not salvaged.has_forgotten:
         yield "What was forgotten below your folders cannot be read any more: forget it again."
     if aside.exists():
-        yield f"The old file lies in {aside} and still holds text of your documents: delete it when you like."
+        yield f"The old file is {aside} and still holds text of your documents. Delete it when you like."

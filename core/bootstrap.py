@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
 LIBRARY = "library.sqlite"  # in the data folder
-RESERVE = 5.0  # seconds of a turn that are not the model's
-INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file on the disk
+RESERVE = 5.0  # seconds of a turn that the model may not use
+INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file
 
-Refresh = Callable[[Library], Awaitable[None]]  # brings the index in step before it is read
+Refresh = Callable[[Library], Awaitable[None]]  # syncs the index before it is read
 Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
 
 def reads_everything(_conversation: Conversation, library: Library) -> frozenset[str]:
-    """For the operator's own terminal: every collection there is."""
+    """Every collection, for the operator's terminal."""
     return library.store.collections()
 
 
@@ -68,12 +68,12 @@ async def open_footnote(
     refresh: Refresh | None = None,
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence"),
 ) -> AsyncIterator[Footnote]:
-    """Own the data folder and build what runs turns on it. Raises SettingsError with a sentence.
+    """Lock the data folder and build everything that answers need. Raises SettingsError.
 
-    ``refresh`` is for a process that serves for long; a command syncs the index itself. ``sentence`` makes an
-    error a sentence for the person who asked.
+    ``refresh`` is for a long-running process; a command syncs the index itself. ``sentence`` turns an error
+    into a sentence for the person who asked.
     """
-    # LangGraph takes half a second to import: what only lists or removes documents does without it.
+    # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
     from core.graph.graph import build_graph
     from core.turns.assistant import Assistant
     from core.turns.checkpoints import open_checkpoints
@@ -105,9 +105,9 @@ def open_library(
     is_owner: bool = False,
     name: str = LIBRARY,
 ) -> Library:
-    """The library alone; reading it needs no ownership of the data folder, unless an older version wrote it.
+    """The library alone. The data folder is locked only if an older version wrote it, to migrate it.
 
-    ``name`` differs while a new index is built beside a damaged one.
+    ``name`` differs while a new index is built next to a damaged one.
     """
     make_data_dir(settings.data_dir)
     file = settings.data_dir / name
@@ -138,7 +138,7 @@ def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadP
 
 
 def make_fetcher(settings: Settings) -> GuardedFetcher:
-    """For URLs that people give: blocked hosts stay blocked; trusted hosts do not matter."""
+    """For URLs that people add: only WEB_BLOCKED_HOSTS applies to them."""
     return GuardedFetcher(
         timeout=settings.search_timeout, body_limit=INGESTED_PAGE_LIMIT, blocked=settings.web_blocked_hosts
     )
@@ -194,7 +194,7 @@ def _deps_maker(
 
 
 def _models_of(settings: Settings, open_now: AsyncExitStack) -> ChatModels | None:
-    """The chat models that the operator chose, closed with the rest; None without a model."""
+    """The chat models that the operator chose; ``open_now`` closes them."""
     if not settings.has_chat_model:
         return None
     from core.reasoning.chat_model import ChatModels
@@ -221,13 +221,13 @@ def _reasoner_maker(
     settings: Settings, library: Library, models: ChatModels | None
 ) -> Callable[[], Reasoner]:
     def extractive() -> ExtractiveReasoner:
-        return ExtractiveReasoner(_similarity_of(library))  # the embedder may be set after the library opened
+        return ExtractiveReasoner(_similarity_of(library))  # not earlier: the embedder may be set later
 
     if models is None:
         return extractive
     from core.reasoning.fallback import FallbackReasoner
 
-    # A model that hangs must leave time for quotes.
+    # Leaves time for quotes if the model hangs.
     reserve = min(RESERVE, settings.turn_timeout / 5)
     return lambda: FallbackReasoner(
         models.reasoner(turn_timeout=settings.turn_timeout - reserve), extractive()
@@ -246,7 +246,7 @@ def _similarity_of(library: Library) -> Similarity | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedDocuments:
-    """The library within one scope."""
+    """The library, limited to one scope."""
 
     library: Library
     scope: Scope

@@ -127,12 +127,12 @@ class Command:
     name: str  #: as the person wrote it
     details: Mapping[str, Any] = field(default_factory=dict)  #: JSON types only
     said_at: float  #: seconds since the epoch
-    is_apart: bool = False  #: carried out at once, beside the turns of its conversation
+    is_apart: bool = False  #: carried out at once, in parallel with the turns of its conversation
 
 
 @value
 class Citation:
-    """A footnote, and the verbatim quote it stands for."""
+    """A footnote with its verbatim quote."""
 
     number: int  #: as in the text's ``[n]``; counts from 1
     title: str
@@ -227,7 +227,7 @@ class Outcome:
     kind: OutcomeKind
     turn_id: str
     answer: Answer | None = None
-    proposal: Proposal | None = None  #: also beside a partial or unsure answer: a search for the rest
+    proposal: Proposal | None = None  #: also with a partial or unsure answer: a search for the rest
     closest: tuple[Citation, ...] = ()
     reason: str | None = None  #: a sentence: why failed, why proposed, what to clarify, what the model lacked
     options: tuple[str, ...] = ()  #: readings to choose from when clarifying

@@ -1,21 +1,21 @@
-"""What can go wrong, each as a sentence a person can use.
+"""What can go wrong, each with a sentence that helps a person.
 
 FootnoteError
 ├── SettingsError        wrong use or settings (exit code 2)
 │   ├── VersionMismatch  another version of Footnote wrote a file
 │   ├── IndexMismatch    the index was built with another embedding model
 │   ├── IndexInUse       another process owns the index
-│   ├── IndexDamaged     the index's file makes no sense any more
+│   ├── IndexDamaged     the index file is damaged
 │   └── QuestionRejected a question that cannot be asked
 ├── DocumentError        one document could not be read
 ├── NotFound             a proposal, thread or source that does not exist
-├── ModelTrouble         the model is busy, unreachable, silent, or refused
+├── ModelTrouble         the model is busy, unreachable, silent or refuses
 ├── SearchTrouble        the web search failed or found nothing
-├── StoreTrouble         what is remembered cannot be read or written
+├── StoreTrouble         checkpoints cannot be read or written
 └── FetchRefused         an address that must not be visited
 
 ``str(error)`` is the sentence. Text of foreign exceptions is logged, never shown. For a channel,
-:func:`for_people` replaces what only the operator can mend.
+:func:`for_people` replaces what only the operator can repair.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FootnoteError(Exception):
 
     @property
     def sentence(self) -> str:
-        """A Sentence, which has other languages, or plain text."""
+        """A Sentence, which can be translated, or plain text."""
         return self.args[0] if self.args else ""
 
 
@@ -49,7 +49,7 @@ class IndexInUse(SettingsError):
 
 
 class IndexDamaged(SettingsError):
-    """The index's file makes no sense any more."""
+    """The index file is damaged."""
 
 
 class QuestionRejected(SettingsError):
@@ -77,11 +77,11 @@ class StoreTrouble(FootnoteError):
 
 
 class FetchRefused(FootnoteError):
-    """The address is not one that may be visited."""
+    """The address must not be visited."""
 
 
 def for_people(error: FootnoteError) -> str:
-    """The sentence for a channel, where nobody may be able to rebuild the index."""
+    """The sentence for a channel, whose people may not be able to rebuild the index."""
     return Sentence("index_unreadable") if isinstance(error, IndexDamaged) else error.sentence
 
 

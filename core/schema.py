@@ -30,7 +30,7 @@ class Schema:
     """What one kind of file contains."""
 
     tables: str = ""  #: SQL that makes the tables of the newest version; empty where a library makes its own
-    migrations: tuple[Migration, ...] = ()  #: append only; the first brings version 1 to version 2
+    migrations: tuple[Migration, ...] = ()  #: append only; the first migrates version 1 to version 2
 
     @property
     def version(self) -> int:

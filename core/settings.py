@@ -1,7 +1,7 @@
 """What an operator can set, read once from the environment and ``.env``.
 
-Every fault is reported together, so that a person fixes them in one go. Secrets are kept
-out of ``repr``. The platforms' tokens live beside their adapters.
+All faults are reported together, so that a person can fix them in one go. Secrets are kept
+out of ``repr``. Each adapter reads its own tokens.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class Settings:
     google_api_key: str = field(default="", repr=False)
     google_gemini_base_url: str = field(default="", repr=False)  #: for proxies; may hold a password
     chat_model: str = "google_genai:gemini-3.5-flash"  #: writes answers
-    #: Plans, grades and checks; empty: Google's small one, or else the model that writes.
-    grader_model: str = ""
+    grader_model: str = ""  #: plans, grades and checks; empty: Google's small model, or the one that writes
     embedding_model: str = "auto"
     policy: str = "footnote"
     web_search: WebSearch = "duckduckgo"
@@ -41,21 +40,23 @@ class Settings:
     web_approval: WebApproval = "asker"
     web_approvers: tuple[str, ...] = ()  #: people, roles or user groups
     learners: tuple[str, ...] = ()  #: people, roles or user groups who may add documents; empty: everybody
-    web_trusted_hosts: tuple[str, ...] = ()  #: when set, only these hosts are read
+    web_trusted_hosts: tuple[str, ...] = ()  #: if set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
     model_timeout: float = 60.0  #: seconds for one model call
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn
-    tokens_per_day: int = 0  #: that the models may take, read and written together; 0: no limit
-    questions_per_person: Rate | None = None  #: that are answered; None: no limit
+    tokens_per_day: int = 0  #: for the models, input and output together; 0: no limit
+    questions_per_person: Rate | None = None  #: None: no limit
     questions_per_channel: Rate | None = None
-    database_url: str = field(default="", repr=False)  #: of the turns; empty: a file in the data folder
+    database_url: str = field(
+        default="", repr=False
+    )  #: of the queue of turns; empty: a file in the data folder
     log_level: str = "WARNING"
     log_format: Literal["text", "json"] = "text"
 
     @property
     def judging_model(self) -> str:
-        """What plans, grades and checks: a judge of another family finds more (41% against 27%)."""
+        """The model that plans, grades and checks. One of another family than the writer finds more (41% against 27%)."""
         if self.grader_model:
             return self.grader_model
         writes_with_google = self.chat_model.startswith("google_genai:")
@@ -63,12 +64,12 @@ class Settings:
 
     @property
     def has_chat_model(self) -> bool:
-        """Whether a language model writes; without one the extractive reasoner quotes."""
+        """Whether a language model writes answers; without one they are quotes."""
         return bool(self.google_api_key) or not self.chat_model.startswith("google_genai:")
 
 
 def read_settings(environment: Mapping[str, str], env_file: Path | None = ENV_FILE) -> Settings:
-    """Settings from ``.env`` and the environment, which wins; SettingsError names every fault."""
+    """Settings from ``.env`` and the environment, which takes precedence; SettingsError names every fault."""
     values = {**read_env_file(env_file), **environment}
     chosen: dict[str, Any] = {}
     faults: list[str] = []
@@ -81,15 +82,15 @@ def read_settings(environment: Mapping[str, str], env_file: Path | None = ENV_FI
         except ValueError as fault:
             faults.append(f"{name.upper()} {fault}")
     settings = Settings(**chosen)
-    told = {fault.partition(" ")[0] for fault in faults}
-    faults += [sentence for sentence in _missing(settings) if sentence.partition(" ")[0] not in told]
+    named = {fault.partition(" ")[0] for fault in faults}
+    faults += [sentence for sentence in _missing(settings) if sentence.partition(" ")[0] not in named]
     if faults:
         raise SettingsError("; ".join(faults) + ".")
     return settings
 
 
 def read_env_file(env_file: Path | None) -> dict[str, str]:
-    """What the file sets; nothing when there is none. SettingsError when it cannot be read."""
+    """The variables in the file, if there is one; SettingsError if it cannot be read."""
     if env_file is None or not env_file.is_file():
         return {}
     from dotenv import dotenv_values
@@ -104,7 +105,7 @@ def read_env_file(env_file: Path | None) -> dict[str, str]:
 
 
 def broken_lines(env_file: Path) -> list[int]:
-    """The numbers of lines that set nothing, because they are not ``NAME=value``; none without a readable file."""
+    """The numbers of the lines that are not ``NAME=value``; none if the file cannot be read."""
     if not env_file.is_file():
         return []
     from dotenv.parser import parse_stream
@@ -121,7 +122,7 @@ def broken_lines(env_file: Path) -> list[int]:
 
 
 def _missing(settings: Settings) -> list[str]:
-    """Settings that another one makes necessary."""
+    """What is missing because another setting needs it."""
     needed = (
         (
             settings.web_search == "tavily" and not settings.tavily_api_key,
@@ -192,7 +193,7 @@ def _hosts(raw: str) -> tuple[str, ...]:
 
 
 def is_address(raw: str) -> bool:
-    """Whether it is the http or https address of a host."""
+    """Whether it is an http or https URL with a host."""
     try:
         parts = urlsplit(raw)
         is_reachable = bool(parts.hostname) and parts.port != 0

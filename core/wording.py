@@ -1,7 +1,7 @@
 """The sentences that people read, in their language.
 
-Beside the code of a package stands one table a language, as TOML: ``key = "Words with a {placeholder}."``.
-Where a count changes the words there are two: ``key = {one = "1 page", other = "{count} pages"}``.
+A package has one TOML file for each language: ``key = "Words with a {placeholder}."``. Where the words depend
+on a count there are two: ``key = {one = "1 page", other = "{count} pages"}``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-LANGUAGES = ("en", "de", "fr", "es", "pt", "ja")  # ISO 639-1; any other is answered in the first
+LANGUAGES = ("en", "de", "fr", "es", "pt", "ja")  # ISO 639-1; other languages get the first
 LOCALES = Path(__file__).with_name("locales")
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What is said in one language: called with a key, and what its placeholders stand for."""
+    """The sentences of one language; call it with a key and the values of its placeholders."""
 
     language: str
     entries: Mapping[str, Any]
 
-    def __call__(self, key: str, /, **given: object) -> str:
+    def __call__(self, key: str, /, **values: object) -> str:
         entry = self.entries[key]
         if isinstance(entry, Mapping):
-            entry = entry["one" if given["count"] in self.entries["counted_as_one"] else "other"]
-        return str(entry.format_map({name: self._written(each) for name, each in given.items()}))
+            entry = entry["one" if values["count"] in self.entries["counted_as_one"] else "other"]
+        return str(entry.format_map({name: self._written(each) for name, each in values.items()}))
 
     def date(self, day: date) -> str:
         """ "12 Mar 2026"."""
@@ -42,15 +42,15 @@ class Wording:
             return f"{number:,}".replace(",", self.entries["thousands"])
         return f"{number:g}".replace(".", self.entries["decimal"])
 
-    def _written(self, given: object) -> str:
-        if isinstance(given, Sentence):
-            return self(given.key, **given.given)
-        return self.number(given) if isinstance(given, int | float) else str(given)
+    def _written(self, value: object) -> str:
+        if isinstance(value, Sentence):
+            return self(value.key, **value.values)
+        return self.number(value) if isinstance(value, int | float) else str(value)
 
 
 @cache
 def wording(language: str, *others: Path) -> Wording:
-    """The sentences of this package, and of the folders beside it."""
+    """The sentences of core and of the given folders."""
     name = language if language in LANGUAGES else LANGUAGES[0]
     entries: dict[str, Any] = {}
     for folder in (LOCALES, *others):
@@ -59,21 +59,21 @@ def wording(language: str, *others: Path) -> Wording:
 
 
 class Sentence(str):
-    """A sentence of ours in English, which :func:`in_language` says in another language."""
+    """A sentence in English that :func:`in_language` can say in another language."""
 
-    __slots__ = ("given", "key")
+    __slots__ = ("key", "values")
     key: str
-    given: Mapping[str, object]
+    values: Mapping[str, object]
 
-    def __new__(cls, key: str, /, **given: object) -> Self:
-        made = super().__new__(cls, wording(LANGUAGES[0])(key, **given))
-        made.key, made.given = key, given
+    def __new__(cls, key: str, /, **values: object) -> Self:
+        made = super().__new__(cls, wording(LANGUAGES[0])(key, **values))
+        made.key, made.values = key, values
         return made
 
 
 def in_language(words: str, language: str) -> str:
-    """A sentence of ours in this language; other words as they are."""
-    return wording(language)(words.key, **words.given) if isinstance(words, Sentence) else words
+    """A Sentence in this language; any other text as it is."""
+    return wording(language)(words.key, **words.values) if isinstance(words, Sentence) else words
 
 
 def clock(moment: float) -> str:

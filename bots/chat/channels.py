@@ -1,6 +1,6 @@
 """What the bot stores about channels and threads: preferences, and which collections a channel reads.
 
-One small SQLite file. What is learned in a channel goes into a collection of its own, which can be
+One small SQLite file. What is learned in a channel goes into its own collection, which can be
 read in that channel only.
 """
 

@@ -1,7 +1,7 @@
-"""What people write, press and submit: stored before it is acknowledged, or begun beside it.
+"""The requests that a platform delivers: stored or started before they are acknowledged.
 
-If anything here raises, the platform gets no acknowledgement and delivers again. If the disk takes
-nothing, storing is retried, and the person who waits is told why.
+If anything here raises, the platform gets no acknowledgement and delivers again. If the disk refuses, storing
+is retried, and the person who waits learns why.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class Inbox:
-    """What one platform delivers."""
+    """The requests of one platform."""
 
     settings: Settings
     assistant: Assistant
@@ -56,13 +56,13 @@ class Inbox:
     _accepting: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  #: by the request's id
 
     async def accept(self, incoming: Incoming) -> bool:
-        """When this returns, the request is stored or begun; False if it was refused with a sentence.
+        """Store or start a request; False if it was refused with a sentence.
 
-        If the disk takes nothing, the person is told, and this returns once it does.
+        If the disk refuses, the person learns why, and this returns when the disk works again.
         """
         request_id = incoming.request.id
         accepting = self._accepting.get(request_id)
-        if accepting is None:  # else it was delivered again meanwhile
+        if accepting is None:  # otherwise it was delivered twice
             accepting = asyncio.create_task(self._accept(incoming))
             self._accepting[request_id] = accepting
             accepting.add_done_callback(partial(self._accepted, request_id))
@@ -137,7 +137,7 @@ class Inbox:
             raise
 
     async def _decide(self, decision: Decision, route: ReplyRoute) -> None:
-        """Store a decision that may be made; only its author learns that it may not."""
+        """Store a decision, or tell its author alone why it is not allowed."""
         proposal = await self._proposal(decision)
         if proposal is not None and proposal.is_open:
             decision = await self._with_groups(decision, route)
@@ -154,13 +154,13 @@ class Inbox:
             self.begin(self.messenger.refuse(decision, route, proposal))
 
     async def _is_first(self, request_id: str) -> bool:
-        """True the first time, however often it is delivered."""
+        """True only for the first delivery."""
         return await self._retry(self.channel_store.is_first, request_id)
 
     async def _tell(
         self, request: Request, sentence: str, route: ReplyRoute, *, is_private: bool = False
     ) -> None:
-        """Store a sentence for the author of a request, once however often the request is delivered."""
+        """Store a sentence for the author of a request, once for all its deliveries."""
         command = Command(
             id=f"{request.id}/told",
             conversation=request.conversation,
@@ -275,7 +275,7 @@ class Inbox:
         self.begin(self.messenger.send_ephemeral(route, sentence))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something beside the acknowledgement, and hold the task so that it is not collected."""
+        """Run a coroutine in the background; the reference keeps its task from being collected."""
         task = asyncio.create_task(_log_failure(work))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
@@ -299,7 +299,7 @@ async def rates_of(settings: Settings, turns: Turns, platform: str) -> Rates:
 
 
 def _language(request: Request) -> str:
-    """The author's language, as far as it is known."""
+    """The author's language, if known; otherwise English."""
     if isinstance(request, Question):
         return language_of(request.text)
     return request.language if isinstance(request, ChatCommand) else ENGLISH
@@ -324,5 +324,5 @@ async def _log_failure(work: Coroutine[Any, Any, None]) -> None:
     except (Refused, Unreachable) as trouble:
         logger.warning("a message could not be sent", extra={"reason": str(trouble)})
     except Exception:
-        # The boundary of a background task: nobody else would notice.
+        # The boundary of a background task: no other code sees its errors.
         logger.exception("a background task failed")

@@ -47,7 +47,7 @@ class ChatCommand:
     said_at: float  #: seconds since the epoch
     files: tuple[Attachment, ...] = ()
     is_private: bool = False  #: only its author sees the reply
-    language: str = "en"  #: of its author, as far as it is known; ISO 639-1
+    language: str = "en"  #: of its author, if known; ISO 639-1
 
 
 @value
@@ -86,7 +86,7 @@ class Incoming:
     is_awaited: bool = False  #: the platform shows its author an error unless a reply comes
 
 
-TELL = "tell"  # a queued command that nobody gave: a sentence for the author of a request
+TELL = "tell"  # a queued command of the bot itself: a sentence for the author of a request
 
 
 def queued(command: ChatCommand) -> Command:
@@ -130,7 +130,7 @@ Follow = Literal["mention", "asker", "thread"]
 
 @value
 class ThreadState:
-    """What is known of the channel and thread that a message came in."""
+    """What decides whether the bot reads a message of a thread without a mention."""
 
     follow: Follow = "thread"  #: which messages of a thread need no mention
     knows_thread: bool = False  #: the bot answered here, or was pulled in

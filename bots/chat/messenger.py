@@ -99,7 +99,7 @@ async def _happens(event: asyncio.Event, within: float) -> bool:
         return False
 
 
-#: Handles without a message: nothing can be posted there any more; only the person who pressed is told.
+#: Handles without a message: nothing can be posted there any more, or only the person who pressed gets a reply.
 NOWHERE, PRIVATELY = "nowhere", "privately"
 
 
@@ -236,7 +236,7 @@ class ChatMessenger(Generic[Shown]):
                 await self.posts.send_ephemeral(route, message)
 
     async def send_ephemeral(self, route: ReplyRoute, sentence: str) -> None:
-        """Show a sentence to the person who wrote or pressed, and to nobody else."""
+        """Show a sentence only to the person who wrote or pressed."""
         await self.posts.send_ephemeral(route, self.renderer.note(sentence))
 
     async def send_private_reply(self, route: ReplyRoute, reply: CommandReply) -> None:
@@ -244,12 +244,12 @@ class ChatMessenger(Generic[Shown]):
             await self.posts.send_ephemeral(route, message)
 
     async def refuse(self, decision: Decision, route: ReplyRoute, proposal: Proposal) -> None:
-        """Tell somebody who may not decide who may."""
+        """Tell a person who may not decide who may."""
         sentence = cards.refused(proposal, await self._card_context(route, proposal))
         await self.posts.send_direct(route, f"{decision.id}/told", self.renderer.note(sentence))
 
     async def point_out_decision(self, route: ReplyRoute, proposal: Proposal) -> None:
-        """Tell somebody who comes too late who decided."""
+        """Tell a person who decides too late who decided."""
         sentence = cards.decided_already(proposal, await self._card_context(route, proposal))
         await self.send_ephemeral(route, sentence)
 
@@ -257,18 +257,18 @@ class ChatMessenger(Generic[Shown]):
         await self.posts.open_editor(route, self.renderer.editor(proposal, route))
 
     async def _replies(self, command: Command, route: ReplyRoute) -> tuple[CommandReply, ...]:
-        given = unqueued(command)
-        say = say_in(given.language)
+        chat_command = unqueued(command)
+        say = say_in(chat_command.language)
         try:
-            return await self.commands.carry_out(given, route)
+            return await self.commands.carry_out(chat_command, route)
         except FootnoteError as trouble:
-            return (Note(text=in_language(for_people(trouble), given.language)),)
+            return (Note(text=in_language(for_people(trouble), chat_command.language)),)
         except sqlite3.OperationalError as trouble:
             logger.exception("a command could not be stored", extra=_named(command))
             reason = disk_trouble(trouble) or Sentence("disk_refused")
             return (Note(text=say("not_written", trouble=reason)),)
         except Exception:
-            # The boundary of a command: whatever failed, the person is told.
+            # The boundary of a command: the person learns of every failure.
             logger.exception("a command failed", extra=_named(command))
             return (Note(text=say("own_fault")),)
 

@@ -44,7 +44,7 @@ CommandReply = Note | Sources | Footnotes
 
 @value
 class CardContext:
-    """What the layout of an outcome depends on beside the outcome itself."""
+    """What the layout of an outcome depends on, apart from the outcome."""
 
     engine: str = "the web"  #: the search engine, as people know it
     approval: WebApproval = "asker"
@@ -96,7 +96,7 @@ class Posts(Protocol[Shown_contra]):
         ...
 
     async def send_direct(self, route: ReplyRoute, turn: str, message: Shown_contra) -> None:
-        """The same where nobody pressed: by whatever private way the platform has."""
+        """The same without a press, in whatever private way the platform has."""
         ...
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:

@@ -1,4 +1,4 @@
-"""The sentences about a proposed search; people stand in them by the names that others know."""
+"""The sentences about a proposed search: who may decide and who decided, with their names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def whole_query(query: str) -> str:
 
 
 def waiting(proposal: Proposal, card_context: CardContext) -> str:
-    """Beneath the buttons."""
+    """The sentence below the buttons."""
     by_asker = "waiting_for_asker_or_approver" if card_context.has_approvers else "waiting_for_asker"
     named = _named(proposal, card_context)
     return say_in(language_of(proposal.question))(
@@ -54,23 +54,23 @@ def waiting(proposal: Proposal, card_context: CardContext) -> str:
 
 
 def decision(proposal: Proposal, card_context: CardContext) -> str:
-    """In place of the buttons."""
+    """The sentence that replaces the buttons."""
     return decided(_named(proposal, card_context))
 
 
 def refused(proposal: Proposal, card_context: CardContext) -> str:
-    """For somebody who may not decide: who may."""
+    """The sentence for a person who may not decide: who may."""
     sentence = refusal(_named(proposal, card_context), approval=card_context.approval)
     return in_language(sentence, language_of(proposal.question))
 
 
 def decided_already(proposal: Proposal, card_context: CardContext) -> str:
-    """For somebody who comes too late: who decided."""
+    """The sentence for a person who decides too late: who decided."""
     return in_language(already_decided(_named(proposal, card_context)), language_of(proposal.question))
 
 
 def _named(proposal: Proposal, card_context: CardContext) -> Proposal:
-    """With the names of people in place of their ids."""
-    nobody = say_in(language_of(proposal.question))("somebody")
-    decider = proposal.decided_by and (card_context.name(proposal.decided_by) or nobody)
-    return replace(proposal, asker=card_context.name(proposal.asker) or nobody, decided_by=decider)
+    """The proposal with the names of people in place of their ids."""
+    unknown = say_in(language_of(proposal.question))("somebody")
+    decider = proposal.decided_by and (card_context.name(proposal.decided_by) or unknown)
+    return replace(proposal, asker=card_context.name(proposal.asker) or unknown, decided_by=decider)

@@ -1,7 +1,7 @@
 """The texts that are the same on every platform, as plain functions of core values.
 
-CommonMark at most, no platform's own markup. Only progress notes end in "…". The sentences are in
-the tables of ``locales``; ``language`` selects the table.
+They are CommonMark, without markup of a platform. Only progress notes end in "…". The sentences are in
+``locales``, a table for each language.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PROVENANCE: Mapping[tuple[Grounding, bool], str] = {
     ("both", False): "from_both_quoted",
 }
 
-#: What a stage is called with a count, and without.
+#: The keys of a stage's note: with a count, and without.
 _STAGES: Mapping[Stage, tuple[str, str]] = {
     "waiting": ("waiting_behind", "waiting"),
     "reading": ("reading_passages", "reading"),
@@ -59,7 +59,7 @@ ENGINE_NAMES: Mapping[str, str] = {
 
 
 def say_in(language: str) -> Wording:
-    """The sentences of the bots and of core in a language."""
+    """The sentences of bots and core in a language."""
     return wording(language, LOCALES)
 
 
@@ -82,7 +82,7 @@ def progress_note(progress: Progress, language: str = ENGLISH) -> str:
 
 
 def provenance(outcome: Outcome, answer: Answer) -> str:
-    """The line above an answer; empty if its footnotes say enough."""
+    """The line above an answer that says where it comes from; often empty."""
     key = _PROVENANCE.get((answer.grounding, answer.composed))
     if not answer.citations:
         key = "no_footnotes"
@@ -92,7 +92,7 @@ def provenance(outcome: Outcome, answer: Answer) -> str:
 
 
 def remarks(outcome: Outcome) -> tuple[str, ...]:
-    """Small lines beneath an answer: what its sources do not say, then how much was left out."""
+    """Notes below an answer: what its sources do not say, and how much was left out."""
     if (answer := outcome.answer) is None:
         return ()
     say, suffix = say_in(outcome.language), "_web" if answer.grounding == "web" else ""
@@ -108,12 +108,12 @@ def omissions(outcome: Outcome) -> tuple[str, ...]:
 
 
 def reason_of(outcome: Outcome) -> str | None:
-    """Why it ended so, in one line; of an answer, what was left out, why, and what is missing."""
+    """The reason for an outcome, in one line; for an answer, what was left out or is missing."""
     return " · ".join(filter(None, (outcome.reason, *remarks(outcome), *omissions(outcome)))) or None
 
 
 def headings(citation: Citation) -> str:
-    """ "Tutorial › Request Body": title and place within it; of a web page, its title."""
+    """ "Tutorial › Request Body": a document's title and headings; a web page's title."""
     if citation.origin == "web":
         return citation.title
     parts = (part.strip() for part in (citation.title, *citation.location.split(" > ")))
@@ -121,7 +121,7 @@ def headings(citation: Citation) -> str:
 
 
 def origin_of(citation: Citation, language: str) -> str:
-    """The source of a document; the host and date of a web page."""
+    """A document's source; a web page's host and date."""
     if citation.origin != "web":
         return citation.source
     published = calendar_date(citation.published, language)
@@ -147,7 +147,7 @@ def more_label(outcome: Outcome, answer: Answer) -> str:
 
 
 def calendar_date(published: str | None, language: str) -> str:
-    """ "12 Mar 2026" from an ISO 8601 date; anything else as the search engine gave it."""
+    """ "12 Mar 2026" from an ISO 8601 date; any other text as it is."""
     if not published:
         return ""
     try:
@@ -171,7 +171,7 @@ def answered_in(outcome: Outcome) -> str:
 
 
 def decided(proposal: Proposal) -> str:
-    """The sentence in place of the buttons once a person decided."""
+    """The sentence that replaces the buttons after a decision."""
     key = "allowed" if proposal.verdict == "approve" else "denied"
     time = clock(proposal.decided_at or 0.0)
     return say_in(language_of(proposal.question))(key, who=proposal.decided_by, time=time)
@@ -186,7 +186,7 @@ def clipped(text: str, limit: int = CLIPPED) -> str:
 
 
 def finishing(turn: Turn) -> str:
-    """Announces that a turn is finished which a stopped process left unfinished."""
+    """Announces that a turn is finished now that a stopped process left behind."""
     say = say_in(language_of_turn(turn))
     if isinstance(turn, Question):
         return say("finishing_question", question=clipped(turn.text))
@@ -209,8 +209,8 @@ def synced(report: SyncReport, language: str = ENGLISH) -> str:
     }
     happened = [(key, number) for key, number in counts.items() if number] or [("changed", 0)]
     named = [say("documents", count=happened[0][1]), *(say.number(number) for _, number in happened[1:])]
-    told = (say(key, count=number, of=of) for (key, number), of in zip(happened, named, strict=True))
-    return ", ".join(told) + "."
+    phrases = (say(key, count=number, of=of) for (key, number), of in zip(happened, named, strict=True))
+    return ", ".join(phrases) + "."
 
 
 def source_lists(entries: Iterable[Entry], say: Wording) -> Iterator[tuple[str, str, list[str], str]]:
@@ -250,7 +250,7 @@ def forgotten(source: str, passages: int, language: str = ENGLISH) -> str:
 
 
 def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
-    """The outcome as CommonMark without the footnotes."""
+    """The outcome as CommonMark, without footnotes."""
     say = say_in(outcome.language)
     if outcome.answer is not None:
         return outcome.answer.text
@@ -265,19 +265,19 @@ def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
 
 
 def page_of(outcome: Outcome, *, engine: str = "the web") -> str:
-    """The whole outcome as CommonMark, footnotes and all: for files, pipes and platforms without layout."""
+    """The whole outcome with footnotes as CommonMark, for files, pipes and platforms without layout."""
     answer, say = outcome.answer, say_in(outcome.language)
     if answer is None:
         heading = say("closest") if outcome.closest else ""
         closest = _footnotes(outcome.closest, outcome.language)
         parts = [text_of(outcome, engine=engine), heading, closest]
     else:
-        # An answer of quotes alone has them in its text.
+        # The text of a quoted answer has the quotes already.
         notes = _footnotes(answer.citations, outcome.language, with_quotes=answer.composed)
         request = _request(outcome.proposal, say, engine) if outcome.proposal else ""
         small = (outcome.reason, *remarks(outcome), *(f"    {each}" for each in omissions(outcome)))
-        told, spent = "\n".join(filter(None, small)), f"{answered_in(outcome)}."
-        parts = [provenance(outcome, answer), answer.text, notes, told, spent, request]
+        details, time = "\n".join(filter(None, small)), f"{answered_in(outcome)}."
+        parts = [provenance(outcome, answer), answer.text, notes, details, time, request]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -20,7 +20,7 @@ from core.turns.assistant import Assistant
 
 def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.query is not None and arguments.verdict == "deny":
-        raise SettingsError("--query names what to search for instead; it goes with --approve.")
+        raise SettingsError("--query names what to search for instead; use it with --approve.")
     return process.run(_decide(arguments, settings))
 
 

@@ -49,7 +49,7 @@ def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen:
     if rebuild.is_needed(settings.data_dir):
         return rebuild.rebuild(settings, targets, collection, screen)
     if arguments.targets or arguments.collection:
-        raise SettingsError("--rebuild reads everything that is indexed anew; it goes without a PATH.")
+        raise SettingsError("--rebuild reads everything indexed again; do not name a PATH with it.")
     try:
         with (
             closing(open_library(settings, is_owner=True)) as library,

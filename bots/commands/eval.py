@@ -23,7 +23,7 @@ from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.library.roots import is_within
 from core.settings import Settings
 
-#: Questions at a time: a model is waited for, while answers without one share the processor and slow each other.
+#: Questions at a time: a model has to be waited for; without one, parallel answers only slow each other.
 WITH_MODEL, WITHOUT_MODEL = 8, 1
 
 
@@ -74,7 +74,7 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
 
 @contextmanager
 def _progress(screen: Screen, total: int) -> Iterator[Callable[[], None]]:
-    """One line that counts the outcomes, on a terminal; then it goes away."""
+    """A line that counts the outcomes while they come in, on a terminal."""
     if not screen.err.is_terminal:
         yield lambda: None
         return
@@ -84,7 +84,7 @@ def _progress(screen: Screen, total: int) -> Iterator[Callable[[], None]]:
 
 
 def _corpus(footnote: Footnote, targets: Targets) -> Corpus:
-    """The documents that the questions were asked over."""
+    """The documents that were searched for the answers."""
     return Corpus.of(
         (entry.source, entry.address)
         for entry in footnote.library.store.entries()
@@ -98,13 +98,13 @@ def _conditions(footnote: Footnote, corpus: Corpus) -> dict[str, str]:
     return {
         "documents": counted(sum(map(len, corpus.files.values())), "document"),
         **(models if settings.has_chat_model else {"writes": "no model: quotes"}),
-        "vectors": embedder.name if embedder else "none: words alone",
+        "vectors": embedder.name if embedder else "none: words only",
         "policy": settings.policy,
     }
 
 
 def _missing_files(questions: Sequence[EvalQuestion], corpus: Corpus) -> str:
-    """Files that the questions name and the corpus lacks: no answer can be right by them."""
+    """A note about files that the questions name but the corpus does not have."""
     named = "; ".join(
         f"line {each.line} names {name}"
         for each in questions
@@ -115,7 +115,7 @@ def _missing_files(questions: Sequence[EvalQuestion], corpus: Corpus) -> str:
 
 
 def _record(judgement: Judgement, settings: Settings) -> dict[str, Any]:
-    """What `footnote ask --json` prints, with the verdict."""
+    """The record of `footnote ask --json`, with the verdict."""
     question = judgement.question
     return {
         "id": question.id,

@@ -106,7 +106,7 @@ async def _serving(
 
 
 def _warn_of_misspellings() -> None:
-    """A misspelt limit is no limit, and nobody would notice."""
+    """Warn of misspelt limits, which would silently have no effect."""
     for finding in find_misspellings(read_installation(os.environ), SETTING_NAMES):
         logger.warning("%s %s", finding.text, finding.fix)
 

@@ -21,7 +21,7 @@ from bots.discord.route import PLATFORM
 
 logger = logging.getLogger(__name__)
 
-BACKFILL_LIMIT = 24 * 3600.0  # seconds; nobody waits longer for an answer
+BACKFILL_LIMIT = 24 * 3600.0  # seconds; after that an answer is of no use
 OVERLAP = 10.0  # seconds before the watermark that are fetched again: ids are not quite in order
 CHANNEL_LIMIT = 10_000  # messages of one channel that are fetched
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time

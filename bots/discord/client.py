@@ -69,7 +69,7 @@ class DiscordListeners:
         event = message_event(message, me.user_id)
         route, thread = self._locate(event, me)
         if self._is_unreadable(event, me):
-            # Nobody could read it when it was sent, so it does nothing once the intent is granted.
+            # The bot could not read it when it was sent, and does not read it after the intent is granted.
             self.channel_store.remember_forgotten([turn_id(route, event.id)])
             self._explain_unreadable(event, me, route, thread)
             return

@@ -1,7 +1,7 @@
 """The bot's application at Discord: who it is, the commands it registers, the permissions it needs.
 
-Commands are registered by ``footnote manifest discord --sync`` and not at start: Discord takes 200 new
-ones a day. Source of their fields: "Application Commands".
+Commands are registered by ``footnote manifest discord --sync`` and not at start, because Discord accepts only
+200 new ones a day. Their fields are described in "Application Commands".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from core.turns.messenger import Unreachable
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
-#: Of the application's flags, "Application Flags": the intent is granted to a verified bot, or switched on.
+#: "Application Flags": the message content intent, for a verified bot and for others.
 READS_CONTENT = (1 << 18) | (1 << 19)
 TIMEOUT = 10.0  # seconds
 USER_AGENT = "DiscordBot (footnote, 0.1)"  # "API Reference, User Agent": requests without one may be blocked
@@ -43,7 +43,7 @@ class DiscordApi:
         return answer
 
     async def request(self, method: str, path: str, *, json: Any = None) -> tuple[Any, str]:
-        """What Discord answers, and the date of it. Raises Refused with the HTTP status, and Unreachable."""
+        """Discord's reply and its Date header. Raises Refused with the HTTP status, or Unreachable."""
         from aiohttp import ClientError
 
         url = self.api_url + path
@@ -80,14 +80,14 @@ class Application:
     user_id: str  #: of the bot
     user_name: str
     reads_content: bool  #: whether the bot may read messages that do not mention it
-    needs_code: bool  #: whether adding it to a server needs an OAuth2 code, which Footnote does not take
-    posts_interactions: bool  #: whether presses and commands are sent to a URL instead of the gateway
-    gateway: str = ""  #: URL that events come from
+    needs_code: bool  #: whether adding it to a server needs an OAuth2 code, which Footnote does not support
+    posts_interactions: bool  #: whether interactions are sent to a URL instead of the gateway
+    gateway: str = ""  #: URL of the events
     ahead: float = 0.0  #: seconds that this machine's clock is ahead of Discord's
 
 
 def read_application(about: Any) -> Application:
-    """Raises Refused for what is no application."""
+    """Raises Refused if the reply is not an application."""
     try:
         user = about.get("bot") or {"id": about["id"], "username": about["name"]}
         return Application(
@@ -113,7 +113,7 @@ async def application_of(settings: DiscordSettings) -> Application:
 
 
 async def register_commands(settings: DiscordSettings, application_id: str) -> list[str]:
-    """Replace all commands of the application; their names. Raises SettingsError."""
+    """Replace all commands of the application; returns their names. Raises SettingsError."""
     commands = [dict(command) for command in COMMANDS]
     async with _startup_api(settings) as api:
         registered, _ = await api.request("PUT", f"/applications/{application_id}/commands", json=commands)
@@ -127,7 +127,7 @@ async def _startup_api(settings: DiscordSettings) -> AsyncIterator[DiscordApi]:
             yield api
     except Refused as refused:
         if refused.code == "401":
-            raise SettingsError("Discord refused DISCORD_TOKEN: it does not know it.") from refused
+            raise SettingsError("Discord refused DISCORD_TOKEN: the token is not valid.") from refused
         raise SettingsError(
             f"Discord answered {refused.code}; check DISCORD_API_URL or try again."
         ) from refused
@@ -136,7 +136,7 @@ async def _startup_api(settings: DiscordSettings) -> AsyncIterator[DiscordApi]:
 
 
 def _clock_difference(date: str, now: float) -> float:
-    """From the date of a reply, which has whole seconds; 0 where it has none."""
+    """Seconds that this machine's clock is ahead of a Date header; 0 without one."""
     try:
         return now - parsedate_to_datetime(date).timestamp()
     except ValueError:
@@ -144,7 +144,7 @@ def _clock_difference(date: str, now: float) -> float:
 
 
 STRING, ATTACHMENT = 3, 11  # types of an option
-IN_A_MESSAGES_MENU = 3  # the type of such a command
+IN_A_MESSAGES_MENU = 3  # type of a command in the context menu of messages
 EVERYWHERE = [0, 1]  # in servers and in direct messages with the bot, "Interaction Context Types"
 
 ApplicationCommand = Mapping[str, Any]
@@ -196,7 +196,7 @@ COMMANDS: Sequence[ApplicationCommand] = (
     {"type": IN_A_MESSAGES_MENU, "name": "Ask about this", "contexts": EVERYWHERE},
 )
 
-#: What the bot needs where it is invited -> its bit, "Permissions".
+#: Permission that the bot needs -> its bit, "Permissions".
 PERMISSIONS: Mapping[str, int] = {
     "View Channels": 1 << 10,
     "Send Messages": 1 << 11,
@@ -207,7 +207,7 @@ PERMISSIONS: Mapping[str, int] = {
 
 
 def invite_url(application_id: str) -> str:
-    """The URL by which an administrator adds the bot to a server."""
+    """The URL with which an administrator adds the bot to a server."""
     allowed = sum(PERMISSIONS.values())
     scopes = "bot+applications.commands"
     return f"https://discord.com/oauth2/authorize?client_id={application_id}&scope={scopes}&permissions={allowed}"

@@ -190,7 +190,7 @@ class DiscordPosts:
         return await self._open_thread(route, self._first_message(route))
 
     def _home(self, route: ReplyRoute) -> str:
-        """Where a conversation continues, as far as it is known."""
+        """The thread or channel where a conversation continues."""
         first = self._first_message(route) if "opens" in route else ""
         return self._threads.get(first, first) or str(route["place"])
 
@@ -214,7 +214,7 @@ class DiscordPosts:
         return place
 
     async def _post_question(self, route: ReplyRoute, turn: str, *, is_again: bool) -> None:
-        """The question of a command is posted first, as nobody else saw it; a thread is opened on it."""
+        """Post the question of a command, which the others did not see, and open a thread on it."""
         if turn in self._questions:
             return
         conversation = conversation_of(route)

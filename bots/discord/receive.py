@@ -250,7 +250,7 @@ def is_called(event: MessageEvent, me: Me) -> bool:
 
 
 def _is_follow_up(event: MessageEvent, thread: ThreadState) -> bool:
-    """Whether a message in a thread is for the bot without a mention: it addresses nobody else."""
+    """Whether a message in a thread is for the bot without a mention, because it addresses no other person."""
     leading = _LEADING_MENTIONS.match(event.text)
     addresses_another = bool(leading) or (event.answers is not None and not event.answers_me)
     return (

@@ -29,7 +29,7 @@ class DiscordRoute(TypedDict):
     message: str  #: that was written, or whose button was pressed; empty for a command
     user: str
     opens: NotRequired[str]  #: the name of a thread to open on the message, or on what is posted first
-    says: NotRequired[str]  #: what is posted first: the question of a command, which nobody else saw
+    says: NotRequired[str]  #: what is posted first: the question of a command, which the others did not see
     interaction: NotRequired[InteractionToken]
 
 

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 60.0  # seconds
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 STEADY = 60.0  # seconds; a connection that lasted longer is opened again at once
-RESUMES = 5  # tries to resume a session before a new one is begun
+RESUMES = 5  # tries to resume a session before a new one is started
 REFRESH = 8.0  # seconds; typing is shown for ten, "Trigger Typing Indicator"
 
 #: Close codes after which another try is useless -> why, "Gateway Close Event Codes".

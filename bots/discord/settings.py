@@ -1,4 +1,4 @@
-"""What an operator sets for Discord, read once beside the other settings."""
+"""The settings for Discord."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class DiscordSettings:
 def read_discord_settings(
     environment: Mapping[str, str], env_file: Path | None = Path(".env")
 ) -> DiscordSettings | None:
-    """None where no token is set; SettingsError names every fault, and repeats no token."""
-    given = {**read_env_file(env_file), **environment}
-    token, address = (given.get(name, "").strip() for name in ("DISCORD_TOKEN", "DISCORD_API_URL"))
+    """None if no token is set; SettingsError names every fault, but no token."""
+    values = {**read_env_file(env_file), **environment}
+    token, address = (values.get(name, "").strip() for name in ("DISCORD_TOKEN", "DISCORD_API_URL"))
     if not token:
         return None
     checks = (
-        (token.isascii() and not _SPACE.search(token), "DISCORD_TOKEN holds signs that no token holds"),
+        (token.isascii() and not _SPACE.search(token), "DISCORD_TOKEN has characters that no token has"),
         (not address or is_address(address), "DISCORD_API_URL must be an http or https address"),
         (
             "@" not in address,
-            "DISCORD_API_URL must hold no login: the bot's token goes where it would",
+            "DISCORD_API_URL must not contain a login: the bot logs in with its token",
         ),
         (
             not address or address.rstrip("/").endswith("/api/v10"),
-            "DISCORD_API_URL must end in /api/v10, the version that is spoken",
+            "DISCORD_API_URL must end in /api/v10, the supported version",
         ),
     )
     if faults := [sentence for is_met, sentence in checks if not is_met]:

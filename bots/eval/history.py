@@ -1,4 +1,4 @@
-"""The last run of the same questions, kept beside the index, and what has changed since."""
+"""The last run of the same questions, kept in the data folder, and what has changed since."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME_LENGTH = 12  # hexadecimal digits of the hash of the question file's path
 
 @value
 class EvalRun:
-    """What is kept of a run."""
+    """What is stored of a run."""
 
     made: str  #: ISO 8601
     conditions: Mapping[str, str]
@@ -45,13 +45,13 @@ class EvalRun:
 
 
 def file_for(data_dir: Path, questions: Path) -> Path:
-    """Where the last run of a question file is kept; by the file's path, whatever it holds now."""
+    """Where the last run of a question file is stored, by the path of that file."""
     path = str(questions.resolve()).encode("utf-8", "surrogateescape")
     return data_dir / FOLDER / f"{sha256(path).hexdigest()[:NAME_LENGTH]}.json"
 
 
 def load(file: Path) -> EvalRun | None:
-    """The last run; None where there was none, or the file is damaged."""
+    """The last run; None if there was none or its file is damaged."""
     try:
         content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         return EvalRun(**content)
@@ -60,7 +60,7 @@ def load(file: Path) -> EvalRun | None:
 
 
 def save(run: EvalRun, file: Path) -> None:
-    """Replaces the last one; FootnoteError when the disk refuses."""
+    """Replace the last run; FootnoteError if it cannot be written."""
     unfinished = file.with_suffix(".new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def save(run: EvalRun, file: Path) -> None:
 
 
 def changes(before: EvalRun, now: EvalRun, texts: Mapping[str, str]) -> Section:
-    """What has changed since the last run; ``texts`` are the questions by their ids."""
+    """What has changed since the last run; ``texts``: question by id."""
     both = [name for name in now.verdicts if name in before.verdicts]
     steps = {name: _badness(now.verdicts[name]) - _badness(before.verdicts[name]) for name in both}
     changed = [name for name in both if before.verdicts[name] != now.verdicts[name]]
@@ -115,7 +115,7 @@ def changes(before: EvalRun, now: EvalRun, texts: Mapping[str, str]) -> Section:
 
 
 def _badness(verdict: str) -> int:
-    """False answers are worst; a verdict that is not in the table is not bad at all."""
+    """False answers are worst; a verdict that is not in BAD counts 0."""
     return len(BAD) - BAD.index(verdict) if verdict in BAD else 0
 
 
@@ -125,12 +125,12 @@ def _summary(both: int, changed: int, better: int, worse: int) -> str:
     chance = sign_test(better, worse) if better + worse else 1.0
     return (
         f"{changed} of {both} questions ended differently, {better} better and {worse} worse "
-        f"(a split as uneven by chance: p = {chance:.2f})."
+        f"(p = {chance:.2f} for a split at least this uneven by chance)."
     )
 
 
 def arrow(before: float, now: float) -> str:
-    """ "↑ 0.050"; "=" where no digit that is shown changed."""
+    """ "↑ 0.050"; "=" if both are shown alike."""
     if shown(before) == shown(now):
         return "="
     return f"{'↑' if now > before else '↓'} {shown(abs(now - before))}"

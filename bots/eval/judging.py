@@ -1,4 +1,4 @@
-"""An outcome beside what was expected of it, and every quote beside the file it is from."""
+"""Comparing an outcome with what was expected, and every quote with its file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from core.library.formats.read import read_document
 Verdict = Literal[
     "right",  # answered, from an acceptable file, with the expected words
     "rightly held back",
-    "answered",  # nothing to judge it by
+    "answered",  # nothing was expected
     "not answered",  # same
-    "from the web",  # a person allows that, or the operator did beforehand
+    "from the web",  # a person or the operator allowed it
     "held back",  # though the documents answer it
     "words missing",
     "failed",
@@ -26,22 +26,22 @@ Verdict = Literal[
     "falsely answered",  # though the documents do not answer it
 ]
 GOOD: frozenset[Verdict] = frozenset({"right", "rightly held back"})
-#: The worst first; of two with the same verdict the more confident one is worse.
+#: Worst first.
 BAD: tuple[Verdict, ...] = ("falsely answered", "wrong file", "words missing", "failed", "held back")
 
-#: The verdict where there is no answer, by whether the documents hold one.
+#: The verdict without an answer, by whether the documents contain one.
 HELD_BACK: Mapping[bool | None, Verdict] = {
     None: "not answered",
     True: "held back",
     False: "rightly held back",
 }
 
-#: Files whose offsets count characters of the file itself: they are read here without any loader.
+#: Files whose offsets count characters of the file itself, so that no loader is needed.
 PLAIN_TEXT = frozenset(
     {".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".txt", ".text", ".rst", ".log"}
 )
 
-_MARKS = re.compile(r"\[\d+\]|[*_`]")  # footnotes and emphasis, which no expected words would hold
+_MARKS = re.compile(r"\[\d+\]|[*_`]")  # footnotes and emphasis, which expected words do not have
 
 
 @value
@@ -54,7 +54,7 @@ class Judgement:
     right_source: bool | None = None  #: whether a footnote cites an acceptable file; None: not judged
     words_found: tuple[bool, ...] = ()  #: for each of the expected words
     gold_quoted: bool | None = None  #: None: not judged
-    verbatim: tuple[bool | None, ...] = ()  #: for each quote shown; None: there is no file to check
+    verbatim: tuple[bool | None, ...] = ()  #: for each quote shown; None: no file to check
 
     @property
     def is_answered(self) -> bool:
@@ -67,7 +67,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """The documents as they are on the disk now, to check the index against."""
+    """The documents as they are on the disk now."""
 
     files: Mapping[str, tuple[str, ...]]  #: source -> absolute paths or URLs of that name
     _texts: dict[str, str | None] = field(default_factory=dict, repr=False)
@@ -81,7 +81,7 @@ class Corpus:
         return cls(files=files)
 
     def sources_named(self, name: str) -> frozenset[str]:
-        """The sources of exactly that name below what was indexed; else those whose path ends with it."""
+        """The sources with exactly this name or path; otherwise those whose path ends with it."""
         exact = frozenset(
             source
             for source, addresses in self.files.items()
@@ -90,7 +90,7 @@ class Corpus:
         return exact or frozenset(source for source in self.files if source.endswith(f"/{name}"))
 
     def contains(self, citation: Citation) -> bool | None:
-        """Whether the quote stands verbatim at its offsets; None where there is no file to check."""
+        """Whether the file has the quote verbatim at its offsets; None: no file to check."""
         addresses = self.files.get(citation.source, ())
         texts = [text for address in addresses if (text := self._text(address)) is not None]
         if citation.origin == "web" or not texts:
@@ -104,12 +104,12 @@ class Corpus:
 
 
 def _text_of(file: Path) -> str:
-    """The text that offsets refer to; empty where the file cannot be read any more, so that no quote matches."""
+    """The text that offsets refer to; empty if the file cannot be read any more, so that no quote matches."""
     try:
         if file.suffix.lower() in PLAIN_TEXT:
             return file.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
-        pass  # gone, or in an older encoding: the loader decides
+        pass  # it is gone or has another encoding: the loader decides
     try:
         return read_document(file).text
     except DocumentError:
@@ -120,19 +120,19 @@ def judge(question: EvalQuestion, outcome: Outcome, corpus: Corpus) -> Judgement
     """The verdict on one outcome."""
     citations = outcome.answer.citations if outcome.answer else ()
     text = outcome.answer.text if outcome.answer else ""
-    said = normalized(" ".join((text, *(citation.quote for citation in citations))))
+    answer = normalized(" ".join((text, *(citation.quote for citation in citations))))
     right_source = None
     if question.sources and question.answerable:
         acceptable = frozenset[str]().union(*map(corpus.sources_named, question.sources))
         right_source = any(citation.source in acceptable for citation in citations)
-    words_found = tuple(occurs(words, said) for words in question.words)
+    words_found = tuple(occurs(words, answer) for words in question.words)
     return Judgement(
         question=question,
         outcome=outcome,
         verdict=verdict_of(question, outcome, right_source=right_source, words_found=words_found),
         right_source=right_source,
         words_found=words_found,
-        gold_quoted=any(normalized(each) in said for each in question.gold) if question.gold else None,
+        gold_quoted=any(normalized(each) in answer for each in question.gold) if question.gold else None,
         verbatim=tuple(map(corpus.contains, citations if outcome.answer else outcome.closest)),
     )
 
@@ -156,11 +156,11 @@ def verdict_of(
     return next((verdict for is_so, verdict in faults if is_so), "right")
 
 
-def occurs(words: str, said: str) -> bool:
-    """Whether a normalized text holds these words whole: "18" does not occur in "180"."""
-    return re.search(rf"(?<!\w){re.escape(normalized(words))}(?!\w)", said) is not None
+def occurs(words: str, text: str) -> bool:
+    """Whether a normalized text has these words as whole words: not "18" in "180"."""
+    return re.search(rf"(?<!\w){re.escape(normalized(words))}(?!\w)", text) is not None
 
 
 def normalized(text: str) -> str:
-    """Without case, emphasis and footnote marks, white space collapsed."""
+    """The text in lower case without emphasis and footnote markers, white space collapsed."""
     return " ".join(_MARKS.sub("", text).casefold().split())

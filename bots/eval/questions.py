@@ -1,4 +1,4 @@
-"""A team's own questions, with what is expected of their answers: reading the file, and asking them all.
+"""A team's own questions and the answers they expect: reading the file, and asking them all.
 
 One JSON object a line: ``{"id", "question", "thread"?, "source"?, "answerable"?, "answer"?, "gold"?,
 "kind"?}``; other fields are ignored.
@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 
 @value
 class EvalQuestion:
-    """A question, and what its answer is judged by."""
+    """A question, and what is expected of its answer."""
 
     line: int  #: counts from 1
-    id: str  #: the line's number where the line has no id
+    id: str  #: default: the number of the line
     question: str
     thread: str | None = None  #: questions of one thread are asked in order, in one conversation
     sources: tuple[str, ...] = ()  #: files that may be cited, by name or by the end of their path
@@ -39,7 +39,7 @@ class EvalQuestion:
 
 
 def read_questions(file: Path) -> tuple[EvalQuestion, ...]:
-    """All questions of a file; SettingsError names every line that cannot be read as one."""
+    """All questions of a file; SettingsError names every line with a fault."""
     try:
         lines = file.read_bytes().split(b"\n")
     except OSError as fault:
@@ -90,7 +90,7 @@ def read_line(line: bytes, number: int) -> EvalQuestion:
 def _id(fields: dict[str, Any], number: int) -> str:
     content = fields.get("id", number)
     if isinstance(content, bool) or not isinstance(content, str | int):
-        raise SettingsError("“id” is neither a text nor a number.")
+        raise SettingsError("“id” must be a text or a number.")
     return str(content)
 
 
@@ -98,7 +98,7 @@ def _thread(fields: dict[str, Any]) -> str | None:
     if fields.get("thread") is None:
         return None
     name = _text(fields, "thread")
-    conversation_named(name)  # raises for a name that no conversation can have
+    conversation_named(name)  # raises if the name is not valid
     return name
 
 
@@ -107,25 +107,25 @@ def _answerable(fields: dict[str, Any], *, default: bool | None) -> bool | None:
     if content is None:
         return default
     if not isinstance(content, bool):
-        raise SettingsError("“answerable” is neither true nor false.")
+        raise SettingsError("“answerable” must be true or false.")
     return content
 
 
 def _text(fields: dict[str, Any], key: str) -> str:
     content = fields.get(key)
     if not isinstance(content, str):
-        raise SettingsError(f"there is no “{key}” that is a text.")
+        raise SettingsError(f"“{key}” is missing or is not a text.")
     return content
 
 
 def _texts(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
-    """The content of these fields, each a text or a list of texts."""
+    """The texts in these fields."""
     found: list[str] = []
     for key in keys:
         content = fields.get(key)
         texts = [content] if isinstance(content, str) else content or []
         if not isinstance(texts, list) or not all(isinstance(each, str) and each.strip() for each in texts):
-            raise SettingsError(f"“{key}” is neither a text nor a list of texts.")
+            raise SettingsError(f"“{key}” must be a text or a list of texts.")
         found += texts
     return tuple(found)
 
@@ -140,7 +140,7 @@ async def ask_all(
 ) -> list[Outcome]:
     """The outcome of each question, in their order; every conversation is forgotten afterwards.
 
-    ``sources`` are paths or URLs to stay within; ``on_answer`` is called after each outcome.
+    ``sources`` are the paths or URLs that may be cited; ``on_answer`` is called after each outcome.
     """
     threads: dict[str | int, list[EvalQuestion]] = {}
     for each in questions:
@@ -167,6 +167,6 @@ async def _outcome(question: EvalQuestion, assistant: Assistant, here: Situation
     try:
         return await assistant.run(ask(question.question, here))
     except Exception as fault:
-        # The boundary of one question: the others go on.
+        # The boundary of one question: the others continue.
         logger.exception("question %r failed", question.id)
         return failed(f"Footnote has a fault of its own ({type(fault).__name__}).")

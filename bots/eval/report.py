@@ -25,7 +25,7 @@ WITHOUT_PAGE = "with Jinja2 (`uv run --extra report footnote eval …`) there is
 
 Cell = str | float | int
 
-LONG = 80  # characters; a cell with more of them holds sentences
+LONG = 80  # characters; a longer cell has sentences
 #: Digits behind the point, by the size that a number stays below.
 DECIMALS = ((1, 3), (10, 2), (100, 1))
 
@@ -39,11 +39,11 @@ class Table:
 
     @property
     def is_wordy(self) -> bool:
-        """Whether its cells hold sentences: on a narrow screen it is shown row by row."""
+        """Whether its cells have sentences; then it is shown row by row."""
         return any(isinstance(cell, str) and len(cell) > LONG for row in self.rows for cell in row)
 
     def is_numeric(self, place: int) -> bool:
-        """Whether a column holds numbers, perhaps with a sign for none."""
+        """Whether a column has numbers, perhaps with a dash for none."""
         cells = [row[place] for row in self.rows]
         return any(not isinstance(cell, str) for cell in cells) and all(
             not isinstance(cell, str) or len(cell) <= 1 for cell in cells
@@ -58,7 +58,7 @@ class Section:
     title: str
     what: str  #: one sentence: what is measured and how
     tables: tuple[Table, ...] = ()
-    figures: Mapping[str, float] = field(default_factory=dict)  #: for JSON, and to compare two runs by
+    figures: Mapping[str, float] = field(default_factory=dict)  #: for JSON, and to compare two runs
     note: str = ""
 
 
@@ -77,7 +77,7 @@ def now() -> str:
 
 
 def shown(cell: Cell) -> str:
-    """A cell as a person reads it: numbers to about three digits, thousands set apart; a dash for NaN."""
+    """A cell for people: numbers with about three digits and thousands separators; a dash for NaN."""
     if isinstance(cell, str):
         return cell
     if not math.isfinite(cell):
@@ -94,7 +94,7 @@ def shown(cell: Cell) -> str:
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """The files that were written, the page only where Jinja2 is installed. FootnoteError when the disk refuses."""
+    """Write the report and return its files; a page only with Jinja2. FootnoteError if they cannot be written."""
     contents = {PAGE: as_page(report), OBJECT: as_json(report)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def write_report(report: Report, folder: Path) -> list[Path]:
 
 
 def as_page(report: Report) -> str | None:
-    """One HTML page that needs nothing beside it; None without Jinja2."""
+    """One self-contained HTML page; None without Jinja2."""
     try:
         from jinja2 import Environment, FileSystemLoader
     except ModuleNotFoundError:
@@ -138,7 +138,7 @@ def _finite(content: Any) -> Any:
 
 
 def print_report(report: Report, files: list[Path], screen: Screen, *, as_object: bool) -> None:
-    """The report on standard output, and beside it where its files are."""
+    """Print the report to standard output, and the paths of its files to standard error."""
     if as_object:
         sys.stdout.write(as_json(report))
     else:
@@ -149,7 +149,7 @@ def print_report(report: Report, files: list[Path], screen: Screen, *, as_object
 
 
 def as_text(section: Section) -> Iterator[RenderableType]:
-    """The tables, with what they are about."""
+    """Title, description and tables."""
     from rich.text import Text
 
     yield Text.assemble("\n", (section.title, "bold"), "\n", (section.what, "dim"))
@@ -177,7 +177,7 @@ def _grid(table: Table) -> RenderableType:
 
 
 def _row_by_row(table: Table) -> RenderableType:
-    """Each cell on a line of its own, behind the name of its column."""
+    """Each cell on its own line, after the name of its column."""
     from rich.table import Table as Grid
     from rich.text import Text
 

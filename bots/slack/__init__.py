@@ -1,1 +1,1 @@
-"""Footnote in Slack: ``read`` (payload -> turn), ``write`` (outcome -> messages), ``serve``."""
+"""Footnote in Slack: ``receive`` (payload -> turn), ``render`` (outcome -> messages), ``post``, ``serve``."""

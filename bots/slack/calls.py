@@ -1,7 +1,7 @@
 """Calls to Slack's Web API, repeated where that is safe.
 
 A call that got a 429 did nothing: it is repeated after the time that Slack names. After a 5xx or a
-lost reply, nobody knows whether it did: it is repeated here only if it may happen twice. Posting is
+lost reply, it is unknown whether it did: it is repeated here only if it may happen twice. Posting is
 not: it has to look for its message first (:class:`Unsure`).
 """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: Scope of the bot's token -> what it is for.
+#: Scope of the bot's token -> reason.
 SCOPES: Mapping[str, str] = {
     "app_mentions:read": "be asked in a channel",
     "assistant:write": "be an agent: status, Stop, suggested prompts",
@@ -25,7 +25,7 @@ SCOPES: Mapping[str, str] = {
     "users:read": "the names of who asked and who decided",
 }
 
-#: Event -> what it is for.
+#: Event -> reason.
 EVENTS: Mapping[str, str] = {
     "agent_session_stopped": "the client's own Stop",
     "app_home_opened": "suggested prompts in a new direct message",

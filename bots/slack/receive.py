@@ -35,7 +35,7 @@ def receive(
 ) -> Incoming | None:
     """None for a payload that is not for the bot.
 
-    ``now`` is in seconds since the epoch: a submitted modal has no time of its own.
+    ``now`` is in seconds since the epoch: a submitted modal has no timestamp.
     """
     if not _is_relevant(payload, me):
         return None

@@ -69,7 +69,7 @@ class SlackListeners:
     me: Me
 
     async def accept(self, payload: Payload) -> Response:
-        """When this returns, what the payload asks is stored or begun. If it raises, Slack delivers again."""
+        """Store or start what the payload asks for. If this raises, Slack delivers it again."""
         event = payload.get("event") or {}
         if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
             self.inbox.begin(self._suggest(event["channel"]))

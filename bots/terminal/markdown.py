@@ -1,4 +1,4 @@
-"""What may reach a terminal: text without control characters, and Markdown without links of its own.
+"""What may reach a terminal: text without control characters, and Markdown without links.
 
 Documents, web pages and questions are untrusted text, and a terminal obeys control characters in it.
 They are removed on the way into every layout, and once more on the way out of the console.
@@ -131,7 +131,7 @@ def _without_local_links(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _split_markers(text: str) -> Iterator[Token]:
-    """Text with each ``[n]`` in a token of its own."""
+    """Text with each ``[n]`` as a separate token."""
     for part in _MARKER.split(text):
         yield Token("marker", "mark", 0, content=part) if _MARKER.fullmatch(part) else _text(part)
 

@@ -41,7 +41,7 @@ _RULE = Text("───", style="dim")
 
 @value
 class ScreenContext:
-    """What the layout needs besides the outcome."""
+    """What the layout depends on, apart from the outcome."""
 
     engine: str = "the web"  #: the search engine, as people know it
     files: Mapping[str, str] = field(default_factory=dict)  #: absolute path of a document, by its source
@@ -115,7 +115,7 @@ def footnotes(
 def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
     """ "Title › location · source", linked to the page or the file where there is one."""
     address, title = link_of(citation, files), line(headings(citation))
-    # A title that names another host than its link is not linked; the real host is shown and linked beside it.
+    # A title that names another host than its link is not linked; the real host is shown and linked after it.
     is_forged = address is not None and not address.startswith("file:") and names_another_host(title, address)
     shown = Style(link=address) if address else Style()
     place = Text().append(title, style="" if is_forged else shown)

@@ -68,7 +68,7 @@ class Screen:
         print(plain(text), file=self.out.file, flush=True)
 
     def note(self, sentence: str) -> None:
-        """Something to say besides the answer."""
+        """Print a note to standard error."""
         self._say(sentence, "dim")
 
     def fault(self, sentence: str) -> None:

@@ -173,7 +173,7 @@ class Session:
         outcome = await self._outcome_of(turn)
         if outcome is None:
             self.stopped = turn
-            self.screen.note("Stopped. Enter goes on with it; anything else leaves it.")
+            self.screen.note("Stopped. Press Enter to resume it; anything else drops it.")
             return
         self.turns += 1
         self.last = outcome
@@ -291,7 +291,7 @@ class Session:
         if not source:
             await self.footnote.assistant.forget(self.conversation)
             self.last, self.awaiting, self.options, self.turns = None, None, (), 0
-            self.screen.note("This conversation is forgotten; the next question begins it anew.")
+            self.screen.note("This conversation is forgotten; the next question starts it afresh.")
             return
         gone = await asyncio.to_thread(self.library.forget, source)
         for entry in gone:

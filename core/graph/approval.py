@@ -15,7 +15,7 @@ def may_decide(
 ) -> bool:
     """The asker, anyone, or an approver (a person, or a group the person is in), as the operator chose.
 
-    An approver may always decide; under ``never_ask`` nobody is refused.
+    An approver may always decide; under ``never_ask`` everyone may.
     """
     if approval in ("anyone", "never_ask"):
         return True
@@ -24,7 +24,7 @@ def may_decide(
 
 
 def fault_of_query(query: str | None) -> str | None:
-    """Why an edited query cannot go out, as a sentence; None when it can."""
+    """Why an edited query cannot be sent, as a sentence; None if it can."""
     if query is None:
         return None
     if not query.strip():
@@ -37,13 +37,13 @@ def fault_of_query(query: str | None) -> str | None:
 
 
 def refusal(proposal: Proposal, *, approval: WebApproval) -> str:
-    """For a person who may not decide."""
+    """The sentence for a person who may not decide."""
     if approval != "asker":
         return Sentence("only_approver")
     return Sentence("only_asker_or_approver", asker=proposal.asker)
 
 
 def already_decided(proposal: Proposal) -> str:
-    """For a press after the decision."""
+    """The sentence for a press after the decision."""
     key = "already_allowed" if proposal.verdict == "approve" else "already_denied"
     return Sentence(key, who=proposal.decided_by, time=clock(proposal.decided_at or 0))

@@ -230,7 +230,7 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
 
 
 def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[Strip, ...]) -> State:
-    """Quotes as the answer; or, when unsure, the first of them with a search proposed beside it."""
+    """Answer with quotes; or, when unsure, with the first of them and a proposed search."""
     certainty = certainty_of(work, deps.policy) if draft.answers else "none"
     if certainty == "none":
         return {"work": replace(work, next="propose").with_step("verify")}

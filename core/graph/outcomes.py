@@ -27,14 +27,14 @@ from core.text.smalltalk import small_talk_language
 from core.wording import Sentence, in_language
 
 CLOSEST = 3  # passages shown when there is no answer
-FOLLOWED = 2  # best passages whose documents a follow-up may be about, besides those cited
+FOLLOWED = 2  # best passages whose documents a follow-up may be about, in addition to those cited
 CLOSEST_LENGTH = 600  # characters of one shown quote, cut after a sentence
 
 
 def end_with_answer(
     state: State, work: Work, answer: Answer, reason: str | None = None, beside: Proposal | None = None
 ) -> State:
-    """``beside`` is a search proposed for what the answer leaves open."""
+    """``beside`` is a search proposed together with the answer, for what it leaves open."""
     outcome = _outcome(state, work, kind="answered", answer=answer, reason=reason, proposal=beside)
     end = _end(state, work, outcome, answer.text)
     proposals = state.get("proposals", ())
@@ -104,7 +104,7 @@ def _order(work: Work, hit: Retrieved) -> int:
 
 
 def what_is_missing(missing: str) -> str:
-    """Why a search is proposed beside a partial answer."""
+    """Why a search is proposed together with a partial answer."""
     return Sentence("missing_in_documents", missing=missing.rstrip(" .?!"))
 
 
@@ -167,7 +167,7 @@ def _end(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
 
 
 def _with_first_answer(exchange: Exchange, history: tuple[Exchange, ...], *, is_answered: bool) -> Exchange:
-    """The result of a search, appended to the answer that the search was proposed beside."""
+    """The result of a search, appended to the answer with which it was proposed."""
     same = (e for e in history if (e.question, e.author) == (exchange.question, exchange.author))
     first = next(same, None)
     if first is None or not first.sources:  # the search was proposed in place of an answer

@@ -1,8 +1,8 @@
-"""Policies: the numbers and switches that steer the graph, and the presets that are data.
+"""Policies: the numbers and switches that steer the graph, and the presets.
 
-Five presets are published systems; ``footnote`` combines what each does best. A preset decides
-when to retrieve again, to check and to propose the web. In all of them the web waits for a
-person, and every loop is bounded.
+Five presets are published systems; ``footnote`` combines what each does best. A preset decides when to
+retrieve again, to check and to propose a web search. In all of them a person must allow the search, and every
+loop is bounded.
 """
 
 from __future__ import annotations
@@ -18,22 +18,20 @@ WebQuery = Literal["rewritten", "original", "original_first"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceWeights:
-    """Log-odds that each verdict adds for answering."""
+    """Log-odds that each verdict adds to the decision to answer."""
 
     local: float = 1.0  #: of the library's own calibrated log-odds
     sufficient: float = 1.8  #: for "enough to answer", against for "not enough"
-    partial: float = 0.6  #: against, where a part of the answer was found and the missing part is named
+    partial: float = 0.6  #: against, where only a part of the answer was found
     relevant: float = 1.8  #: for a passage found correct, against for an incorrect one
-    #: For a draft without unsupported claims; small, since one beside the question has none either.
-    grounded: float = 0.7
+    grounded: float = 0.7  #: for a draft without unsupported claims; small, since a draft about something else has none either
     ungrounded: float = 1.8  #: against, by the share of unsupported claims
-    useful: float = 0.7  #: for a draft that answers the question; small, since an invented one does so too
-    useless: float = 1.8  #: against one that does not
-    look: float = 0.9  #: against, for each retrieval that brought no answer
-    #: What each further verdict of a judge adds to its first one: their errors are correlated.
-    repeat: float = 0.5
-    clamp: float = 2.5  #: bound of the local log-odds
-    doubted_clamp: float = 1.0  #: the same where a model's verdicts speak against them
+    useful: float = 0.7  #: for a draft that answers the question; small, since an invented one may do so too
+    useless: float = 1.8  #: against a draft that does not
+    look: float = 0.9  #: against, for each retrieval without an answer
+    repeat: float = 0.5  #: weight of each further verdict of the same judge, whose errors are correlated
+    clamp: float = 2.5  #: limit of the local log-odds
+    doubted_clamp: float = 1.0  #: the same if a model's verdicts disagree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,28 +41,30 @@ class Policy:
     name: str
     passages: int = 8  #: passages retrieved and graded
     routes: bool = True  #: the plan may choose a route other than the documents
-    veto_at: float = 0.6  #: local confidence from which the documents are read in spite of a route to the web
+    veto_at: float = 0.6  #: local confidence from which documents are read although the plan chose the web
     web_when: WebWhen = "insufficient"
-    relevant_share: float = 0.7  #: few_relevant: propose the web at this share of relevant passages or below
-    rewrites: int = 1  #: further document retrievals with other wordings
+    relevant_share: float = 0.7  #: for few_relevant: at most this share of passages is relevant
+    rewrites: int = 1  #: further document retrievals with another wording
     hops: int = 2  #: further retrievals for a multi-hop question
-    web_attempts: int = 3  #: web searches about one question, each with a Decision of its own
-    web_query: WebQuery = "rewritten"  #: which wording is proposed first, and whether others follow
-    web_joins: bool = True  #: document strips stay in the context beside web passages
+    web_attempts: int = 3  #: web searches for one question, each with its own Decision
+    web_query: WebQuery = "rewritten"  #: which wording is proposed, and in which order
+    web_joins: bool = True  #: document strips stay in the context together with web passages
     grades_web: bool = True
-    refines: bool = True  #: strips of evidence; False: whole passages
+    refines: bool = True  #: the writer reads strips; False: whole passages
     checks_grounding: bool = True
     checks_usefulness: bool = True
     when_useless: WhenUseless = "web"
     redrafts: int = 1  #: further drafts after an unsupported one
-    votes: int = 3  #: parallel grounding votes on a draft; usefulness votes where the evidence is mixed
-    weights: EvidenceWeights | None = field(default_factory=EvidenceWeights)  #: None: each verdict is a gate
-    answer_at: float = 0.6  #: probability of a right answer from which to answer
-    quote_at: float = 0.85  #: the same where no model judges: what the library's own confidence must reach
-    show_at: float = 0.6  #: from which a quote is shown as unsure, with a web search proposed
-    web_quote_at: float = 0.4  #: the same for the hits of an allowed search
-    draft_at: float = 0.25  #: from which a draft is worth checking, when a model will judge it
-    speculate_at: float = 0.8  #: local confidence from which a draft is written in parallel with the grades
+    votes: int = 3  #: parallel grounding votes on a draft, and usefulness votes if the evidence is mixed
+    weights: EvidenceWeights | None = field(
+        default_factory=EvidenceWeights
+    )  #: None: each verdict decides alone
+    answer_at: float = 0.6  #: answer from this probability of being right
+    quote_at: float = 0.85  #: the same without a model, for the library's confidence
+    show_at: float = 0.6  #: from which a quote is shown as unsure, with a proposed search
+    web_quote_at: float = 0.4  #: the same for results of an allowed search
+    draft_at: float = 0.25  #: from which a draft is written for a model to judge
+    speculate_at: float = 0.8  #: local confidence from which the draft is written while passages are graded
     closest_at: float = 0.12  #: from which a proposal shows the closest passages
 
 

@@ -53,7 +53,7 @@ class Work:
         return replace(self, steps=(*self.steps, node))
 
     def with_grades(self, grades: Grades) -> Work:
-        """The new grades beside the old ones; a missing verdict on the whole keeps the last one."""
+        """The old and the new grades; the last overall verdict is kept if the new one is missing."""
         return replace(
             self,
             grades={**self.grades, **grades.of},

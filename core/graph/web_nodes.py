@@ -33,7 +33,7 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     if (
         deps.approval == "never_ask"
-    ):  # a grader's words come from private passages: nobody would see them before they go out
+    ):  # a grader's words may come from private passages, and no person checks the query
         work = replace(work, missing="")
     closest = outcomes.closest_of(work, deps.policy)
     work = replace(work.with_step("propose"), next=None)
@@ -58,7 +58,7 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
 def proposal_of(
     state: State, work: Work, wordings: tuple[str, ...], reason: str, closest: tuple[Citation, ...] = ()
 ) -> Proposal:
-    """A proposal of the first of these wordings; the others follow if it is not enough."""
+    """A proposal of the first wording; the others are tried if it is not enough."""
     sent = queries_sent(work.proposal) if work.proposal else ()
     return Proposal(
         id=_proposal_id(state["turn"].id, wordings[0]),
@@ -81,7 +81,7 @@ def proposal_of(
 def propose_beside(
     state: State, work: Work, deps: Deps, reason: str, closest: tuple[Citation, ...] = ()
 ) -> Proposal | None:
-    """A proposal beside an answer that leaves something open; None where no search is asked for."""
+    """A proposal together with an answer that leaves something open; None if no search can be proposed."""
     if deps.web is None or deps.approval == "never_ask" or work.proposal is not None:
         return None
     wordings = (work.missing, *web_wordings(replace(work, missing=""), deps.policy))
@@ -103,11 +103,13 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     proposal = work.proposal
     if proposal is None or deps.web is None:
         return outcomes.end_unfinished(state, work, Sentence("web_switched_off"))
+    if proposal.allowed is None:  # no route leads here without it; nothing is sent if one ever does
+        raise PermissionError("a search needs a query that was allowed")
     deps.report(Progress(stage="searching"))
     question = proposal.standalone or work.question
     try:
         hits, found = await asyncio.gather(
-            find_on_web(deps.web, proposal.allowed or proposal.query, question, deps.report),
+            find_on_web(deps.web, proposal.allowed, question, deps.report),
             deps.documents.retrieve(
                 work.question,
                 limit=deps.policy.passages,

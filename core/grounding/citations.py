@@ -1,7 +1,6 @@
 """Footnotes: a draft cites strips as ``[n]``; an answer cites footnotes.
 
-Duplicates are merged and numbers follow the order of appearance. Each footnote has a quote
-that stands verbatim in its source.
+Equal footnotes are merged and numbered in order of appearance. Each has a verbatim quote of its source.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from core.text.sentences import units_within
 from core.text.terms import query_terms, terms
 
 QUOTE_GAIN = 0.25  # share of a claim's words that a second sentence must add to be quoted too
-UNMATCHED = 400  # characters of a quote that shares no word with its claim
+UNMATCHED = 400  # characters of a quote that has no word of its claim
 
 _ROW = re.compile(r"[^\n]*\w[^\n]*")
 
 
 def to_answer(draft: Draft, strips: Sequence[Strip]) -> Answer:
-    """The draft with footnotes in place of strips; citations in order of appearance."""
+    """The draft with footnotes in place of strip numbers."""
     footnotes = _Footnotes({strip.number: strip for strip in strips})
     text = _composed(draft.text, footnotes) if draft.composed else _quotes(draft.quotes, footnotes)
     citations = footnotes.citations
@@ -32,11 +31,11 @@ def to_answer(draft: Draft, strips: Sequence[Strip]) -> Answer:
 
 
 class _Footnotes:
-    """Hands out footnote numbers in order of first use; the same quote keeps its number."""
+    """Numbers footnotes in order of first use; the same quote keeps its number."""
 
     def __init__(self, strips: Mapping[int, Strip]) -> None:
         self._strips = strips
-        self._given: dict[tuple[str, str, int, int], Citation] = {}
+        self._citations: dict[tuple[str, str, int, int], Citation] = {}
 
     def existing(self, numbers: Iterable[int]) -> list[Strip]:
         return [self._strips[number] for number in numbers if number in self._strips]
@@ -44,15 +43,15 @@ class _Footnotes:
     def number(self, strip: Strip, start: int, end: int) -> int:
         passage = strip.retrieved.passage
         key = (passage.collection, passage.source, start, end)
-        return self._given.setdefault(key, _citation(len(self._given) + 1, strip, start, end)).number
+        return self._citations.setdefault(key, _citation(len(self._citations) + 1, strip, start, end)).number
 
     @property
     def citations(self) -> tuple[Citation, ...]:
-        return tuple(self._given.values())
+        return tuple(self._citations.values())
 
 
 def _composed(text: str, footnotes: _Footnotes) -> str:
-    """The draft; adjacent sentences of a paragraph with the same footnotes show them once, after the last."""
+    """The draft; neighbouring sentences of a paragraph with the same footnotes show them once, after the last."""
     claims = claims_of(text)
     marks = {number: _marks(claim, footnotes) for number, claim in enumerate(claims)}
     for number, (claim, following) in enumerate(pairwise(claims)):
@@ -67,7 +66,7 @@ def _marks(claim: Claim, footnotes: _Footnotes) -> str:
 
 
 def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
-    """Strips as they stand, each with its footnote."""
+    """The strips verbatim, each with its footnote."""
     paragraphs = []
     for strip in footnotes.existing(numbers):
         passage = strip.retrieved.passage
@@ -81,7 +80,7 @@ def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
 def _quoted(claim: Claim, strip: Strip) -> tuple[int, int]:
     """The span of the strip that best supports the claim: a sentence or row, or two adjacent ones.
 
-    Where they share no word, as in two languages, it is the strip's beginning.
+    If they share no word, as in two languages, it is the beginning of the strip.
     """
     passage = strip.retrieved.passage
     wanted = set(query_terms(claim.text))
@@ -126,7 +125,7 @@ def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
 
 
 def footnotes_for(strips: Sequence[Strip]) -> tuple[Citation, ...]:
-    """Strips as citations of their own, for "the closest passages"."""
+    """Each strip as a citation, for "the closest passages"."""
     return tuple(
         _citation(number, strip, strip.start, strip.end) for number, strip in enumerate(strips, start=1)
     )

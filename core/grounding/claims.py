@@ -1,8 +1,8 @@
-"""The claims of a draft: what each says, which strips it rests on, and the draft with some of them cut.
+"""The claims of a draft: what each says, which strips it cites, and the draft with some of them cut.
 
-Footnotes are read as people read them. A mark at the end of a paragraph or item covers the
-sentences before it that have none; an introduction takes what it leads to, "Yes." what follows;
-code, tables and quotations without a mark lean on what introduces them.
+Footnotes are read as people read them. A marker at the end of a paragraph or item covers the sentences
+before it that have none. An introduction gets the footnotes of what it introduces; "Yes." those of the next
+sentence. Code, tables and quotations without a marker get those of what introduces them.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _DELIMITER_ROW = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A sentence, list item, code block or table row of a draft, and the strips it rests on."""
+    """A sentence, list item, code block or table row of a draft, and the strips it cites."""
 
     start: int  #: characters into the draft, markers included
     end: int
-    kind: str  #: as core.text.sentences names it; "row" of a table
+    kind: str  #: of core.text.sentences, or "row" of a table
     text: str  #: without markers
-    above: str = ""  #: of a row, the header of its table
-    own: tuple[int, ...]  #: strip numbers that it names itself
-    cited: tuple[int, ...]  #: its own, or those of what covers it
-    block: int  #: the paragraph, item, code block or table it stands in, counted from 0
-    depth: int = 0  #: columns before the marker of a list item
-    is_quotation: bool = False  #: it stands in a block quotation
+    above: str = ""  #: for a row: the header of its table
+    own: tuple[int, ...]  #: strip numbers in its own markers
+    cited: tuple[int, ...]  #: its own, or those of the claim that covers it
+    block: int  #: number of its paragraph, item, code block or table, from 0
+    depth: int = 0  #: columns before a list marker
+    is_quotation: bool = False  #: in a block quotation
 
     @property
-    def leans(self) -> bool:
+    def takes_footnotes(self) -> bool:
         """Whether it takes its footnotes from what introduces it."""
         return not self.own and (self.kind in ("code", "row") or self.is_quotation)
 
@@ -61,10 +61,10 @@ class Claim:
 
 
 def claims_of(text: str) -> tuple[Claim, ...]:
-    """The claims of a draft in order; headings and rules claim nothing."""
+    """The claims of a draft in order, without headings and rules."""
     blocks = list(split_blocks(text))
     claims: list[Claim] = []
-    leads = False  # markers stand before what they belong to: "[1] One. [2] Two."
+    leads = False  # markers come before their claims: "[1] One. [2] Two."
     number = 0
     for unit in split_units(text):
         while blocks[number].end < unit.end:
@@ -94,7 +94,7 @@ def claims_of(text: str) -> tuple[Claim, ...]:
 
 
 def _rows(text: str, unit: Unit, block: int) -> Iterator[Claim]:
-    """The rows of a table below its header; all of them where it has none."""
+    """The rows of a table below its header; all rows if it has none."""
     delimiter = _DELIMITER_ROW.search(text, unit.start, unit.end)
     above = text[unit.start : delimiter.start()].strip() if delimiter else ""
     start = delimiter.end() if delimiter else unit.start
@@ -105,7 +105,7 @@ def _rows(text: str, unit: Unit, block: int) -> Iterator[Claim]:
 
 
 def _leading_markers(text: str, unit: Unit) -> re.Match[str] | None:
-    """The markers that a unit begins with, or is made of."""
+    """The markers at the beginning of a unit, which may have nothing else."""
     if unit.kind == "code":
         return None
     alone = _ONLY_MARKERS.fullmatch(text, unit.start, unit.end)
@@ -139,7 +139,7 @@ def _with_markers(claim: Claim, text: str, end: int) -> Claim:
 
 
 def _joined(text: str, claims: Sequence[Claim]) -> list[Claim]:
-    """ "Yes." at the beginning of a block as one claim with the sentence that follows it."""
+    """ "Yes." at the beginning of a block is joined with the next sentence into one claim."""
     joined: list[Claim] = []
     for claim in claims:
         opener = joined[-1] if joined else None
@@ -160,8 +160,8 @@ def _is_short(claim: Claim) -> bool:
 
 
 def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Each claim with the strips of what covers it: the next mark of its block or its last, what it leads to,
-    what stands before."""
+    """Gives claims without markers the strips of, in this order: the next marker in the block, the last one,
+    what they introduce, what comes before, what comes after."""
     covered = list(claims)
     forward, backward = range(len(claims)), range(len(claims) - 1, -1, -1)
     _fill(covered, backward, within_blocks=True)
@@ -176,7 +176,7 @@ def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
 
 
 def _fill(claims: list[Claim], order: Iterable[int], *, within_blocks: bool = False) -> None:
-    """Give claims that cite nothing what the last one in this order cites."""
+    """Give each claim that cites nothing the strips of the nearest one before it in this order."""
     last: Claim | None = None
     for number in order:
         claim = claims[number]
@@ -186,7 +186,7 @@ def _fill(claims: list[Claim], order: Iterable[int], *, within_blocks: bool = Fa
 
 
 def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
-    """What a claim leads to: the list or table, or the one thing, that it announces; the inner items of an item."""
+    """What a claim introduces: a list, a table or one other block; for an item, its inner items."""
     claim, below = claims[number], claims[number + 1 :]
     if not below or below[0].block == claim.block or claim.kind not in ("sentence", "item"):
         return ()
@@ -197,7 +197,7 @@ def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
     first = below[0]
     if claim.kind == "item" and first.kind == "item":
         return tuple(takewhile(lambda other: other.kind == "item" and other.depth > claim.depth, below))
-    if not (claim.announces or first.kind in ("item", "row") or first.leans or _is_short(claim)):
+    if not (claim.announces or first.kind in ("item", "row") or first.takes_footnotes or _is_short(claim)):
         return ()
     return (
         tuple(takewhile(lambda c: c.kind == first.kind, below))
@@ -207,11 +207,11 @@ def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
 
 
 def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
-    """Numbers of the claims to cut, with those that cannot stand without them: code that leans on one,
-    introductions to nothing."""
+    """Numbers of the claims to cut, with those that make no sense without them: code after its introduction,
+    and an introduction when all that it introduces is cut."""
     doomed = set(cut)
     for before, number in pairwise(range(len(claims))):
-        if before in doomed and claims[number].leans and claims[number].kind != "row":
+        if before in doomed and claims[number].takes_footnotes and claims[number].kind != "row":
             doomed.add(number)
     for number in reversed(range(len(claims))):
         below = _introduced(claims, number)
@@ -221,19 +221,19 @@ def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
 
 
 def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: Mapping[int, str]) -> str:
-    """The draft without some of its claims, the others with these marks behind them in place of their own.
+    """The draft without the claims that are cut, and with new markers on others.
 
     Args:
-        cut: numbers of claims, counted from 0
-        marks: by number; a claim that is not among them stays as it is
+        cut: numbers of claims, from 0
+        marks: new markers by number; other claims stay as they are
     """
-    block = None  # of the nearest claim below that stays
+    block = None  # of the nearest claim below that is kept
     for number in reversed(range(len(claims))):
         claim = claims[number]
         if number in cut:
             goes_on = claim.block == block
             if claim.above and not goes_on and (number == 0 or claims[number - 1].block != claim.block):
-                claim = replace(claim, start=text.rindex(claim.above, 0, claim.start))  # no row stays
+                claim = replace(claim, start=text.rindex(claim.above, 0, claim.start))  # no row is kept
             text = _cut(text, claim, goes_on=goes_on)
             continue
         block = claim.block
@@ -252,10 +252,10 @@ def _marked(claim: Claim, marks: str) -> str:
 
 
 def _cut(text: str, claim: Claim, *, goes_on: bool) -> str:
-    """The text without the claim, and without its lines where it filled them.
+    """The text without the claim, and without lines that this leaves empty.
 
     Args:
-        goes_on: more of its block stands below it
+        goes_on: the block continues below the claim
     """
     begin = text.rfind("\n", 0, claim.start) + 1
     end = text.find("\n", claim.end)
@@ -275,8 +275,8 @@ def _cut(text: str, claim: Claim, *, goes_on: bool) -> str:
 
 
 def _renumbered(after: str, indent: int) -> Iterator[str]:
-    """The lines after an item that was cut: its inner items moved out, the next ones counted anew."""
-    outward: int | None = None  # columns; until the next item of its own list
+    """The lines after an item that was cut: inner items move out, the numbers of the next ones go down."""
+    outward: int | None = None  # columns by which inner items move
     position = 0
     for match in _LINE.finditer(after):
         line = match.group()

@@ -1,7 +1,7 @@
-"""What code finds odd about a sentence beside the strips it cites: hints for the judge, never verdicts.
+"""Numbers, code, quotations and identifiers of a sentence that are missing in the strips it cites.
 
-Three checks that hold in any language: numbers, code and quotations, and identifier-like words
-that none of the cited strips holds. Names, negations and paraphrase are left to the judge.
+They are hints for the judge, never verdicts, and work in any language. Names, negations and paraphrase are
+left to the judge.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from decimal import Decimal, InvalidOperation
 
 from core.text.inline import as_words, code_in, without_code
 
-CODE_LINE = 4  # letters and digits of a line of code below which it says nothing of its own
-QUOTED = 8  # letters and digits of a quotation below which it may be a word in quotation marks
-ABOUT = 24  # characters before a number in which "approximately" is looked for
-ROUNDED = Decimal("0.1")  # how far "about 30" may be from 30.04, as a share
+CODE_LINE = 4  # letters and digits; shorter lines of code are not checked
+QUOTED = 8  # letters and digits; a shorter quotation may be a single word in quotation marks
+ABOUT = 24  # characters before a number that are searched for "approximately"
+ROUNDED = Decimal("0.1")  # share by which "about 30" may differ from the source
 
 _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+)*|(?<=\d)[ ]\d{3}(?!\d)")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:_\d{2,3})*_\d{3}")  # in India 1,00,000
@@ -36,7 +36,7 @@ _PLURAL = re.compile(r"[A-Z]{2,}s")
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//|--\s).*$")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 
-#: Words for the numbers from 0 to 12 and the tens, which one side may write in digits.
+#: Number words: 0 to 12 and the tens. The claim may have digits instead.
 _SPELLED = {
     word: number
     for numbers, words in (
@@ -61,11 +61,11 @@ _SPELLING = re.compile(r"[〇一二三四五六七八九]|[^\W\d_]+")
 
 
 def doubts_of(text: str, sources: Sequence[str], *, is_code: bool = False) -> tuple[str, ...]:
-    """What of a claim none of the texts that it cites holds, as words for the judge; empty: nothing found.
+    """What is missing in the cited texts, as words for the judge; empty: nothing.
 
     Args:
         sources: headings and text of each cited strip
-        is_code: the claim is a code block, of which every line is looked for
+        is_code: the claim is a code block; each line is checked
     """
     source = unicodedata.normalize("NFKC", "\n".join(sources))
     claim = unicodedata.normalize("NFKC", text)
@@ -83,7 +83,7 @@ def doubts_of(text: str, sources: Sequence[str], *, is_code: bool = False) -> tu
 
 
 def _squeezed(text: str) -> str:
-    """Letters and digits alone: what two ways of writing the same must share."""
+    """Letters and digits only, so that two spellings of the same text are equal."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
@@ -102,9 +102,9 @@ def _missing_numbers(claim: str, source: str) -> Iterator[str]:
 
 
 def _values(written: str) -> set[Decimal | str]:
-    """What a number may mean: its separators may group thousands or part decimals, as languages differ.
+    """The values that a number may have, since a point or comma may group thousands or mark decimals.
 
-    A version or a date has no value: it stands as it is.
+    A version or a date has no value and is compared as text.
     """
     plain = re.sub(r"['’\u00a0\u202f]", "", written)
     readings = {plain.replace(",", ".")}
@@ -136,24 +136,24 @@ def _quotations(prose: str) -> Iterator[str]:
 
 
 def _is_quoted(words: str, squeezed: str) -> bool:
-    """Whether its parts stand in the source; dots may leave something out."""
+    """Whether the parts between dots of omission are in the source."""
     parts = re.split(r"\[?(?:\.{3}|…)\]?", words)
     return all(_squeezed(part) in squeezed for part in parts)
 
 
 def _identifiers(prose: str) -> Iterator[str]:
-    """Words with inner capitals, digits or underscores: no language inflects them."""
+    """Words with inner capitals, digits or underscores; no language inflects them."""
     yield from (word for word in _IDENTIFIER.findall(prose) if _ODD.search(word))
 
 
 def _is_known(word: str, squeezed: str) -> bool:
-    """The plural may be the claim's own: "APIs" of "API"."""
+    """Whether the source has the word, or its singular: "API" for "APIs"."""
     bare = _squeezed(word)
     return bare in squeezed or (bool(_PLURAL.fullmatch(word)) and bare.removesuffix("s") in squeezed)
 
 
 def _code_lines(block: str) -> Iterator[str]:
-    """Lines of code that say something; comments may be the writer's own."""
+    """The lines of code that are long enough to check, without comments, which the writer may add."""
     for line in block.splitlines():
         code = "" if _FENCE.match(line) else _COMMENT.sub("", line).strip()
         if len(_squeezed(code)) >= CODE_LINE:

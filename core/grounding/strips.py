@@ -1,7 +1,7 @@
 """Knowledge refinement (Corrective RAG): from graded passages to the strips that the writer reads.
 
-A strip is an evidence sentence with the neighbours it needs: what a pronoun points back
-to, the code block or list that a colon announces. Strips of one passage that touch are one.
+A strip is an evidence sentence with the neighbours it needs: the sentence that a pronoun refers to, the code
+block or list after a colon. Adjacent strips of a passage are merged.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from core.reasoning.reasoner import Grade, Strip
 from core.text.sentences import Unit, split_units, units_within
 
 STRIP_LIMIT = 12  # strips in one draft's context
-STRIP_LENGTH = 2_400  # characters; a strip grows no further
-LEANS = 2  # sentences that one sentence may lean back on
-LIST_ITEMS = 12  # items that follow an announcing colon
-LIST_LENGTH = 1_000  # characters of a list that comes along for one of its items
+STRIP_LENGTH = 2_400  # characters; strips are not merged beyond this
+PREVIOUS_SENTENCES = 2  # that a sentence may refer back to
+LIST_ITEMS = 12  # items of a list after a colon
+LIST_LENGTH = 1_000  # characters of a list that is kept whole for one of its items
 
-# A sentence that begins so leans on the one before it.
-_LEANS_BACK = re.compile(
+# Beginnings of a sentence that refers to the one before it.
+_REFERS_BACK = re.compile(
     r"^[*_`\"'(]*(?:it|its|this|that|these|those|they|them|their|he|she|his|her|such|so|but|and|or|also|then|"
     r"(?:all|both|each|either|neither|none|one|some|any|most) of (?:them|these|those|this|that|it)|both|neither|"
     r"however|therefore|otherwise|instead|in (?:this|that|these) cases?|for example|the (?:same|latter|former))\b",
@@ -34,8 +34,8 @@ def refine(
 ) -> tuple[Strip, ...]:
     """Numbered strips of the passages that were not graded incorrect, best passage first.
 
-    ``around`` sentences on each side come along. ``whole`` keeps passages unrefined, as does
-    evidence that names nothing quotable.
+    ``around`` sentences on each side are kept too. Passages stay whole if ``whole`` is set, or if their evidence
+    has nothing quotable.
     """
     strips: list[Strip] = []
     for hit in passages:
@@ -51,7 +51,7 @@ def refine(
 
 
 def shortened(strip: Strip, limit: int) -> Strip:
-    """Its first sentences, as many as fit; the first one whole however long it is, and no longer than twice that."""
+    """The first sentences that fit in ``limit``, at least one; never more than twice the limit."""
     passage = strip.retrieved.passage
     units = units_within(passage.text, strip.start - passage.start, strip.end - passage.start)
     ends = [passage.start + unit.end for unit in units if unit.kind not in ("heading", "markup")]
@@ -68,7 +68,7 @@ def _strip(hit: Retrieved, start: int, end: int) -> Strip:
 
 
 def _spans(text: str, evidence: Sequence[int], around: int) -> list[tuple[int, int]]:
-    """Spans of the text that hold the evidence (unit numbers from 1) and what it needs."""
+    """Spans of the text with the evidence (unit numbers from 1) and what it needs."""
     units = split_units(text)
     keep: set[int] = set()
     for number in evidence:
@@ -87,10 +87,10 @@ def _spans(text: str, evidence: Sequence[int], around: int) -> list[tuple[int, i
 
 
 def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[int]:
-    """The unit, its neighbours, and what it announces or leans on."""
+    """The numbers of the unit, of its neighbours, and of what it refers to or introduces."""
     first = last = index
-    for _ in range(LEANS):
-        if _leans_back(text, units[first]) and (before := _prose_before(units, first)) is not None:
+    for _ in range(PREVIOUS_SENTENCES):
+        if _refers_back(text, units[first]) and (before := _prose_before(units, first)) is not None:
             first = before
     if units[index].kind in ("code", "table"):
         introduction = _prose_before(units, index)
@@ -105,15 +105,15 @@ def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[in
 
 
 def _prose_before(units: Sequence[Unit], index: int) -> int | None:
-    """The sentence or item right before this unit; markup between them does not part them."""
+    """The sentence or item right before this unit, apart from markup."""
     before = index - 1
     while before >= 0 and units[before].kind == "markup":
         before -= 1
     return before if before >= 0 and _is_prose(units[before]) else None
 
 
-def _leans_back(text: str, unit: Unit) -> bool:
-    return unit.kind == "sentence" and bool(_LEANS_BACK.match(text[unit.start : unit.end]))
+def _refers_back(text: str, unit: Unit) -> bool:
+    return unit.kind == "sentence" and bool(_REFERS_BACK.match(text[unit.start : unit.end]))
 
 
 def _is_prose(unit: Unit) -> bool:
@@ -125,7 +125,7 @@ def _announces(text: str, unit: Unit) -> bool:
 
 
 def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]:
-    """The list an item stands in, from the sentence that announces it; the item alone when that is too much."""
+    """The list around an item, with the sentence that introduces it; only the item if the list is too long."""
     first, last = index, index
     while first and units[first - 1].kind == "item":
         first -= 1
@@ -138,7 +138,7 @@ def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]
 
 
 def _announced(units: Sequence[Unit], index: int) -> int:
-    """The last unit of the code block, table or list right after an announcing colon."""
+    """The last unit of the code block, table or list after a colon."""
     following = index + 1
     while following < len(units) and units[following].kind == "markup":
         following += 1

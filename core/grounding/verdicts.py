@@ -12,39 +12,39 @@ from core.grounding.doubts import doubts_of
 from core.reasoning.reasoner import Grounded, Statement, Strip
 from core.text.terms import query_terms, terms
 
-ENOUGH_TO_TELL = 3  # sentences from which a judge can be called erratic
-ERRATIC = 0.67  # share of them on which its votes disagree; of a judge that errs on one in ten, .27
-NEAR = 0.5  # share of a claim's content words that a strip must hold to become its missing footnote
+ENOUGH_TO_TELL = 3  # sentences; with fewer no judge is called erratic
+ERRATIC = 0.67  # share of sentences with split votes; a judge that errs on one in ten has .27
+NEAR = 0.5  # share of a claim's content words in a strip that may become its missing footnote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the votes say of one sentence."""
+    """The result of the votes on one sentence."""
 
     is_supported: bool
-    cites: tuple[int, ...]  #: the strips that state it; corrected where the votes name others
-    reason: str = ""  #: what of it is not supported, in the judge's words
-    is_idle: bool = False  #: it claims nothing: a greeting, an offer
-    is_absent: bool = False  #: it says that the strips do not say something
-    leans: bool = False  #: it cannot be understood without the sentence before it
+    cites: tuple[int, ...]  #: the strips that state it; those that the votes name, if they name others
+    reason: str = ""  #: what is not supported, in the judge's words
+    is_idle: bool = False  #: claims nothing: a greeting, an offer
+    is_absent: bool = False  #: says that something is not in the strips
+    needs_previous: bool = False  #: cannot be understood without the sentence before it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edited:
     """A draft after its check."""
 
-    text: str  #: every claim with marks of its own; empty: nothing is left
+    text: str  #: with a marker on every claim; empty: nothing is left
     left_out: tuple[Omission, ...] = ()
 
 
 def readable(strip: Strip) -> str:
-    """What a reader sees above the strip, and the strip."""
+    """The strip with its title, headings and date."""
     passage = strip.retrieved.passage
     return "\n".join((passage.title, *passage.path, passage.published or "", strip.text))
 
 
 def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Statement, ...]:
-    """The claims for the judge, with the strips they cite and the doubts of code."""
+    """The claims as the judge sees them, with the strips they cite and the doubts about them."""
     sources = {strip.number: readable(strip) for strip in strips}
     statements = []
     for number, claim in enumerate(claims, start=1):
@@ -56,8 +56,11 @@ def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Sta
 
 
 def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> dict[int, Verdict]:
-    """By number of the statement. Half of the votes reject it. Where votes disagree on most of the draft, the judge
-    is erratic, and all of them are needed, unless code doubts the statement too."""
+    """Verdicts by the number of the statement.
+
+    Half of the votes are enough to reject it. If the votes are split on most of the draft, the judge is erratic:
+    then only all votes together reject a statement without doubts.
+    """
     is_erratic = _disagree(statements, votes)
     return {
         statement.number: _verdict(statement, votes, needs_all=is_erratic and not statement.doubts)
@@ -88,7 +91,7 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
         reason=next((vote.lacking[number] for vote in against if number in vote.lacking), ""),
         is_idle=is_idle,
         is_absent=_is_most(number in vote.absent for vote in judged),
-        leans=_is_most(number in vote.leaning for vote in judged),
+        needs_previous=_is_most(number in vote.leaning for vote in judged),
     )
 
 
@@ -98,7 +101,7 @@ def _is_most(ballots: Iterable[bool]) -> bool:
 
 
 def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) -> Edited:
-    """The draft without what is not supported and what depends on it; what claims nothing goes from its ends."""
+    """The draft without unsupported claims, what depends on them, and small talk at its beginning and end."""
     claims = claims_of(text)
     held = {strip.number: frozenset(terms(readable(strip))) for strip in strips}
     marks = {number: _marks(claim, verdicts[number + 1], held) for number, claim in enumerate(claims)}
@@ -106,7 +109,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
         number for number in marks if not verdicts[number + 1].is_supported or (marks[number] is None)
     }
     for number in range(1, len(claims)):
-        if number - 1 in rejected and verdicts[number + 1].leans:
+        if number - 1 in rejected and verdicts[number + 1].needs_previous:
             rejected.add(number)
     lost = dependent(claims, rejected)
     gone = lost | _idle_ends(claims, verdicts, lost)
@@ -114,7 +117,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
         claims, verdicts, {n: mark for n, mark in marks.items() if mark is not None and n not in gone}
     )
     if not any(shown.values()):
-        gone = set(marks)  # a draft that only says what is not known answers nothing
+        gone = set(marks)  # a draft that only says what is unknown is no answer
     return Edited(
         text=rewritten(text, claims, gone, shown),
         left_out=tuple(
@@ -126,16 +129,16 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
 
 
 def _shown(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], marks: dict[int, str]) -> dict[int, str]:
-    """The marks, with some for what leans on a claim that is gone or shows none."""
+    """The markers, also for claims that took theirs from one that is cut or shows none."""
     for before, number in zip((None, *marks), marks, strict=False):
-        is_covered = before is not None and bool(marks[before] or claims[before].leans)
-        if claims[number].leans and not (is_covered or _says_nothing(verdicts[number + 1])):
+        is_covered = before is not None and bool(marks[before] or claims[before].takes_footnotes)
+        if claims[number].takes_footnotes and not (is_covered or _says_nothing(verdicts[number + 1])):
             marks[number] = marks[number] or _written(verdicts[number + 1].cites)
     return marks
 
 
 def _idle_ends(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], lost: set[int]) -> set[int]:
-    """Numbers of the sentences before the first claim and after the last that claim nothing."""
+    """Numbers of the sentences that claim nothing before the first claim and after the last."""
     idle: set[int] = set()
     for order in (range(len(claims)), range(len(claims) - 1, -1, -1)):
         for number in order:
@@ -146,10 +149,10 @@ def _idle_ends(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], lost: s
 
 
 def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, frozenset[str]]) -> str | None:
-    """The marks to stand behind a claim; None: it has no footnote and needs one.
+    """The markers after a claim; None: it needs a footnote and has none.
 
-    What leads to a claim or leans on one shows no mark of its own, nor does what says nothing. A sentence
-    that a mark of its paragraph covers gets those of its strips that share its words.
+    Introductions, what they introduce, and sentences that claim nothing show no marker. A sentence that is
+    covered by another one's marker gets the strips with most of its words.
 
     Args:
         held: words of each strip, by its number
@@ -157,7 +160,7 @@ def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, frozenset[str]]) -
     if _says_nothing(verdict) or (claim.announces and not claim.own):
         return ""
     existing = {number: words for number, words in held.items() if number in verdict.cites}
-    if claim.leans and existing:
+    if claim.takes_footnotes and existing:
         return ""
     if not existing:
         nearest = _nearest(claim.text, held, NEAR)
@@ -175,7 +178,7 @@ def _written(numbers: Iterable[int]) -> str:
 
 
 def _nearest(text: str, held: Mapping[int, frozenset[str]], least: float = 0.0) -> list[int]:
-    """The strips that hold most of a sentence's content words, and more than this share."""
+    """The strips with the largest share of a sentence's content words, if it is above ``least``."""
     words = set(query_terms(text))
     shares = {number: len(words & found) / max(len(words), 1) for number, found in held.items()}
     best = max(shares.values(), default=0.0)

@@ -1,8 +1,8 @@
-"""Recovering what can still be read of a library that cannot be opened, into a new one beside it.
+"""Recovering what can still be read of a library that cannot be opened, into a new one next to it.
 
 Files are read again from the disk. What the disk does not have is recovered here: the roots,
 what was forgotten below them, and pages from the web. The new file replaces the old one in one
-step, when it is complete: a process that is killed earlier leaves both, and the next one goes on.
+step, when it is complete: if the process is killed earlier, both remain, and the next rebuild continues.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 BESIDE = ".new"  # added to the name of the file that is being built
 OLD = ".old"  # added to the name of the file that was replaced; the next one overwrites it
-LOGS = ("-wal", "-shm")  # SQLite's files beside a database
+LOGS = ("-wal", "-shm")  # of SQLite's files next to a database
 
 Row = tuple[Any, ...]
 

@@ -1,4 +1,4 @@
-"""Removing deleted data from Chroma's files: run as a process of its own, while nothing writes to them.
+"""Removing deleted data from Chroma's files: run as a separate process, while nothing writes to them.
 
     python vacuum.py FOLDER SECONDS
 

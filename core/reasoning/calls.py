@@ -51,8 +51,8 @@ class Limits:
 
 
 class BodyCloser(AsyncCallbackHandler):
-    """Closes the body that LangChain reads off a failed reply. Where aiohttp is installed, Google's client
-    uses it, whose ``json()`` is a coroutine that nobody awaits: Python would warn of it on standard error."""
+    """Closes the body of a failed reply. With aiohttp, LangChain gets a coroutine here that it never awaits, and
+    Python would warn on standard error."""
 
     async def on_llm_error(
         self,
@@ -130,7 +130,8 @@ def _parse_json(shape: type[Reply], reply: ChatGeneration) -> Reply:
     again. 32,000 characters of prose take it 7 seconds, and a list of faults that was cut short would pass
     for the whole list.
     """
-    found, _ = DECODER.raw_decode(reply.text, reply.text.index("{"))
+    text = reply.text.strip()
+    found, _ = DECODER.raw_decode(text, max(0, text.find("{")))
     return shape.model_validate(found)
 
 

@@ -1,7 +1,6 @@
-"""The offline reasoner finds, quotes and cites verbatim sentences without a language model.
+"""The offline reasoner: quotes sentences verbatim, without a language model.
 
-It is deterministic and local. Quotes are supported by construction; the library's confidence says
-whether they answer.
+It is deterministic. Quotes need no check; whether they answer is left to the library's confidence.
 """
 
 from __future__ import annotations
@@ -41,20 +40,20 @@ from core.text.sentences import STOP_WORDS, split_units
 from core.text.smalltalk import small_talk
 from core.text.terms import query_terms, terms, weights_among
 
-#: cosines of texts with a question, in order; None where there are no vectors
+#: The cosines of texts with a question, in order.
 Similarity = Callable[[str, Sequence[str]], Awaitable[Sequence[float]]]
 
 SURVIVING = 2  # best-ranked passages that are never graded incorrect
 QUOTES = 3  # quotes in one answer, at most
-# A further quote must score ENOUGH of the best one, and ADD this share of the question's weight or follow
-# another quote within GAP characters.
+# A further quote must score this share of the best one, and either add ADDS of the question's weight or begin
+# at most GAP characters after another quote.
 ENOUGH = 0.76
 ADDS = 0.05
 GAP = 2
-RANK_CREDIT = 2.0  # of the passage's score, when quotes are ordered
-FOLLOW_UP_CREDIT = 0.3  # for a source that the last answer cited, where the question points back
-REPEATED = 0.6  # of its score remains for a quote of the last answer: a follow-up asks for something new
-REPEATED_LENGTH = 60  # characters by which such a quote is recognised
+RANK_CREDIT = 2.0  # of the passage's score, in the order of quotes
+FOLLOW_UP_CREDIT = 0.3  # for a source of the last answer, if the question points back
+REPEATED = 0.6  # of the score, for a quote of the last answer: a follow-up asks for something new
+REPEATED_LENGTH = 60  # characters that are compared to recognise such a quote
 EVIDENCE_ENOUGH = 0.78  # a further sentence of evidence must score this share of the best one
 EVIDENCE_PER_PASSAGE = 3  # sentences of one passage that may be quoted
 MEANING_PASSAGES = 3  # best passages whose sentences are compared by meaning
@@ -112,14 +111,14 @@ class ExtractiveReasoner:
         strips: tuple[Strip, ...],
         ballot: int = 0,  # noqa: ARG002
     ) -> Grounded:
-        """A sentence is unsupported when no strip holds enough of its words."""
+        """A sentence is unsupported if no strip has enough of its words."""
         return Grounded(
             judged=tuple(statement.number for statement in statements),
             unsupported=tuple(s.number for s in statements if not _is_supported(s.text, strips)),
         )
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:  # noqa: ARG002
-        """No verdict: the library's confidence says whether quotes answer."""
+        """No verdict: the library's confidence decides."""
         return None
 
     async def _meaning(self, ask: Ask, passages: Sequence[Retrieved]) -> Mapping[tuple[int, int], float]:
@@ -146,14 +145,14 @@ def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
         key=lambda i: (-scores[i] - RANK_CREDIT * strips[i].retrieved.score, strips[i].number),
     )
     best = max(scores, default=0.0)
-    least = min(ENOUGH * best, best)  # a score may be below 0
+    least = min(ENOUGH * best, best)  # scores may be negative
     likely = [strips[i] for i in order if scores[i] >= least]
     quotes = tuple(strip.number for strip in _quotes(likely, _own_weights(ask, weights)))
     return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes))
 
 
 def standalone_question(ask: Ask) -> str:
-    """The question with its subject from the thread, if it needs one and an earlier question names one."""
+    """The question, with its subject from an earlier question if it has none."""
     messages = [message.text for message in subjects(ask.thread_context)]
     earlier = [*messages, *(exchange.question for exchange in ask.history)][-REMEMBERED_QUESTIONS:]
     subject = next((question for question in reversed(earlier) if names_its_subject(question)), None)
@@ -163,7 +162,7 @@ def standalone_question(ask: Ask) -> str:
 
 
 def _needs_subject(ask: Ask) -> bool:
-    """Whether the retrieval added terms of earlier questions; without a retrieval, by the words alone."""
+    """Whether the retrieval added terms of earlier questions; before a retrieval, by the question's words."""
     own = _own_terms(ask.question)
     return any(term not in own for term in ask.weights) if ask.weights else needs_history(ask.question)
 
@@ -181,7 +180,7 @@ def web_query(question: str) -> str:
 
 
 def _weights(ask: Ask, passages: Sequence[Retrieved]) -> Mapping[str, float]:
-    """The retrieval's term weights; for web passages, which are in no index, weights among themselves."""
+    """The retrieval's term weights; for web passages, which are not indexed, weights counted over them."""
     if _own_terms(ask.question) & ask.weights.keys():
         return ask.weights
     return weights_among(ask.question, [hit.passage.text for hit in passages])[0]
@@ -221,13 +220,13 @@ def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
 
 
 def _own_weights(ask: Ask, weights: Mapping[str, float]) -> Mapping[str, float]:
-    """The weights of the question's own terms; of earlier questions too, where it has none."""
+    """The weights of the question's own terms; all weights if it has none."""
     own = _own_terms(ask.question)
     return {term: weight for term, weight in weights.items() if term in own} or weights
 
 
 def _quotes(likely: Sequence[Strip], weights: Mapping[str, float]) -> list[Strip]:
-    """The best strip, and those of the others that add something or follow a chosen one."""
+    """The best strip, and others that add something or directly follow a chosen one."""
     chosen = list(likely[:1])
     for strip in likely[1:]:
         if len(chosen) < QUOTES and (
@@ -238,7 +237,7 @@ def _quotes(likely: Sequence[Strip], weights: Mapping[str, float]) -> list[Strip
 
 
 def _added(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) -> float:
-    """Share of the question that is in the strip, and in no chosen one nor its headings."""
+    """Share of the question's weight in the strip but not in the chosen strips or their headings."""
     new = set(terms(strip.text)) - {term for other in chosen for term in _terms_of(other)}
     return sum(weight for term, weight in weights.items() if term in new) / (sum(weights.values()) or 1.0)
 

@@ -60,11 +60,11 @@ _NAMED = r"(?:(?:strips?|sources?|passages?|refs?|notes?|footnotes?)\s*)?"
 _MARKERS = re.compile(
     rf"[ \t]?(?:\[\s*\^?{_NAMED}({_NUMBERS})\s*\](?!\()|【\s*{_NAMED}({_NUMBERS})[^】\n]*】)", re.IGNORECASE
 )
-_MARKS_ALONE = re.compile(r"\A(?:\s*+\[\d{1,4}\])++[ \t]*(?:\n|\Z)")  # before anything that they could be of
+_MARKS_ALONE = re.compile(r"\A(?:\s*+\[\d{1,4}\])++[ \t]*(?:\n|\Z)")  # before any text
 _IN_PARENTHESES = re.compile(rf"(?<=\S)([ \t]?)\(({_NUMBERS})\)(?=\s*(?:[.,;:!?。]|$))", re.MULTILINE)
 _DEFINITION = re.compile(
     r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE
-)  # "[^1]: …" lists sources of its own
+)  # "[^1]: …" is the draft's own list of sources
 _RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
@@ -234,7 +234,7 @@ def _with_bold_headings(text: str) -> str:
 def _prose(text: str, strips: tuple[Strip, ...], *, is_bracketed: bool) -> str:
     known = "\n".join(f"{strip.text}\n{strip.retrieved.passage.url or ''}" for strip in strips)
     numbers = {strip.number for strip in strips}
-    if not is_bracketed:  # beside footnotes in square brackets, "(1)" means something else
+    if not is_bracketed:  # if footnotes have square brackets, "(1)" means something else
         text = _IN_PARENTHESES.sub(r"\1[\2]", text)
     text = _LINK.sub(_link(known), _DEFINITION.sub("", text))
     text = _ADDRESS.sub(lambda found: found[0] if found[0].rstrip(".,;:!?") in known else "", text)

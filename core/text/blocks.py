@@ -1,8 +1,8 @@
 """A passage as blocks of whole lines: prose, list items, code, tables, headings, markup.
 
-Markdown as CommonMark has it, with tables, the titles and literal blocks of
-reStructuredText, and the directives of the usual site generators. It is forgiving, because a
-passage may begin and end in the middle of anything. It takes linear time.
+It reads CommonMark and tables, the titles and literal blocks of reStructuredText, and the directives of
+common site generators. It accepts broken blocks, since a passage may begin and end anywhere, and takes
+linear time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ TextBlockKind = Literal["prose", "item", "code", "table", "heading", "markup"]
 CODE_INDENT = 4  # columns, CommonMark 0.31, "Indented code blocks"; a tab is four
 MARKUP_LIMIT = 1_000  # characters of a line that is tried as markup
 
-#: What opens a list item, the bullets that come out of PDF and Word files among them.
+#: Opens a list item; some of the bullets come from PDF and Word files.
 LIST_MARKER = r"(?:[-*+•‣◦▪●]|\d{1,9}[.)])"
-#: What stands before the lines of a quotation.
+#: Before each line of a block quotation.
 QUOTATION_MARK = r"(?:[ \t]*+>)++[ \t]?"
 
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _QUOTATION = re.compile(QUOTATION_MARK)
 _ITEM = re.compile(rf"{LIST_MARKER}(?:\s++|\Z)")
-_LATER_NUMBER = re.compile(r"(?!1[.)])\d")  # opens no list within a paragraph: "… in\n2019. The …"
+_LATER_NUMBER = re.compile(r"(?!1[.)])\d")  # no list item inside a paragraph: "… in\n2019. The …"
 _FENCE = re.compile(rf"(?:{LIST_MARKER}\s++)?(`{{3,}}+(?!.*`)|~{{3,}}+)")  # "```x``` is" is inline code
 _COMMENT = re.compile(r"<!--(?!.*-->)")
 _HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
@@ -47,7 +47,7 @@ _MARKUP = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_CODE_SIGN = re.compile(  # without one of these an indented line is a paragraph that someone indented
+_CODE_SIGN = re.compile(  # an indented line without one of these is prose
     r"[={}<>\\|`]|\w\(|\w_\w|::|;\Z|\A(?:[$#@]|--?\w|\w+:\Z)"
     r"|\A(?:import|from|def|class|return|pip|npm|git|docker|curl|cd|sudo|make|python\d?)\b"
 )
@@ -83,7 +83,7 @@ class _Line:
 
 
 def split_blocks(text: str) -> Iterator[TextBlock]:
-    """The blocks in order; between them are white space, list markers and quotation marks."""
+    """The blocks in order; only white space, list markers and quotation marks lie between them."""
     lines = [_line(text, match) for match in _LINE.finditer(text)]
     margin: int | None = None  # columns from which a line belongs to the list or directive above
     number = 0
@@ -100,7 +100,7 @@ def split_blocks(text: str) -> Iterator[TextBlock]:
 
 
 def _margin(line: _Line, kind: TextBlockKind) -> int | None:
-    """Columns from which following lines belong to this one; None: it holds no others."""
+    """Columns from which the following lines belong to this block; None: it holds no other lines."""
     if kind == "item" and (marker := _ITEM.match(line.words)):
         sign = len(marker.group().rstrip())
         return line.indent + min(max(marker.end(), sign + 1), sign + CODE_INDENT)
@@ -117,7 +117,7 @@ def _line(text: str, match: re.Match[str]) -> _Line:
 
 
 def _start(line: _Line, kind: TextBlockKind) -> int:
-    """Where the block begins in its first line; indented code keeps its indentation."""
+    """Where the block begins; indented code keeps its indentation."""
     if kind == "item" and (marker := _ITEM.match(line.words)):
         return line.at + marker.end()
     if kind != "code":
@@ -127,7 +127,7 @@ def _start(line: _Line, kind: TextBlockKind) -> int:
 
 
 def _kind(lines: Sequence[_Line], number: int, *, is_nested: bool = False) -> TextBlockKind:
-    """What the line opens where no paragraph is open."""
+    """The kind of block that the line opens, outside a paragraph."""
     line = lines[number]
     if _is_indented_code(lines, number, is_nested=is_nested):
         return "code"
@@ -148,7 +148,7 @@ def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -
 
 
 def _opened(words: str) -> TextBlockKind:
-    """What a line opens by its own words."""
+    """The kind of block that a line opens, without looking at its neighbours."""
     if _FENCE.match(words):
         return "code"
     if _HEADING.match(words):
@@ -161,7 +161,7 @@ def _opened(words: str) -> TextBlockKind:
 
 
 def _is_title(lines: Sequence[_Line], number: int) -> bool:
-    """A line of prose above a line of one sign, which is as long unless it is = or -."""
+    """Whether a line of prose is underlined: with = or -, or with another sign over its whole length."""
     if number + 1 == len(lines):
         return False
     title, below = lines[number], lines[number + 1]
@@ -171,14 +171,14 @@ def _is_title(lines: Sequence[_Line], number: int) -> bool:
 
 
 def _heads_table(lines: Sequence[_Line], number: int) -> bool:
-    """The header of a table without outer bars."""
+    """Whether the line is the header of a table without outer bars."""
     if "|" not in lines[number].words or number + 1 == len(lines):
         return False
     return bool(_DELIMITER_ROW.fullmatch(lines[number + 1].words.strip("| ")))
 
 
 def _last(lines: Sequence[_Line], number: int, kind: TextBlockKind) -> int:
-    """The last line of the block that this one opens."""
+    """The number of the last line of the block that this line opens."""
     words = lines[number].words
     if kind == "code":
         fence = _FENCE.match(words)
@@ -208,7 +208,7 @@ def _joins(lines: Sequence[_Line], number: int, kind: TextBlockKind) -> bool:
 
 
 def _last_of_fence(lines: Sequence[_Line], number: int, opening: re.Match[str]) -> int:
-    """The closing fence, or the end of the passage or of the quotation it stands in."""
+    """The closing fence, or else the end of the passage or of the quotation around it."""
     fence, opened = opening.group(1), lines[number]
     furthest = opened.indent + opening.start(1) + CODE_INDENT  # columns before a closing fence
     for last in range(number + 1, len(lines)):
@@ -221,7 +221,7 @@ def _last_of_fence(lines: Sequence[_Line], number: int, opening: re.Match[str]) 
 
 
 def _last_indented(lines: Sequence[_Line], number: int) -> int:
-    """Blank lines between indented ones belong to the code."""
+    """The last line of indented code, which may contain blank lines."""
     last, least = number, min(CODE_INDENT, lines[number].indent)
     for following in range(number + 1, len(lines)):
         if not lines[following].words:
@@ -233,7 +233,7 @@ def _last_indented(lines: Sequence[_Line], number: int) -> int:
 
 
 def _last_of_markup(lines: Sequence[_Line], number: int) -> int:
-    """A comment's end; the options of a directive."""
+    """The end of a comment, or of the options of a directive."""
     words, last = lines[number].words, number
     if _COMMENT.match(words):
         return next((n for n in range(number, len(lines)) if "-->" in lines[n].words), len(lines) - 1)

@@ -1,4 +1,4 @@
-"""Text without the characters that do not show, and without lone surrogates.
+"""Removing invisible characters and lone surrogates from text.
 
 Control characters, marks of writing direction and Unicode tags could hide words in a query that a
 person is asked to allow.
@@ -12,7 +12,7 @@ import unicodedata
 JOINERS = "\u200c\u200d"  # zero-width (non-)joiner: Persian, Indic scripts and emoji need them
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})  # Unicode general categories
 
-#: Joiners and variation selectors, which only change the characters beside them.
+#: Joiners and variation selectors, which only change how neighbouring characters look.
 _SHAPING = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
 #: Default_Ignorable_Code_Point of Unicode 16, and other blank characters.
 _BLANK = re.compile(
@@ -28,12 +28,12 @@ def whole(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The text without invisible characters but line breaks and tabs."""
+    """The text without invisible characters, except line breaks and tabs."""
     return "".join(_shown(character) for character in text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, limit: int) -> str:
-    """The text on one line of at most ``limit`` characters, cut after a word where there is one."""
+    """The text on one line of at most ``limit`` characters, cut after a word if possible."""
     line = " ".join(plain(text).split())
     if len(line) <= limit:
         return line
@@ -41,7 +41,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def as_query(text: str, limit: int) -> str:
-    """One line of visible characters only: a person who allows a query has seen all of it."""
+    """One line of visible characters, so that a person who allows a query has seen all of it."""
     return one_line(_BLANK.sub("", text), limit)
 
 
@@ -51,7 +51,7 @@ def without_shaping(text: str) -> str:
 
 
 def hides_something(text: str) -> bool:
-    """Whether it holds invisible characters other than white space."""
+    """Whether the text has invisible characters, control characters among them."""
     return bool(_BLANK.search(text)) or any(unicodedata.category(sign) in HIDDEN for sign in text)
 
 

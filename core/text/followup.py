@@ -1,4 +1,4 @@
-"""Whether a question needs its history, and the question merged with it."""
+"""Whether a question needs the history of its thread, and how the two are merged."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from core.conversation import Exchange, ThreadMessage
 from core.text.language import language_of
 from core.text.terms import query_terms, terms
 
-SHORT = 4  # words; a question this short leans on its thread (CANARD: precision .978, recall .821)
-REMEMBERED_QUESTIONS = 3  # earlier questions worth merging
-REMEMBERED_ANSWER = 400  # characters of the last answer worth merging
+SHORT = 4  # words; a question this short needs its thread (CANARD: precision .978, recall .821)
+REMEMBERED_QUESTIONS = 3  # earlier questions that are merged
+REMEMBERED_ANSWER = 400  # characters of the last answer that are merged
 
 _POINTERS = re.compile(
     r"\b(?:it|its|they|them|their|theirs|this|that|these|those|he|she|him|her|his|hers|there|then|one|ones|"
     r"same|former|latter|else|such|instead|too|also|both|either|neither|another|previous|above)\b",
     re.IGNORECASE,
 )
-# "that" as a conjunction or relative pronoun and "there is" point at nothing said before.
+# "that" as a conjunction or relative pronoun, and "there is", do not point back.
 _NOT_POINTERS = re.compile(
     r"\b(?:is|are|was|were)\s+there\b|\bthere\s+(?:is|are|a|any)\b|\b\w+\s+that\s+(?:\w+s|are|is|can|has|have|will)\b"
     r"|\bboth\s+\w+\s+and\b|\beither\s+\w+\s+or\b|\bthis\s+(?:file|page|project|library|framework)\b|\bone\s+of\b",
@@ -28,7 +28,7 @@ _OPENERS = re.compile(r"^\s*(?:and|but|or|so|what about|how about|why not|why\s*
 _BARE = re.compile(
     r"^\s*(?:how\s+(?:many|much|long|often|far|old)|which|what\s+(?:kind|sort|type))\b", re.IGNORECASE
 )
-# A question with a verb, and one that asks what, who, where or how a thing is.
+# A question that begins with a question word or verb; and one of the form “what is X”.
 _WHOLE = re.compile(
     r"^\W*(?:what|who|whose|where|when|why|how|which|is|are|was|were|do|does|did|can|could|will|would|should|has|have|"
     r"wer|was|wo|wann|wie|warum|wieso|welche[rsnm]?|kann|darf|muss|ist|sind|gibt|"
@@ -42,7 +42,7 @@ _OF_ONE = re.compile(
 )
 
 
-#: For other languages: pointer words anywhere, and openers at the beginning.
+#: For other languages: pointer words (anywhere) and openers (at the beginning).
 _POINTERS_OF = {
     name: re.compile(rf"{pointers}|^\W*(?:{openers})", re.IGNORECASE)
     for name, pointers, openers in (
@@ -76,21 +76,21 @@ _POINTERS_OF = {
 
 
 def needs_history(question: str, known: Collection[str] = ()) -> bool:
-    """A pointer word, an opener that continues, or at most four words that do not stand alone.
+    """Whether it points back, or has at most four words that mean little alone.
 
     Args:
-        known: terms that the documents hold; without them no short question stands alone
+        known: terms that the documents contain; without them no short question stands alone
     """
     return points_back(question) or (_words(question) <= SHORT and not _stands_alone(question, known))
 
 
 def is_whole(question: str) -> bool:
-    """Whether it has a verb or asks what, who or how, and does not point back."""
+    """Whether it begins like a full question and names its subject."""
     return bool(_WHOLE.match(question)) and names_its_subject(question)
 
 
 def _stands_alone(question: str, known: Collection[str]) -> bool:
-    """Whether a short question is whole and its own words find something: “How fast is ingestion?”"""
+    """Whether a short question is complete and the documents know its words: “How fast is ingestion?”"""
     own = query_terms(question, language_of(question))
     is_found = all(term in known for term in own)
     return bool(is_whole(question) and is_found and (len(own) > 1 or _OF_ONE.match(question)))
@@ -104,28 +104,28 @@ def points_back(question: str) -> bool:
 
 
 def names_its_subject(question: str) -> bool:
-    """Whether later questions may be about its subject: “How many people?” has none of its own."""
+    """Whether it names a subject for later questions; “How many people?” does not."""
     return not points_back(question) and not (_words(question) < SHORT and _BARE.match(question))
 
 
 def _words(question: str) -> int:
-    """In a script without spaces, its character pairs."""
+    """The number of words; of character pairs in a script without spaces."""
     return len(question.split()) if question.isascii() else max(len(question.split()), len(terms(question)))
 
 
 def subjects(messages: Sequence[ThreadMessage]) -> tuple[ThreadMessage, ...]:
-    """The questions among the messages; all messages where there are none."""
+    """The questions among the messages; all messages if there are none."""
     questions = tuple(message for message in messages if "?" in message.text)
     return questions or tuple(messages)
 
 
 def asked_before(history: Sequence[Exchange]) -> str:
-    """The earlier questions that still matter, one a line."""
+    """The last few questions, one a line."""
     return "\n".join(exchange.question for exchange in history[-REMEMBERED_QUESTIONS:])
 
 
 def cited_before(history: Sequence[Exchange]) -> tuple[str, ...]:
-    """The sources of the last answer that had any."""
+    """The sources of the last answer with sources."""
     return next((exchange.sources for exchange in reversed(history) if exchange.sources), ())
 
 

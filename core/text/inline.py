@@ -1,4 +1,4 @@
-"""Within a line of Markdown: code spans, footnote markers, links."""
+"""The inline elements of Markdown: code spans, footnote markers, links."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TAG = re.compile(
 
 
 def code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of the code spans, ticks included: a run of ticks closes one of the same length."""
+    """(start, end) of the code spans, ticks included; opening and closing runs of ticks have the same length."""
     runs = list(_TICKS.finditer(text))
     by_length: dict[int, deque[int]] = defaultdict(deque)
     for number, run in enumerate(runs):
@@ -46,12 +46,12 @@ def code_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
-    """The text with what stands outside code spans changed."""
+    """The text with ``change`` applied outside code spans."""
     return "".join(piece if is_code else change(piece) for piece, is_code in _pieces(text))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """The text in order, in pieces that are code spans and pieces that are not."""
+    """The text in pieces, each with whether it is a code span."""
     position = 0
     for start, end in code_spans(text):
         yield text[position:start], False
@@ -61,36 +61,36 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def code_in(text: str) -> list[str]:
-    """What stands in the code spans of a text, in order."""
+    """The contents of the code spans, in order."""
     return [piece.strip("`").strip() for piece, is_code in _pieces(text) if is_code]
 
 
 def cited(text: str) -> tuple[int, ...]:
-    """The distinct numbers that the markers of a text name, in order."""
+    """The distinct numbers in the markers of a text, in order."""
     bare = without_code(text)
     return tuple(dict.fromkeys(int(n) for group in MARKER.findall(bare) for n in re.split(r"[,;]", group)))
 
 
 def without_code(text: str, fill: str = " ") -> str:
-    """The text with blanks, or another sign, in place of its code spans."""
+    """The text with each character of a code span replaced by a blank or another sign."""
     return "".join(fill * len(piece) if is_code else piece for piece, is_code in _pieces(text))
 
 
 def without_markers(text: str) -> str:
-    """The text without footnote markers, and without the brackets or the space that they leave."""
+    """The text without footnote markers and the brackets or space around them."""
     return outside_code(text, lambda prose: _ANY_MARKER.sub("", prose))
 
 
 def without_tags(text: str) -> str:
-    """The text without the tags of HTML that stand outside code."""
+    """The text without HTML tags, except in code."""
     return outside_code(text, lambda prose: _TAG.sub("", prose))
 
 
 def as_words(text: str) -> str:
     """A source's text as an answer shows it: links and tags reduced to their words.
 
-    A link of a source leads nowhere from here, and its own ``[3]`` would pass for a footnote of
-    ours: it is shown as ``(3)``.
+    A source's relative links do not work in an answer. Its ``[3]`` is shown as ``(3)``, so that nobody takes
+    it for a footnote of the answer.
     """
     for _ in range(LINK_DEPTH):
         text = _LINK.sub(_words_outside(without_code(text)), text)
@@ -98,7 +98,7 @@ def as_words(text: str) -> str:
 
 
 def _words_outside(prose: str) -> Callable[[re.Match[str]], str]:
-    """A link's words, unless it begins within code, which ``prose`` has blanked."""
+    """Replaces a link by its words, unless it begins inside code, which is blank in ``prose``."""
     return lambda link: link[0] if prose[link.start()] == " " else link["words"]
 
 

@@ -1,6 +1,6 @@
 """A verbatim piece of a document as an answer shows it.
 
-Its words stay as they are. Links, tags, directives, quotation marks and indentation do not.
+Its words stay as they are; links, tags, directives, quotation marks and indentation are removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Lead:
     """What stands before a unit on its line."""
 
     indent: int  #: columns
-    marker: str  #: of the list item the line opens, the blank behind it included
+    marker: str  #: list marker with the blank after it
     is_all: bool  #: the unit comes first on its line
     is_quotation: bool
 
@@ -47,12 +47,12 @@ class _Lead:
 
 
 def is_quotable(text: str, start: int, end: int) -> bool:
-    """Whether anything stands in ``text[start:end]`` but headings and markup."""
+    """Whether ``text[start:end]`` has more than headings and markup."""
     return any(unit.kind not in ("heading", "markup") for unit in units_within(text, start, end))
 
 
 def as_quoted(text: str, start: int, end: int, footnote: str) -> str:
-    """``text[start:end]`` as Markdown, its footnote behind the prose and before code that comes last."""
+    """``text[start:end]`` as Markdown, with the footnote after the last sentence."""
     units = [unit for unit in units_within(text, start, end) if unit.kind != "markup"]
     parts = list(_parts(text, units))
     prose = [number for number, unit in enumerate(units) if unit.kind in ("sentence", "item")]
@@ -64,7 +64,7 @@ def as_quoted(text: str, start: int, end: int, footnote: str) -> str:
 
 
 def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
-    """Each unit with what separates it from the one before."""
+    """Each unit with the gap before it."""
     leads = [_Lead.of(text, unit.start) for unit in units]
     layout = _Layout.of(leads)
     for number, (unit, lead) in enumerate(zip(units, leads, strict=True)):
@@ -80,7 +80,7 @@ def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Layout:
-    """How far in a unit is shown, and whether with its list marker."""
+    """Indentation and list marker of the next unit."""
 
     is_list: bool  #: the next unit belongs to a list
     margin: int  #: columns of the source to leave out
@@ -88,7 +88,7 @@ class _Layout:
 
     @classmethod
     def of(cls, leads: Sequence[_Lead]) -> _Layout:
-        """A lone item is shown as a sentence; the first of several keeps its marker."""
+        """A single item is shown as a sentence; the first of several keeps its marker."""
         first = leads[0] if leads else _Lead(0, "", is_all=True, is_quotation=False)
         is_list = bool(first.marker) and first.is_all and any(lead.marker for lead in leads[1:])
         return cls(is_list, first.indent + (0 if is_list else len(first.marker)))
@@ -103,14 +103,14 @@ class _Layout:
             self.is_list = False
         indent = max(0, lead.indent - self.margin) if self.is_list else 0
         if indent >= CODE_INDENT:
-            indent = max(indent, self.inner)  # further out it would be code
+            indent = max(indent, self.inner)  # with less it would be code
         elif lead.marker and not indent:
             self.inner = len(lead.marker)
         return lead.marker, indent
 
 
 def _gap(between: str, before: Unit, unit: Unit) -> str:
-    """A blank line where there is one, where markup stood or another kind of text begins; or as it is."""
+    """The gap between two units: a blank line if the kind changes or lines lie between, else as it is."""
     lines = between.count("\n")
     is_same = before.kind == unit.kind and unit.kind in ("sentence", "item")
     return between if not lines else "\n" if lines == 1 and is_same else "\n\n"
@@ -127,7 +127,7 @@ def _words(words: str, unit: Unit, lead: _Lead) -> str:
 
 
 def _code(words: str, indent: int) -> str:
-    """Fenced code; its fence closed, in case the passage ends before it does."""
+    """Fenced code; the fence is closed in case the passage was cut."""
     opening = _FENCE.match(words)
     if not opening:
         fence = "````" if "```" in words else "```"

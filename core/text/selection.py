@@ -1,8 +1,8 @@
-"""Which sentences of a passage answer a question: scores from words, headings, neighbours, meaning, opposites.
+"""Which sentences of a passage answer a question: scores from words, headings, neighbours and meaning.
 
-A sentence with every content word of the question gets 1; the credits are shares of that. They were fitted
-on each half of the articles of SQuAD 2 and CLAPNQ, with and without meaning, and confirmed on the other half;
-tests/benchmarks/fit_selection.py searches for better ones.
+A sentence with every content word of the question scores 1; the credits are shares of that. They were fitted
+on one half of the articles of SQuAD 2 and CLAPNQ, with and without vectors, and confirmed on the other half,
+both ways round. ``tests/benchmarks/fit_selection.py`` searches for better ones.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from core.text.language import language_of
 from core.text.sentences import Unit, split_units
 from core.text.terms import terms
 
-HEADING_CREDIT = 0.5  # of a question term that stands in the headings above a sentence, not in it
-PREVIOUS_CREDIT = 0.4  # of one that stands in the sentence before, which this one may go on from
-LEANING_CREDIT = 0.3  # and this much more where it begins with a pronoun
-PHRASE_CREDIT = 0.6  # for words that follow each other as they do in the question
-PASSAGE_CREDIT = 1.2  # how much the passage's own score says about its sentences
+HEADING_CREDIT = 0.5  # for a question term in the headings above a sentence
+PREVIOUS_CREDIT = 0.4  # for one in the sentence before
+PRONOUN_CREDIT = 0.3  # added to it where the sentence begins with a pronoun
+PHRASE_CREDIT = 0.6  # for neighbouring words that are neighbours in the question too
+PASSAGE_CREDIT = 1.2  # of the passage's own score
 MEANING_CREDIT = 0.65  # of the cosine between question and sentence
 CUE_CREDIT = 0.28  # for a sentence that holds the kind of thing asked for
-NAMES_CREDIT = 0.08  # for names that the question does not give: an answer says something new
+NAMES_CREDIT = 0.08  # for names that are not in the question: an answer says something new
 NAMES_COUNTED = 5
-SHORT_SENTENCE = 4  # words; below it a sentence rarely says anything alone
+SHORT_SENTENCE = 4  # words; a shorter sentence rarely answers alone
 
 _PRONOUN = re.compile(r"[\W_]*(?:it|its|this|these|those|they|their|he|she|his|her|such)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=\w )[A-Z][a-z]+")
@@ -92,12 +92,12 @@ class _Query:
         )
 
     def share(self, present: Collection[str], elsewhere: Collection[str] = ()) -> float:
-        """Share of the question's weight in these terms, without those that stand elsewhere."""
+        """Share of the question's weight in these terms, except those in ``elsewhere``."""
         held = (w for term, w in self.weights.items() if term in present and term not in elsewhere)
         return sum(held) / self.total
 
     def phrases(self, language: str) -> frozenset[tuple[str, str]]:
-        """Terms that follow each other, as documents of a language have them."""
+        """Pairs of neighbouring terms, stemmed in a document's language."""
         return frozenset(pairwise(terms(self.text, language)))
 
 
@@ -110,15 +110,15 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
     scored = []
     for number, unit in enumerate(split_units(passage.text)):
         words = passage.text[unit.start : unit.end]
-        said = terms(words, language)
-        present = frozenset(said)
+        unit_terms = terms(words, language)
+        present = frozenset(unit_terms)
         if unit.kind not in ("heading", "markup"):
             own = query.share(present)
-            leans = PREVIOUS_CREDIT + (LEANING_CREDIT if _PRONOUN.match(words) else 0.0)
+            previous_credit = PREVIOUS_CREDIT + (PRONOUN_CREDIT if _PRONOUN.match(words) else 0.0)
             score = own + HEADING_CREDIT * query.share(headings, present)
-            if not query.weights.keys() <= before:  # else the sentence before holds all of it
-                score += leans * query.share(before, present | headings)
-            together = len(phrases.intersection(pairwise(said))) / max(1, len(phrases))
+            if not query.weights.keys() <= before:  # otherwise the sentence before has every term
+                score += previous_credit * query.share(before, present | headings)
+            together = len(phrases.intersection(pairwise(unit_terms))) / max(1, len(phrases))
             score += 0.0 if _asks(words) else PHRASE_CREDIT * together
             score += _shape_credit(query, unit, words, passage.title)
             scored.append((number, unit, score, own))
@@ -127,14 +127,14 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
 
 
 def _shape_credit(query: _Query, unit: Unit, words: str, title: str) -> float:
-    """For its kind, length and names, and whether it is a question."""
+    """The credit for a unit's kind, length and names; negative for code, tables and questions."""
     if unit.kind == "code":
         return -0.35
     if unit.kind == "table":
         return -0.1
     credit = CUE_CREDIT if query.cue and query.cue.search(words) else 0.0
-    given = f"{query.text}{title}".lower()
-    names = sum(name.lower() not in given for name in _NAME.findall(words))
+    known = f"{query.text}{title}".lower()
+    names = sum(name.lower() not in known for name in _NAME.findall(words))
     credit += NAMES_CREDIT * min(names, NAMES_COUNTED) / NAMES_COUNTED
     if len(words.split()) < SHORT_SENTENCE:
         credit -= 0.25
@@ -147,14 +147,14 @@ def _asks(words: str) -> bool:
     return words.rstrip().endswith("?")
 
 
-# Opposites: a sentence that holds every word of a question but "not", or "largest" where "smallest" is asked for,
-# is near in words and meaning and yet no answer.
+# Opposites: a sentence may share every word with a question and still be no answer, because it lacks the "not",
+# or says "largest" where the question says "smallest".
 
 _DENIAL = re.compile(
     r"\b(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|unable|fail(?:s|ed)? to)\b|n['’]t\b",
     re.IGNORECASE,
 )
-# "Why does it not …" and "how do I … without …" deny nothing: their answers seldom say "not".
+# "Why does it not …" and "how do I … without …": their answers seldom say "not".
 _OF_TROUBLE = re.compile(
     r"^\W*(?:why|how (?:do|can|could|should|would|to))\b|\b(?:i|my|we|our|you)\b", re.IGNORECASE
 )
@@ -165,7 +165,7 @@ def _both_ways(pairs: str) -> tuple[tuple[str, str], ...]:
     return tuple(ways for one, _, other in halves for ways in ((one, other), (other, one)))
 
 
-#: Words of which one stands for the other's opposite.
+#: Pairs of opposites, in both directions.
 _PAIRS = _both_ways(
     "accept/reject accepted/rejected after/before all/none allow/prohibit allowed/prohibited "
     "always/never ancient/modern best/worst better/worse biggest/smallest cold/hot common/rare "
@@ -183,7 +183,7 @@ _PAIRS = _both_ways(
 
 
 def is_opposed(question: str, sentence: str) -> bool:
-    """Whether the question denies what the sentence says, or they stand at two ends of a pair."""
+    """Whether question and sentence contradict: one has a "not" or the opposite word."""
     return _is_denied(question, sentence) or _is_turned_round(question, sentence)
 
 
@@ -193,10 +193,10 @@ def _is_denied(question: str, sentence: str) -> bool:
 
 
 def _is_turned_round(question: str, sentence: str) -> bool:
-    """Whether the question holds one of a pair, the sentence the other, and neither holds both."""
-    query, said = _words(question), _words(sentence)
+    """Whether the question has one word of a pair and the sentence only the other."""
+    query, answer = _words(question), _words(sentence)
     return any(
-        (one in query and other in said and not (other in query or one in said)) for one, other in _PAIRS
+        (one in query and other in answer and not (other in query or one in answer)) for one, other in _PAIRS
     )
 
 

@@ -1,8 +1,7 @@
-"""Where the sentences of a passage begin and end, Markdown understood.
+"""Where the sentences of a Markdown passage begin and end.
 
-A unit is what may be quoted whole: a sentence of prose or of a list item, a code block,
-a table, a heading. Units never overlap and leave out only white space, list markers and
-quotation marks.
+A unit is the least that is quoted: a sentence of prose or of a list item, a code block, a table, a heading.
+Units never overlap; between them are only white space, list markers and quotation marks.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Question words and glue: too common to find anything by.
+#: English words too common to search for.
 STOP_WORDS = _words(
     "a about above after again all also am an and any are as at be because been before being below between both but "
     "by can could d did do does doing don down during each few for from further get had has have having he her here "
@@ -33,8 +32,8 @@ STOP_WORDS = _words(
     "which while who whom whose why will with would you your yours"
 )
 
-#: Never the end of a sentence, by language; the English ones hold in all. Those with capitals only as written:
-#: "ms" and "st" are none.
+#: Never the end of a sentence, by language; the English ones apply to all. Those with a capital only count with
+#: it: "ms" and "st" are no abbreviations.
 ABBREVIATIONS = {
     "en": _words(
         "e.g i.e eg ie v vs cf approx dept fig figs vol resp incl excl al ed eds lit "
@@ -54,16 +53,16 @@ ABBREVIATIONS = {
 BEFORE_NUMBERS = _words(
     "no nos p pp c ca ch sec art est max min jan feb mar apr jun jul aug sep sept oct nov dec"
 )
-#: Abbreviations that may end a sentence too, as initials and "U.S." may.
+#: Abbreviations that may also end a sentence, like initials and "U.S.".
 MAYBE_LAST = _words("inc ltd co corp jr mio mrd")
-#: Words that show, after one of those, that a sentence has begun.
+#: Words that begin a new sentence if they follow one of those with a capital.
 OPENERS = _words(
     "the this that these those it its they their he his she her we our you your in on at for from to by with as if "
     "when while after before since although and but or so however there then some many most both each such "
     "one another"
 )
 
-#: Nouns among the German stop words, which open no sentence by their capitals: "am 3. Tag".
+#: Nouns among the German stop words: their capital does not show that a sentence begins ("am 3. Tag").
 GERMAN_NOUNS = _words(
     "beispiel jahr jahre jahren mal mann mensch menschen mittel ordnung recht sache schluss startseite suche tag tage "
     "tagen teil uhr zeit"
@@ -73,8 +72,8 @@ GERMAN_NOUNS = _words(
 UnitKind = Literal["sentence", "item", "code", "table", "heading", "markup"]
 
 _CLOSERS = r"""["'“”‘’»«›‹)\]*_`」』）】》]*+"""
-_FOOTNOTES = r"(?:\[\d{1,3}(?:[,;]\s?\d{1,3})*\])*+"  # behind the full stop: "… so.[3] Then …"
-# What closes can open nothing, though a blank stands before it: "… so . '' Then …"
+_FOOTNOTES = r"(?:\[\d{1,3}(?:[,;]\s?\d{1,3})*\])*+"  # after the full stop: "… so.[3] Then …"
+# A closing quotation mark after a blank: "… so . '' Then …"
 _APART = r"(?:[ \t\xa0\u202f]++(?:''|[”’»)\]])(?=\s|\Z))*+"
 _UNSPACED = r"[\u3040-\u30ff\u3400-\u9fff]"  # kana and Chinese characters
 _END = re.compile(
@@ -92,7 +91,7 @@ _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # "J", "U.S", "p.m"
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A quotable stretch: ``text[start:end]``."""
+    """``text[start:end]``, which can be quoted."""
 
     start: int
     end: int
@@ -100,7 +99,7 @@ class Unit:
 
 
 def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
-    """(start, end) of every unit of the text, in order; headings and markup included."""
+    """(start, end) of every unit of the text, in order."""
     return tuple((unit.start, unit.end) for unit in split_units(text))
 
 
@@ -110,7 +109,7 @@ def split_units(text: str) -> tuple[Unit, ...]:
 
 
 def units_within(text: str, start: int, end: int) -> tuple[Unit, ...]:
-    """The units of ``text[start:end]``, seen where they stand: an indented item is no code."""
+    """The units of ``text[start:end]``, read in their context: an indented item is not code."""
     return tuple(unit for unit in _units(text) if start <= unit.start and unit.end <= end)
 
 
@@ -165,7 +164,7 @@ def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) ->
 
 
 def _is_abbreviation(word: str, text: str) -> bool:
-    """Whether it is one in English or in the language of the text, as it is written or in small letters."""
+    """Whether it is an abbreviation in English or in the language of the text, as written or in lower case."""
     return any(
         (word in known or word.lower() in known) and name in ("en", language_of(text))
         for name, known in ABBREVIATIONS.items()
@@ -173,7 +172,7 @@ def _is_abbreviation(word: str, text: str) -> bool:
 
 
 def _may_go_on(word: str, text: str) -> bool:
-    """Whether a word with its full stop stands as well within a sentence: an initial, a German ordinal."""
+    """Whether a sentence may continue after the word and its full stop: an initial, a German ordinal."""
     is_initials = bool(_INITIALS.fullmatch(word)) and (len(word) > 1 or word.isupper())
     is_number = len(word) <= ORDINAL_LENGTH and word.isdecimal()
     return is_initials or word.lower() in MAYBE_LAST or (is_number and language_of(text) == "de")
@@ -181,6 +180,6 @@ def _may_go_on(word: str, text: str) -> bool:
 
 @cache
 def _openers(language: str) -> frozenset[str]:
-    """Words that show by their capital that a sentence has begun."""
+    """Words whose capital shows that a sentence begins."""
     own = stop_words(language) - GERMAN_NOUNS if language != "en" else frozenset()
     return OPENERS.union(word for word in own if len(word) > 1)

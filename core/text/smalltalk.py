@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["greeting", "thanks", "help", "goodbye"]
 
-LONGEST = 120  # characters; a longer text says something else too
+LONGEST = 120  # characters; a longer text also says something else
 
 
 class _SmallTalk(NamedTuple):
@@ -18,7 +18,7 @@ class _SmallTalk(NamedTuple):
     thanks: str
     help: str
     goodbye: str
-    fillers: str  #: phrases without a kind of their own
+    fillers: str  #: phrases without a kind
     replies: dict[Kind, str]
 
 
@@ -119,7 +119,7 @@ _SMALL_TALK: dict[str, _SmallTalk] = {
 
 
 def small_talk(text: str) -> str | None:
-    """The reply to a greeting, thanks or goodbye, in its language; None when the text asks for more."""
+    """The reply to a greeting, thanks or goodbye, in its language; None for any other text."""
     found = _found(text)
     return _SMALL_TALK[found[0]].replies[found[1]] if found else None
 
@@ -131,25 +131,25 @@ def small_talk_language(text: str) -> str | None:
 
 
 def _found(text: str) -> tuple[str, Kind] | None:
-    said = _plain(text) if len(text) <= LONGEST else ""
+    plain_text = _plain(text) if len(text) <= LONGEST else ""
     for language in _SMALL_TALK:
-        if kinds := _kinds(said, language):
-            asks = kinds[-1] == "thanks" and "?" in said  # "Works now?"
+        if kinds := _kinds(plain_text, language):
+            asks = kinds[-1] == "thanks" and "?" in plain_text  # "Works now?"
             return None if asks else (language, kinds[-1])
     return None
 
 
-def _kinds(said: str, language: str) -> list[Kind]:
-    """Of the phrases in a text; none where it holds anything else."""
+def _kinds(text: str, language: str) -> list[Kind]:
+    """The kinds of the phrases in a text; none if it holds anything else."""
     kinds: list[Kind] = []
     position = 0
-    while position < len(said):
-        if not said[position].isalnum():
+    while position < len(text):
+        if not text[position].isalnum():
             position += 1
             continue
         known = _phrases(language)
         phrase = next(
-            (p for p in known if said.startswith(p, position) and _ends(said, position + len(p))), None
+            (p for p in known if text.startswith(p, position) and _ends(text, position + len(p))), None
         )
         if phrase is None:
             return []
@@ -174,9 +174,9 @@ def _phrases(language: str) -> dict[str, Kind | None]:
     return dict(sorted(of.items(), key=lambda pair: -len(pair[0])))
 
 
-def _ends(said: str, at: int) -> bool:
-    """Whether a phrase may end here: not within a word, which only scripts without spaces do not show."""
-    return at == len(said) or not (said[at].isascii() and said[at].isalnum())
+def _ends(text: str, at: int) -> bool:
+    """Whether a phrase may end here: not inside a word, except in a script without spaces."""
+    return at == len(text) or not (text[at].isascii() and text[at].isalnum())
 
 
 def _plain(text: str) -> str:

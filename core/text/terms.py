@@ -1,9 +1,8 @@
-"""Words as the lexical index sees them: folded, split at identifier joints, stemmed.
+"""Words as the lexical index sees them: without accents, identifiers split, stemmed.
 
-The same function cuts documents and questions, so a term's document frequency means the
-same on both sides. Stemming is Snowball's: by the language of the text, and then as English,
-since English words stand in texts of every language. Scripts written without spaces become
-character pairs.
+Documents and questions go through the same function, so their terms match. Snowball stems by the language
+of the text, then as English, since texts of every language hold English words. Scripts without spaces
+become character pairs.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from core.text.language import language_of, stop_words
 from core.text.sentences import STOP_WORDS
 
 BACKGROUND = 200  # passages of general text added to every library's counts
-BACKGROUND_HELD = 2  # of them that hold any one term
+BACKGROUND_HELD = 2  # how many of them hold any given term
 
-LONGEST_WORD = 64  # characters; longer ones are no words, and are neither stemmed nor cached
-LOOKED_UP = 100  # words of a question that are looked up in several languages
+LONGEST_WORD = 64  # characters; longer ones are neither stemmed nor cached
+LOOKED_UP = 100  # words of a question whose stems in several languages are looked up
 
-Count = Callable[[Collection[str]], Mapping[str, int]]  # how many passages hold each of some terms
+Count = Callable[[Collection[str]], Mapping[str, int]]  # term -> number of passages with it
 
-#: Snowball's algorithms by language; other languages are stemmed as English alone.
+#: Snowball's algorithms; other languages are stemmed only as English.
 _ALGORITHMS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "es": "spanish",
     "fa": "persian", "fi": "finnish", "fr": "french", "hu": "hungarian", "id": "indonesian", "it": "italian",
@@ -43,7 +42,7 @@ _JOINTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _UNSPACED = re.compile(
     r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]+)"
 )
-_VOICING = "\u3099\u309a"  # the marks that make another kana of one
+_VOICING = "\u3099\u309a"  # marks that turn one kana into another
 _LETTERS = {
     "ß": "ss",
     "ø": "o",
@@ -59,40 +58,39 @@ _LETTERS = {
 
 
 def terms(text: str, language: str = "en") -> list[str]:
-    """Index terms of a text in reading order; an identifier gives itself and its parts."""
+    """Index terms of a text in reading order; an identifier yields itself and its parts."""
     return [stem for word in _words(text) for stem in _stems(word, language)]
 
 
 def query_terms(text: str, language: str = "en") -> list[str]:
-    """Distinct terms worth searching for, in order; all of them when only stop words are left."""
-    return list(dict.fromkeys(_stem(word, language) for word in _telling(text, language)))
+    """Distinct terms of a question without stop words; all of them if there are only stop words."""
+    return list(dict.fromkeys(_stem(word, language) for word in _content_words(text, language)))
 
 
 def known_terms(text: str, languages: Iterable[str], count: Count) -> list[str]:
-    """Query terms of a question as documents of some languages know its words.
+    """Query terms for documents in several languages.
 
-    A word is stemmed by the language of the question where a document holds that stem; else by those of the
-    documents.
+    A word is stemmed by the question's language; where no document has that stem, by the documents' languages.
     """
     own = language_of(text)
     every = dict.fromkeys((own, *languages))
-    words = [tuple(dict.fromkeys(_stem(word, name) for name in every)) for word in _telling(text, own)]
+    words = [tuple(dict.fromkeys(_stem(word, name) for name in every)) for word in _content_words(text, own)]
     unsure = {stem for stems in words[:LOOKED_UP] if len(stems) > 1 for stem in stems}
     held = {stem for stem, passages in count(unsure).items() if passages} if unsure else unsure
     return list(dict.fromkeys(chain.from_iterable(_chosen(stems, held) for stems in words)))
 
 
 def _chosen(stems: Sequence[str], held: Collection[str]) -> Sequence[str]:
-    """The first stem of a word; others where documents hold those and not the first."""
+    """The first stem; the others if documents hold those but not the first."""
     others = [stem for stem in stems if stem in held]
     return others if others and stems[0] not in held else stems[:1]
 
 
 def term_weights(words: Sequence[str], frequencies: Mapping[str, int], total: int) -> dict[str, float]:
-    """Inverse document frequency of each term (BM25's, never negative), as if among BACKGROUND passages more.
+    """BM25's inverse document frequency of each term, with BACKGROUND passages added to the count.
 
-    In a library of three passages every term is either in most of them or in none; the background
-    keeps both from counting for nothing, or for everything.
+    Without them, in a library of three passages, a term would be in most passages or in none, and its weight
+    would mean little.
     """
     among = total + BACKGROUND
     return {
@@ -107,7 +105,7 @@ def weight_of(present: Collection[str], weights: Mapping[str, float]) -> float:
 
 
 def weights_among(question: str, texts: Sequence[str]) -> tuple[dict[str, float], list[frozenset[str]]]:
-    """The terms of a question weighted among some texts alone, and all terms of each text."""
+    """The term weights of a question, counted over these texts only, and the terms of each text."""
     languages = [language_of(text) for text in texts]
     found = [frozenset(terms(text, language)) for text, language in zip(texts, languages, strict=True)]
 
@@ -119,7 +117,7 @@ def weights_among(question: str, texts: Sequence[str]) -> tuple[dict[str, float]
 
 
 class _Folding(dict[int, str]):
-    """Each character without accent, vowel sign or compatibility form, worked out when it is first met."""
+    """Characters without accent, vowel sign or compatibility form; filled at first use."""
 
     def __missing__(self, code: int) -> str:
         sign = chr(code)
@@ -129,7 +127,7 @@ class _Folding(dict[int, str]):
 
 
 def _is_kept(sign: str) -> bool:
-    """Not a mark, and not one of the format characters that a word may hide: soft hyphens, joiners."""
+    """Neither a mark nor a format character such as a soft hyphen or a joiner."""
     category = unicodedata.category(sign)
     return sign in _VOICING or not (category.startswith("M") or category == "Cf")
 
@@ -138,7 +136,7 @@ _FOLDING = _Folding()
 
 
 class _Spelling(dict[int, str]):
-    """Each character as stemmers know it: letters of Europe with their accents, others folded."""
+    """Characters as stemmers expect them: European letters with accents, others folded."""
 
     def __missing__(self, code: int) -> str:
         composed = unicodedata.normalize("NFKC", chr(code))
@@ -160,21 +158,21 @@ def _words(text: str) -> list[str]:
     return found
 
 
-def _telling(text: str, language: str) -> list[str]:
-    """The words and their parts without stop words; all of them where nothing is left."""
+def _content_words(text: str, language: str) -> list[str]:
+    """The words and their parts without stop words; all of them if nothing is left."""
     found = [part for word in _words(text) for part in _parts(word)]
     return [part for part in found if part not in _glue(language)] or found
 
 
 @cache
 def _glue(language: str) -> frozenset[str]:
-    """Stop words with and without accents: not everyone types them."""
+    """Stop words with and without accents, since not everyone types accents."""
     own = stop_words(language) if language != "en" else frozenset()
     return STOP_WORDS | own | frozenset(map(_folded, own))
 
 
 def _stems(word: str, language: str) -> tuple[str, ...]:
-    """The terms of a word; those of one that is too long are not cached."""
+    """The terms of a word; cached unless it is too long."""
     known = _known_stems if len(word) <= LONGEST_WORD else _known_stems.__wrapped__
     return known(word, language)
 
@@ -185,7 +183,7 @@ def _known_stems(word: str, language: str) -> tuple[str, ...]:
 
 
 def _parts(word: str) -> Iterator[str]:
-    """The word and what it is made of, in small letters."""
+    """The word and its parts, in lower case."""
     if not word.isascii() and _UNSPACED.search(word):
         for run in _UNSPACED.split(word):
             yield from _pairs(run) if _UNSPACED.fullmatch(run) else _parts(run)
@@ -200,7 +198,7 @@ def _parts(word: str) -> Iterator[str]:
 
 
 def _joints(word: str) -> list[str]:
-    """The parts of an identifier, accents kept where that leaves every letter in its place."""
+    """The parts of an identifier, with accents unless removing them changes its length."""
     folded = _folded(word)
     if not folded.isascii():
         return word.split("_")
@@ -209,13 +207,13 @@ def _joints(word: str) -> list[str]:
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Neighbouring characters of a run without spaces; a lone one as it is."""
+    """Pairs of neighbouring characters; a single one as it is."""
     for start in range(max(1, len(run) - 1)):
         yield run[start : start + 2]
 
 
 def _stem(word: str, language: str) -> str:
-    """By the language of the text, without accents, then as English."""
+    """Stemmed by the language, without accents, then as English."""
     if len(word) > LONGEST_WORD:
         return _folded(word)
     own = _known_stem(word, _ALGORITHMS[language]) if language in _ALGORITHMS else word

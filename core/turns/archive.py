@@ -69,7 +69,7 @@ BATCH = 1_000  # turns that are read at a time
 async def outcome_of(turn_id: str) -> Outcome | None:
     """How a turn ended, perhaps a moment ago; None while it runs.
 
-    It runs in a context of its own: within a workflow, DBOS would record the look-up as a step.
+    It runs in a separate context: within a workflow, DBOS would record the look-up as a step.
     """
     return await asyncio.create_task(_outcome_of(turn_id), context=Context())
 

@@ -1,4 +1,4 @@
-"""Errors of the disk that pass: writing is retried meanwhile, and people are told why they wait."""
+"""Disk errors that pass: writing is retried meanwhile, and people learn why they wait."""
 
 from __future__ import annotations
 

@@ -28,9 +28,11 @@ SCHEMA = Schema()  # DBOS makes the tables; a change of a turn's fields needs a 
 APPLICATION_VERSION = "1"  # pinned: after an update, the turns of the version before must be found
 EXECUTOR = "footnote"  # stable: DBOS resumes the turns of the executor of this name
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
-CONCURRENCY = 1_000  # turns that have begun; each has shown its first sign, and few of them think
+CONCURRENCY = 1_000  # turns that run at once; most of them wait
 CLOSE = 60  # seconds after which the database is closed even if a turn does not end
-LOCKED = 2_000  # milliseconds that SQLite waits for another program; with DBOS's 30 s, nobody would know why
+LOCKED = (
+    2_000  # milliseconds that SQLite waits for another program; DBOS's 30 s are too long without a sentence
+)
 CLOSE_FULL_DISK = 5.0  # the same if the disk takes nothing
 RETENTION = timedelta(days=14)  # that a finished turn is kept, against late redeliveries
 SWEEP_EVERY = 3600.0  # seconds
@@ -177,7 +179,7 @@ def _use_our_log() -> None:
 def retrying_writes(disk: DiskWatch) -> Iterator[None]:
     """Retry writes that a full disk refuses, as DBOS does if another process locks the file.
 
-    Otherwise a turn whose step cannot be recorded would wait for the next start, and nobody would know.
+    Otherwise a turn whose step cannot be recorded would silently wait for the next start.
     """
     from dbos import _sys_db
 

@@ -45,11 +45,11 @@ class Rates:
     per_person: Rate | None = None
     per_channel: Rate | None = None
     _asked: dict[str, deque[float]] = field(default_factory=dict)  #: when, by person or channel
-    _told: dict[str, float] = field(default_factory=dict)  #: until when a refusal holds, by what it is about
+    _refused_until: dict[str, float] = field(default_factory=dict)  #: by what the refusal is about
 
     @property
     def longest(self) -> float:
-        """Seconds that a question counts; 0 where nothing is limited."""
+        """Seconds that a question counts; 0 without limits."""
         return max(
             (rate.seconds for rate in (self.per_person, self.per_channel) if rate is not None), default=0.0
         )
@@ -78,18 +78,18 @@ class Rates:
 
     def tell(self, refusal: Refusal, at: float) -> bool:
         """Whether to tell the person: once until the time at which they may ask again."""
-        until = self._told.get(refusal.about, 0.0)
-        was_told = until - self.longest <= at < until  # False if the clock was set back since
-        if was_told:
+        until = self._refused_until.get(refusal.about, 0.0)
+        was_refused = until - self.longest <= at < until  # False if the clock was set back since
+        if was_refused:
             return False
-        if len(self._told) > REMEMBERED:
-            self._told = {about: then for about, then in self._told.items() if then > at}
-        self._told[refusal.about] = refusal.until
+        if len(self._refused_until) > REMEMBERED:
+            self._refused_until = {about: then for about, then in self._refused_until.items() if then > at}
+        self._refused_until[refusal.about] = refusal.until
         return True
 
     def forget_refusal(self, refusal: Refusal) -> None:
         """Tell the person at the next refusal, since this one could not be posted."""
-        self._told.pop(refusal.about, None)
+        self._refused_until.pop(refusal.about, None)
 
     def _limited(self, person: str, channel: str) -> list[tuple[str, Rate, str]]:
         counted = (

@@ -174,7 +174,7 @@ class Turns:
                     await self._deliver_early(turn, route, handle, outcome)
                 return plain(outcome)
             except Exception:
-                # The boundary of a turn: whatever failed, the person is told.
+                # The boundary of a turn: the person learns of every failure.
                 logger.exception("turn failed", extra=_named(turn))
                 return plain(await self._give_up(turn, Sentence("own_fault")))
 
@@ -259,7 +259,7 @@ class Turns:
         try:
             return await self.assistant.give_up(turn, reason, is_final=is_final)
         except Exception:
-            # Not even the checkpoint can be written, but the person can still be told.
+            # The checkpoint cannot be written, but the person still gets the sentence.
             logger.exception("turn could not be given up", extra=_named(turn))
             language = language_of(turn.text) if isinstance(turn, Question) else LANGUAGES[0]
             sentence = in_language(reason, language)

@@ -32,7 +32,7 @@ BLOCKED_STATUSES = (202, 403, 429)  # 202: the page that asks whether a person i
 BLOCKED_MARKS = ("anomaly-modal", "anomaly.js", "challenge-form")  # the same page, sent as 200
 NOTHING_MARKS = ("no-results", "result--no-result")
 
-# A "!bang" in the query makes DuckDuckGo redirect it to another site, which nobody allowed.
+# A "!bang" in the query makes DuckDuckGo redirect it to another site, which no person allowed.
 SENTENCES = dict.fromkeys(
     (301, 302, 303, 307, 308),
     "DuckDuckGo would pass this query on to another site; edit it so that no word starts with “!”.",

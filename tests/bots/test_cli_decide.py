@@ -82,7 +82,7 @@ async def test_the_text_of_a_proposal_tells_how_to_decide(machine, searxng):
         (["p0", "--deny", "--thread", "nowhere"], "There is no conversation called nowhere."),
         (
             ["p0", "--deny", "--query", "x"],
-            "--query names what to search for instead; it goes with --approve.",
+            "--query names what to search for instead; use it with --approve.",
         ),
     ],
 )

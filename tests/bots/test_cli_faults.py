@@ -41,7 +41,7 @@ async def told(machine, *arguments, stdin=b""):
         (["ingest"], "There is nothing to ingest: footnote ingest PATH_OR_URL…"),
         (
             ["ingest", "--rebuild", "docs"],
-            "--rebuild reads everything that is indexed anew; it goes without a PATH.",
+            "--rebuild reads everything indexed again; do not name a PATH with it.",
         ),
         (
             ["forget", "nothing.md"],

@@ -60,7 +60,7 @@ async def test_a_search_is_shown_stopped_and_taken_up_again(hanging_searxng, ter
     await terminal.until("Searching the web…")
     await hanging_searxng.asked.wait()
     terminal.press(CTRL_C)
-    await terminal.until("Stopped. Enter goes on with it; anything else leaves it.")
+    await terminal.until("Stopped. Press Enter to resume it; anything else drops it.")
     await terminal.until("›")
     terminal.press(ENTER)
     answer = await terminal.until("Answered in")

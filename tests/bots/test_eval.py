@@ -96,7 +96,7 @@ def test_every_faulty_line_is_named_at_once(tmp_path):
     told = str(refused.value)
     assert re.findall(r"Line (\d+):", told) == ["2", "4", "5", "6", "7", "8", "9", "10", "11", "12"]
     assert "Line 6: the id “a” is used on line 1 already." in told
-    assert "Line 8: “source” is neither a text nor a list of texts." in told
+    assert "Line 8: “source” must be a text or a list of texts." in told
 
 
 @pytest.mark.parametrize(("content", "why"), [(None, "no such file"), ("\n \n", "holds no questions")])

@@ -186,10 +186,14 @@ async def test_a_bot_that_is_not_set_up_is_told_how_to_begin(server):
         ),
         ({"DISCORD_TOKEN": "0123abcd" * 8}, "It looks like the application's public key.", "Reset Token"),
         ({"DISCORD_TOKEN": "sesame-_" * 4}, "It looks like the application's client secret.", "Reset Token"),
-        ({"DISCORD_TOKEN": "Bot sesame.sesame.sesame"}, "holds signs that no token holds", "Reset Token"),
+        ({"DISCORD_TOKEN": "Bot sesame.sesame.sesame"}, "has characters that no token has", "Reset Token"),
         ({"DISCORD_API_URL": "nowhere/api/v10"}, "must be an http or https address", "Take it out"),
         ({"DISCORD_API_URL": "http://127.0.0.1:9"}, "must end in /api/v10", "Take it out"),
-        ({"DISCORD_API_URL": "http://ada:sesame@127.0.0.1:9/api/v10"}, "must hold no login", "Take it out"),
+        (
+            {"DISCORD_API_URL": "http://ada:sesame@127.0.0.1:9/api/v10"},
+            "must not contain a login",
+            "Take it out",
+        ),
     ],
 )
 async def test_a_wrong_setting_is_told_with_where_to_get_the_right_one(server, given, finding, cure):

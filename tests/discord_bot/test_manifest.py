@@ -74,10 +74,13 @@ async def test_a_person_is_offered_what_was_registered(tmp_path, fake, ann, gene
     ("given", "told"),
     [
         ({"DISCORD_TOKEN": ""}, "DISCORD_TOKEN is needed to register the commands."),
-        ({"DISCORD_TOKEN": "sesame.sesame.sesame"}, "Discord refused DISCORD_TOKEN: it does not know it."),
-        ({"DISCORD_TOKEN": "Bot sesame"}, "DISCORD_TOKEN holds signs that no token holds."),
+        ({"DISCORD_TOKEN": "sesame.sesame.sesame"}, "Discord refused DISCORD_TOKEN: the token is not valid."),
+        ({"DISCORD_TOKEN": "Bot sesame"}, "DISCORD_TOKEN has characters that no token has."),
         ({"DISCORD_API_URL": "http://127.0.0.1:9/api/v10"}, "Discord cannot be reached;"),
-        ({"DISCORD_API_URL": "http://ada:sesame@127.0.0.1:9/api/v10"}, "DISCORD_API_URL must hold no login"),
+        (
+            {"DISCORD_API_URL": "http://ada:sesame@127.0.0.1:9/api/v10"},
+            "DISCORD_API_URL must not contain a login",
+        ),
     ],
 )
 async def test_what_keeps_it_from_asking_is_told_in_a_sentence(tmp_path, fake, given, told):

@@ -150,7 +150,11 @@ def test_a_row_of_a_table_is_a_claim_below_its_header(table):
 def test_rows_without_marks_lean_on_what_leads_to_the_table():
     claims = claims_of("The prices are these. [2]\n\n| a |\n|---|\n| 1 |\n| 2 |")
 
-    assert [(claim.leans, claim.cited) for claim in claims] == [(False, (2,)), (True, (2,)), (True, (2,))]
+    assert [(claim.takes_footnotes, claim.cited) for claim in claims] == [
+        (False, (2,)),
+        (True, (2,)),
+        (True, (2,)),
+    ]
 
 
 @pytest.mark.parametrize(

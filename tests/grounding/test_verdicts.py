@@ -90,7 +90,10 @@ def test_the_first_reason_given_is_the_one_that_is_told():
 
 @pytest.mark.parametrize("field", ["idle", "absent", "leaning"])
 def test_what_a_sentence_is_takes_most_of_the_votes(field):
-    said, read = vote(**{field: (1,)}), {"idle": "is_idle", "absent": "is_absent", "leaning": "leans"}[field]
+    said, read = (
+        vote(**{field: (1,)}),
+        {"idle": "is_idle", "absent": "is_absent", "leaning": "needs_previous"}[field],
+    )
 
     assert getattr(voted(said, said, YES), read)
     assert not getattr(voted(said, YES), read)
@@ -270,7 +273,9 @@ def test_every_claim_of_an_edited_draft_has_a_footnote_that_exists_or_needs_none
     shown = claims_of(kept.text)
     for before, claim in zip((None, *shown), shown, strict=False):
         said = f"{claim.above}\n{claim.text}" if claim.above else claim.text
-        is_covered = claim.leans and before is not None and bool(before.own or before.leans)
+        is_covered = (
+            claim.takes_footnotes and before is not None and bool(before.own or before.takes_footnotes)
+        )
         assert (
             claim.own or claim.announces or is_covered or any(said in text or text in said for text in silent)
         )

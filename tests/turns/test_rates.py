@@ -85,7 +85,7 @@ def test_only_those_who_still_wait_are_remembered_as_told(monkeypatch):
             if refusal := asked.admit(f"person {number}", "general", at):
                 asked.tell(refusal, at)
 
-    assert 0 < len(asked._told) <= 12
+    assert 0 < len(asked._refused_until) <= 12
 
 
 def test_people_are_counted_apart_and_a_channel_together():

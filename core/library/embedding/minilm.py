@@ -43,7 +43,7 @@ class Archive:
     url: str
     sha256: str  #: of the packed file, hexadecimal
     packed: Path  #: where the packed file is kept
-    folder: Path  #: where it is unpacked, beside it; the archive contains a folder of the same name
+    folder: Path  #: where it is unpacked, next to it; the archive contains a folder of the same name
 
     @property
     def is_unpacked(self) -> bool:

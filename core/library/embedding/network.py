@@ -148,7 +148,7 @@ class OnnxEmbedder:
         try:
             session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
             tokenizer = Tokenizer.from_file(vocabulary)
-        except Exception as trouble:  # neither library has an exception class of its own
+        except Exception as trouble:  # neither library has its own exception class
             logger.warning("the network in %s could not be loaded: %s", self._folder, trouble)
             raise SettingsError(
                 f"The embedding network in {self._folder} is damaged or not ONNX. "

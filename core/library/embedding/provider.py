@@ -81,7 +81,7 @@ class ProviderEmbedder:
         )
         try:
             vectors = retrying(within, self._timeout, call)
-        except Exception as trouble:  # every provider raises exceptions of its own
+        except Exception as trouble:  # every provider has its own exceptions
             logger.warning("the embedding model %s failed: %s", self.name, trouble)
             raise ModelTrouble(f"The embedding model {self.name} {self._describe(trouble)}.") from trouble
         return self._checked(vectors, expected)
@@ -127,7 +127,7 @@ def connect(
         raise SettingsError(
             f"EMBEDDING_MODEL={name} needs a package that is not installed, probably {package}."
         ) from missing
-    except Exception as trouble:  # every provider raises exceptions of its own
+    except Exception as trouble:  # every provider has its own exceptions
         logger.warning("EMBEDDING_MODEL=%s: %s", name, trouble)
         raise SettingsError(
             f"EMBEDDING_MODEL={name} could not be set up: check the provider's name, the model's and the key."

@@ -78,7 +78,7 @@ class Source:
 
 TEXT_LIMIT = 20_000_000  # characters of extracted text: about 10,000 pages
 PART_LIMIT = 500_000  # rows of a table file, paragraphs of other documents
-PART_GAP = "\n\n"  # makes each part a Markdown block of its own
+PART_GAP = "\n\n"  # makes each part a separate Markdown block
 ITEM_GAP = "\n"  # between the items of a list
 
 

@@ -49,7 +49,7 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "TZ")  # of the enviro
 
 
 class ParserError(Exception):
-    """A parser failed with an exception of its own."""
+    """A parser raised an exception."""
 
 
 def is_foreign(suffix: str, size: int) -> bool:
