@@ -63,7 +63,8 @@ def save(run: EvalRun, file: Path) -> None:
     """Replace the last run; FootnoteError if it cannot be written."""
     unfinished = file.with_suffix(".new")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unfinished.touch(mode=0o600)  # it holds questions and answers
         unfinished.write_text(json.dumps(asdict(run)), encoding="utf-8")
         unfinished.replace(file)
     except OSError as fault:

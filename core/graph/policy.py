@@ -46,7 +46,7 @@ class Policy:
     relevant_share: float = 0.7  #: for few_relevant: at most this share of passages is relevant
     rewrites: int = 1  #: further document retrievals with another wording
     hops: int = 2  #: further retrievals for a multi-hop question
-    web_attempts: int = 3  #: web searches for one question, each with its own Decision
+    web_attempts: int = 3  #: web searches for one question, at least 1; each with its own Decision
     web_query: WebQuery = "rewritten"  #: which wording is proposed, and in which order
     web_joins: bool = True  #: document strips stay in the context together with web passages
     grades_web: bool = True

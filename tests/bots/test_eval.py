@@ -331,6 +331,7 @@ def test_a_run_is_loaded_as_it_was_saved_and_each_file_has_its_own(tmp_path):
     history.save(first, place)
     history.save(second, place)
 
+    assert (place.stat().st_mode & 0o777, place.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert history.load(place) == second
     assert history.load(other) is None
     place.write_text('{"made": ')
