@@ -10,9 +10,7 @@ from typing import Literal, cast
 
 from bots.chat.texts import ENGLISH, say_in
 from core.conversation import Command, Conversation, Decision, Question, check_question, value
-from core.errors import QuestionRejected
-from core.graph.approval import fault_of_query
-from core.text.characters import without_shaping
+from core.graph.approval import checked_query
 from core.turns.messenger import ReplyRoute
 from core.wording import LANGUAGES
 
@@ -115,14 +113,6 @@ def unqueued(command: Command) -> ChatCommand:
         files=tuple(Attachment(**file) for file in command.details["files"]),
         language=command.details.get("language", "en"),  # stored by an earlier version without one
     )
-
-
-def checked_query(text: str) -> str:
-    """A query on one line; QuestionRejected if it cannot be sent."""
-    query = " ".join(without_shaping(text).split())
-    if fault := fault_of_query(query):
-        raise QuestionRejected(fault)
-    return query
 
 
 Follow = Literal["mention", "asker", "thread"]

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from bots.chat.incoming import Attachment, ChatCommand, CommandName, Feedback, Request, checked_query
+from bots.chat.incoming import Attachment, ChatCommand, CommandName, Feedback, Request
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id
 from core.conversation import Decision, Question, Verdict, check_question, value
 from core.errors import QuestionRejected
+from core.graph.approval import checked_query
 
 
 @value

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from bots.chat.incoming import checked_query
 from core.conversation import Conversation, Decision, Proposal, Question, Turn, Verdict, check_question, value
+from core.graph.approval import checked_query
 
 TerminalCommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
 

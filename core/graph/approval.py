@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.conversation import QUERY_LIMIT, Decision, Proposal
+from core.errors import QuestionRejected
 from core.settings import WebApproval
-from core.text.characters import hides_something
+from core.text.characters import hides_something, without_shaping
 from core.wording import Sentence, clock
 
 
@@ -47,3 +48,11 @@ def already_decided(proposal: Proposal) -> str:
     """The sentence for a press after the decision."""
     key = "already_allowed" if proposal.verdict == "approve" else "already_denied"
     return Sentence(key, who=proposal.decided_by, time=clock(proposal.decided_at or 0))
+
+
+def checked_query(text: str) -> str:
+    """A query on one line; QuestionRejected if it cannot be sent."""
+    query = " ".join(without_shaping(text).split())
+    if fault := fault_of_query(query):
+        raise QuestionRejected(fault)
+    return query

@@ -208,7 +208,7 @@ async def test_the_old_file_is_kept_for_its_owner_alone_until_a_later_one(machin
     without_its_head(library)
     await machine.run("ingest", "--rebuild", "docs")
 
-    assert "still holds text of your documents: delete it when you like." in first.err
+    assert "still holds text of your documents. Delete it when you like." in first.err
     assert was_kept.startswith(b"no database at all.")
     assert aside.read_bytes()[:4096] == b"\x55" * 4096
     assert (aside.stat().st_mode & 0o777, library.stat().st_mode & 0o777) == (0o600, 0o600)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from core.errors import DocumentError, reason_of
 from core.library.documents import Document
-from core.library.formats import delimited, markdown, parser_process, pdf, plain, webpage, word
+from core.library.formats import delimited, markdown, parser_process, plain
 from core.library.formats.encoding import decode
 
 FILE_LIMIT = 32 * 1024 * 1024  # bytes
@@ -101,7 +101,28 @@ def _name_of(path: Path) -> str:
 def _page(data: bytes | str, *, name: str, url: str | None) -> Document:
     if parser_process.is_foreign(".html", len(data)):
         return parser_process.read_page(data, name=name, url=url)
+    return _webpage(data, name=name, url=url)
+
+
+# These three are imported when they are first needed: foreign files are mostly parsed in another process.
+
+
+def _webpage(data: bytes | str, *, name: str, url: str | None = None) -> Document:
+    from core.library.formats import webpage
+
     return webpage.parse(data, name=name, url=url)
+
+
+def _pdf(data: bytes, _path: Path) -> Document:
+    from core.library.formats import pdf
+
+    return pdf.parse(data)
+
+
+def _word(data: bytes, path: Path) -> Document:
+    from core.library.formats import word
+
+    return word.parse(data, name=_name_of(path))
 
 
 Loader = Callable[[bytes, Path], Document]
@@ -120,8 +141,8 @@ SUFFIXES: Mapping[str, Loader] = MappingProxyType(
         ".rst": _text_loader(plain.parse_rst),
         ".csv": _text_loader(delimited.parse),
         ".tsv": _text_loader(partial(delimited.parse, delimiter="\t")),
-        ".pdf": lambda data, _: pdf.parse(data),
-        ".docx": lambda data, path: word.parse(data, name=_name_of(path)),
+        ".pdf": _pdf,
+        ".docx": _word,
     }
-    | dict.fromkeys((".html", ".htm", ".xhtml"), lambda data, path: webpage.parse(data, name=_name_of(path)))
+    | dict.fromkeys((".html", ".htm", ".xhtml"), lambda data, path: _webpage(data, name=_name_of(path)))
 )
