@@ -19,6 +19,9 @@ from core.errors import VersionMismatch
 
 APPLICATION_ID = 0x466F6F74  # "Foot"
 UNRELEASED = 0  # the version of a file from before the first release
+FOREIGN = -1  # that of another program's file
+#: A file from before the first release has one of these tables, and no application id.
+OUR_TABLES = frozenset({"documents", "channels", "checkpoints", "spent", "workflow_status"})
 
 Migration = Callable[[sqlite3.Connection], object]
 
@@ -55,6 +58,8 @@ def prepare(database: sqlite3.Connection, file: Path, schema: Schema) -> None:
 
 def check(file: Path, version: int | None, schema: Schema) -> None:
     """VersionMismatch for a version that cannot be opened."""
+    if version == FOREIGN:
+        raise VersionMismatch(f"{file} belongs to another program. Set DATA_DIR to another folder.")
     if version == UNRELEASED:
         raise VersionMismatch(
             f"{file} is from before the first release of Footnote. Run `footnote ingest --rebuild`: it indexes "
@@ -93,5 +98,7 @@ def _version_of(database: sqlite3.Connection) -> int | None:
     if application == APPLICATION_ID:
         ((version,),) = database.execute("PRAGMA user_version")
         return int(version)
-    ((tables,),) = database.execute("SELECT count(*) FROM sqlite_master")
-    return UNRELEASED if tables else None
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    if not tables and not application:
+        return None
+    return UNRELEASED if not application and tables & OUR_TABLES else FOREIGN

@@ -144,13 +144,26 @@ def test_a_file_of_a_newer_version_is_refused_and_left_alone(file):
 def test_a_file_from_before_the_first_release_is_refused_whatever_its_number(tmp_path, number):
     file = tmp_path / "notes.sqlite"
     with closing(sqlite3.connect(file)) as notes:
-        notes.executescript(f"CREATE TABLE notes (text TEXT); PRAGMA user_version = {number};")
+        notes.executescript(f"CREATE TABLE documents (text TEXT); PRAGMA user_version = {number};")
     before = file.read_bytes()
 
     with pytest.raises(VersionMismatch, match=r"before the first release.*`footnote ingest --rebuild`"):
         opened(file, NOTES)
 
     assert (file.read_bytes(), version_in(file)) == (before, 0)
+
+
+@pytest.mark.parametrize("script", ["CREATE TABLE notes (text TEXT)", "PRAGMA application_id = 7"])
+def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path, script):
+    file = tmp_path / "library.sqlite"
+    with closing(sqlite3.connect(file)) as database:
+        database.executescript(script)
+    before = file.read_bytes()
+
+    with pytest.raises(VersionMismatch, match=r"belongs to another program. Set DATA_DIR"):
+        opened(file, NOTES)
+
+    assert (file.read_bytes(), version_in(file)) == (before, -1)
 
 
 def test_where_there_is_nothing_yet_there_is_no_version(tmp_path):

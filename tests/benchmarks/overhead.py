@@ -83,7 +83,7 @@ def run(say: Say, *, model: str = "none", quick: bool = False) -> Section:
             *tables,
         ),
         figures=figures,
-        note="Most of it is the model's client: building, sending and reading five requests.",
+        note="Most of it is the model's client: building, sending and reading seven requests.",
     )
 
 
