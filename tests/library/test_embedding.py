@@ -654,10 +654,19 @@ def test_a_silent_provider_is_given_up_and_nothing_keeps_waiting_for_it():
         with pytest.raises(ModelTrouble, match=r"did not answer within 2 s"):
             embedder.embed_query("four")
 
-        waiting = [thread for thread in threading.enumerate() if thread.name == "patiently"]
+        waiting = [thread for thread in threading.enumerate() if thread.name == "within"]
         for thread in waiting:
             thread.join(5)
         assert not any(thread.is_alive() for thread in waiting)
+
+
+def test_where_the_client_gives_up_first_the_sentence_is_the_same():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        embedder = gemini_at(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.2)
+        embedder._timeout = 30.0
+
+        with pytest.raises(ModelTrouble, match=r"did not answer within 30 s"):
+            embedder.embed_query("four")
 
 
 def test_a_reply_of_another_length_is_refused():
