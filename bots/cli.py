@@ -264,6 +264,7 @@ def _define_doctor(doctor: _Parser) -> None:
 def _define_manifest(manifest: _Parser) -> None:
     manifest.add_argument("platform", choices=PLATFORMS)
     manifest.add_argument("--sync", action="store_true", help="register Discord's commands")
+    manifest.add_argument("--http", metavar="ADDRESS", help="for Slack over HTTP at https://your.host")
 
 
 def _define_completion(completion: _Parser) -> None:

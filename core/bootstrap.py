@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from core.conversation import Conversation, Exchange, Turn
+from core.conversation import Conversation, Exchange, Outcome, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
 from core.library.data_lock import lock_data_dir, make_data_dir
@@ -91,6 +92,7 @@ async def open_footnote(
                     checkpoints=checkpoints,
                     make_deps=_deps_maker(settings, library, reads, models, refresh),
                     turn_timeout=settings.turn_timeout,
+                    link=_linker(settings, library),
                     sentence=sentence,
                 )
                 yield Footnote(settings=settings, library=library, assistant=assistant)
@@ -123,6 +125,15 @@ def open_library(
         open_vectors=lambda: VectorIndex(settings.data_dir / "vectors"),
         embedder=embedder,
     )
+
+
+def _linker(settings: Settings, library: Library) -> Callable[[Outcome], Outcome] | None:
+    if not settings.source_url_base:
+        return None
+    from core.library.links import SourceLinks
+
+    links = SourceLinks(templates=settings.source_url_base, store=library.store, private=settings.data_dir)
+    return links.linked
 
 
 def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadProgress) -> Embedder | None:
@@ -269,13 +280,6 @@ class ScopedDocuments:
             self.library.store.neighbours, ids, replace(self.scope, addresses=within)
         )
 
-
-__all__ = [
-    "LIBRARY",
-    "Footnote",
-    "make_embedder",
-    "make_fetcher",
-    "open_footnote",
-    "open_library",
-    "reads_everything",
-]
+    async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
+        scope = replace(self.scope, addresses=within)
+        return await asyncio.to_thread(partial(self.library.store.beginning, scope, limit=limit))

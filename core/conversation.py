@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar, dataclass_transform
+from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform
 
 from core.errors import QuestionRejected
 from core.wording import Sentence
@@ -86,6 +86,18 @@ class ThreadMessage:
 
 
 @value
+class Attachment:
+    """A file that came with a message."""
+
+    id: str
+    name: str  #: empty: the platform did not say
+    url: str  #: where the platform keeps it; empty: the platform did not say
+    media_type: str
+    size: int  #: bytes; 0: unknown
+    found_in: str = ""  #: where the platform finds the file again, such as a workspace, in its own terms
+
+
+@value
 class Question:
     """A turn that asks."""
 
@@ -98,6 +110,19 @@ class Question:
     report_passages: int = 0  #: how many of the best retrieved passages the Outcome lists
     #: earlier messages of the thread, oldest first; context, never evidence
     thread_context: tuple[ThreadMessage, ...] = ()
+    #: messages that it forwards or replies to; context, never evidence
+    quoted: tuple[ThreadMessage, ...] = ()
+    #: False: nobody called the bot. It is answered only if the evidence is strong; else nothing is said or kept.
+    is_addressed: bool = True
+    attachments: tuple[Attachment, ...] = ()
+    reading_allowed_by: str | None = None  #: who let the attachments be read; None: nobody yet
+    attached: tuple[str, ...] = ()  #: addresses of the attachments in the library, once they are read
+    unreadable: tuple[str, ...] = ()  #: a sentence for each attachment that could not be read
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The names of the attachments that nobody allowed to be read."""
+        return () if self.reading_allowed_by else tuple(file.name for file in self.attachments)
 
 
 @value
@@ -144,6 +169,7 @@ class Citation:
     end: int
     origin: Origin = "documents"
     published: str | None = None  #: date of a web page as its search engine gave it
+    collection: str = ""  #: of a document; empty: unknown, or a web page
 
 
 @value
@@ -237,6 +263,14 @@ class Outcome:
     usage: Usage = field(default_factory=Usage)
     timing_ms: dict[str, float] = field(default_factory=dict)
     ranked: tuple[Ranked, ...] = ()  #: the best retrieved passages, best first
+    unread: tuple[str, ...] = ()  #: names of the question's attachments that nobody allowed to be read
+    unreadable: tuple[str, ...] = ()  #: a sentence for each attachment that could not be read
+    is_shown: bool = True  #: False: nobody called the bot, and it has no sure answer; nothing of it is kept
+
+    @property
+    def is_small_talk(self) -> bool:
+        """A reply that answers no question: neither its time nor its use matters."""
+        return "converse" in self.steps
 
 
 @value
@@ -266,6 +300,11 @@ class Progress:
 
     stage: Stage
     count: int | None = None  #: passages read or checked, turns ahead in the queue; None: unknown
+
+
+def is_unaddressed(turn: Turn | Command) -> TypeGuard[Question]:
+    """Whether nobody called the bot."""
+    return isinstance(turn, Question) and not turn.is_addressed
 
 
 def check_question(text: str) -> str:

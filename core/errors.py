@@ -2,7 +2,7 @@
 
 FootnoteError
 ├── SettingsError        wrong use or settings (exit code 2)
-│   ├── VersionMismatch  another version of Footnote wrote a file
+│   ├── VersionMismatch  another version of Footnote, or another program, wrote a file
 │   ├── IndexMismatch    the index was built with another embedding model
 │   ├── IndexInUse       another process owns the index
 │   ├── IndexDamaged     the index file is damaged
@@ -19,6 +19,8 @@ FootnoteError
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from core.wording import Sentence
 
@@ -37,7 +39,7 @@ class SettingsError(FootnoteError):
 
 
 class VersionMismatch(SettingsError):
-    """A file of the data folder was written by another version of Footnote."""
+    """A file of the data folder was written by another version of Footnote, or by another program."""
 
 
 class IndexMismatch(SettingsError):
@@ -88,3 +90,17 @@ def for_people(error: FootnoteError) -> str:
 def reason_of(fault: OSError) -> str:
     """What the operating system says, as the end of a sentence."""
     return (fault.strerror or "the disk refused").lower()
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The exception and those it was raised from, outermost first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Whether something took too long, in whatever class a client's library puts that."""
+    return any(isinstance(link, TimeoutError) or "Timeout" in type(link).__name__ for link in causes(error))

@@ -28,6 +28,10 @@ Migration = Callable[[sqlite3.Connection], object]
 logger = logging.getLogger(__name__)
 
 
+def add_fields(_database: sqlite3.Connection) -> None:
+    """The migration for stored values that got fields with defaults: only an older version must not read them."""
+
+
 @value
 class Schema:
     """What one kind of file contains."""

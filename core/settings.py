@@ -6,6 +6,7 @@ out of ``repr``. Each adapter reads its own tokens.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -39,6 +40,7 @@ class Settings:
     searxng_url: str = field(default="", repr=False)
     web_approval: WebApproval = "asker"
     web_approvers: tuple[str, ...] = ()  #: people, roles or user groups
+    notify_approvers: bool = False  #: whether the approvers are notified of a search that waits for them
     learners: tuple[str, ...] = ()  #: people, roles or user groups who may add documents; empty: everybody
     web_trusted_hosts: tuple[str, ...] = ()  #: if set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
@@ -48,6 +50,7 @@ class Settings:
     tokens_per_day: int = 0  #: for the models, input and output together; 0: no limit
     questions_per_person: Rate | None = None  #: None: no limit
     questions_per_channel: Rate | None = None
+    source_url_base: Mapping[str, str] = field(default_factory=dict)  #: by collection, core.library.links
     database_url: str = field(
         default="", repr=False
     )  #: of the queue of turns; empty: a file in the data folder
@@ -136,6 +139,10 @@ def _missing(settings: Settings) -> list[str]:
             settings.web_approval == "approvers" and not settings.web_approvers,
             "WEB_APPROVERS is needed for WEB_APPROVAL=approvers",
         ),
+        (
+            settings.notify_approvers and not settings.web_approvers,
+            "WEB_APPROVERS is needed for NOTIFY_APPROVERS=on",
+        ),
     )
     return [sentence for is_missing, sentence in needed if is_missing]
 
@@ -178,6 +185,30 @@ def _rate(raw: str) -> Rate | None:
 
 def _names(raw: str) -> tuple[str, ...]:
     return tuple(name for part in raw.split(",") if (name := part.strip()))
+
+
+def _url_bases(raw: str) -> dict[str, str]:
+    """``URL`` or ``COLLECTION=URL``, separated by commas or white space; a bare URL is for the default collection."""
+    from core.library.library import DEFAULT_COLLECTION
+    from core.library.links import template_of
+
+    bases: dict[str, str] = {}
+    for part in _BASES.split(raw):
+        found = _BASE.fullmatch(part)
+        if found is None or not is_address(found[2]):  # not repeated: it may hold a password
+            raise ValueError("must be an http or https address, or COLLECTION=ADDRESS, several with commas")
+        name = found[1] or DEFAULT_COLLECTION
+        if name in bases:
+            raise ValueError(f"names the collection {name} twice")
+        try:
+            bases[name] = template_of(found[2])
+        except ValueError as fault:
+            raise ValueError(f"of the collection {name} {fault}") from fault
+    return bases
+
+
+_BASES = re.compile(r"(?:\s*,\s*|\s+)(?=\S)")
+_BASE = re.compile(r"(?:([\w.-]+)=)?(https?://.*)", re.IGNORECASE)
 
 
 def _hosts(raw: str) -> tuple[str, ...]:
@@ -255,6 +286,7 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "searxng_url": _url,
     "web_approval": _one_of("asker", "anyone", "approvers", "never_ask"),
     "web_approvers": _names,
+    "notify_approvers": lambda raw: _one_of("on", "off")(raw) == "on",
     "learners": _names,
     "web_trusted_hosts": _hosts,
     "web_blocked_hosts": _hosts,
@@ -264,6 +296,7 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "tokens_per_day": _tokens,
     "questions_per_person": _rate,
     "questions_per_channel": _rate,
+    "source_url_base": _url_bases,
     "database_url": _database,
     "log_level": _level,
     "log_format": _one_of("text", "json"),

@@ -71,6 +71,15 @@ def test_what_is_not_ours_is_not_read():
         ("questions_per_person", "20/hour", Rate(count=20, period="hour")),
         ("questions_per_person", "OFF", None),
         ("questions_per_channel", "3/Day", Rate(count=3, period="day")),
+        (
+            "source_url_base",
+            "https://a.dev/x/{source}, api=https://github.com/acme/api/blob/main\nwiki=https://w.dev/{page}?v={line}#a",
+            {
+                "default": "https://a.dev/x/{source}",
+                "api": "https://github.com/acme/api/blob/main/{path}?plain=1#L{line}-L{last_line}",
+                "wiki": "https://w.dev/{page}?v={line}#a",
+            },
+        ),
         ("log_level", "debug", "DEBUG"),
         ("log_format", "JSON", "json"),
     ],
@@ -124,6 +133,23 @@ def test_every_policy_can_be_chosen(policy):
         ("tavily_base_url", "http://a:0", "TAVILY_BASE_URL must be an http or https address"),
         ("tavily_base_url", "http://a:port", "TAVILY_BASE_URL must be an http or https address"),
         ("google_gemini_base_url", "ftp://a", "GOOGLE_GEMINI_BASE_URL must be an http or https address"),
+        *(
+            ("source_url_base", wrong, f"SOURCE_URL_BASE {said}")
+            for wrong, said in (
+                ("docs", "must be an http or https address, or COLLECTION=ADDRESS, several with commas"),
+                ("a b=https://a.dev", "must be an http or https address, or COLLECTION=ADDRESS, several with commas"),
+                ("https://a.dev,https://b.dev", "names the collection default twice"),
+                ("x=https://u:sesame@a.dev", "of the collection x must name a host, without a password and placeholders"),
+                ("https://{path}.dev", "of the collection default must name a host, without a password and placeholders"),
+                ("https://a.dev/?p={line}", "of the collection default must say where the path goes: {path}, {page} or {source}"),
+                ("https://a.dev/?p=1", "of the collection default must say where the path goes: {path}, {page} or {source}"),
+                (
+                    "https://a.dev/{file}",
+                    ("of the collection default holds {file}; known are {path}, {page}, {source}, {line}, {last_line}, "
+                    "{anchor}, {mkdocs_anchor}"),
+                ),
+            )
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_a_sentence_that_names_the_setting(name, raw, sentence):
@@ -136,6 +162,8 @@ def test_what_cannot_be_read_is_a_sentence_that_names_the_setting(name, raw, sen
         ({"WEB_SEARCH": "tavily"}, "TAVILY_API_KEY is needed for WEB_SEARCH=tavily."),
         ({"WEB_SEARCH": "searxng"}, "SEARXNG_URL is needed for WEB_SEARCH=searxng."),
         ({"WEB_APPROVAL": "approvers"}, "WEB_APPROVERS is needed for WEB_APPROVAL=approvers."),
+        ({"NOTIFY_APPROVERS": "on"}, "WEB_APPROVERS is needed for NOTIFY_APPROVERS=on."),
+        ({"NOTIFY_APPROVERS": "maybe"}, "NOTIFY_APPROVERS must be one of on, off, not “maybe”."),
     ],
 )
 def test_a_choice_that_needs_another_setting_says_so(environment, sentence):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import asynccontextmanager, closing
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from importlib import import_module
 
 import ormsgpack
@@ -135,8 +135,16 @@ async def test_what_was_said_and_proposed_is_remembered(data):
     assert cut.query == EDITED
 
 
-async def test_what_is_stored_has_the_fields_that_its_types_have_today(data):
-    """Else an older version would read less than a newer one stored, and not know it."""
+def is_readable(kind, stored):
+    """Whether a value is known by what was stored of it."""
+    optional = {
+        each.name for each in fields(kind) if (each.default, each.default_factory) != (MISSING, MISSING)
+    }
+    known = {each.name for each in fields(kind)}
+    return known - optional <= stored <= known
+
+
+async def test_a_field_that_was_not_stored_has_a_default(data):
     stored: dict[type, set[str]] = {}
 
     def read(code, packed):
@@ -151,7 +159,7 @@ async def test_what_is_stored_has_the_fields_that_its_types_have_today(data):
     for (checkpoint,) in rows(data / "conversations.sqlite", "SELECT checkpoint FROM checkpoints"):
         ormsgpack.unpackb(checkpoint, ext_hook=read, option=ormsgpack.OPT_NON_STR_KEYS)
 
-    assert stored == {kind: {each.name for each in fields(kind)} for kind in stored}
+    assert all(is_readable(kind, names) for kind, names in stored.items())
     assert {Conversation, Decision, Exchange, Outcome, Proposal, Question, Work} <= set(stored)
 
 
@@ -206,12 +214,12 @@ async def test_turns_that_waited_are_run_in_their_order(data):
     assert len(messenger.delivered) == 3
 
 
-def test_a_turn_that_waits_has_the_fields_of_a_question_today(data):
+def test_a_field_that_a_waiting_turn_lacks_has_a_default(data):
     ((given,),) = rows(data / "turns.sqlite", "SELECT inputs FROM workflow_input WHERE workflow_uuid = 'w1'")
 
     asked, _address = json.loads(given)["positionalArgs"]
 
-    assert set(asked) == {"kind", *(each.name for each in fields(Question))}
+    assert is_readable(Question, set(asked) - {"kind"})
 
 
 async def test_a_turn_that_cannot_be_read_keeps_no_other_from_running(data):
@@ -250,3 +258,43 @@ def test_tokens_of_the_day_are_counted(data):
 
 def test_every_file_says_its_version(data):
     assert {version_in(data / f"{store}.sqlite") for store in STORES} == {1}
+
+
+def test_a_channel_that_chose_to_follow_everybody_does_so_still_and_one_that_chose_nothing_follows_askers(
+    data,
+):
+    with closing(sqlite3.connect(data / "rooms.sqlite")) as database, database:
+        for channel, follow, collection in (
+            ("C2", "thread", "default"),  # was said: nothing else makes such a row
+            ("C3", "thread", "handbook"),  # a row that "use" made has the old default
+            ("C4", "mention", "handbook"),
+        ):
+            database.execute(
+                "INSERT INTO channels VALUES (?, ?, ?)", (f"slack/T1/{channel}", follow, collection)
+            )
+
+    with open_channel_store(data) as rooms:
+        followed = [
+            rooms.thread_state(Conversation(platform="slack", space="T1", channel=channel, thread="1")).follow
+            for channel in ("C2", "C3", "C4", "C5")
+        ]
+        kept = rows(data / "rooms.sqlite", "SELECT channel, reads FROM channels ORDER BY 1")
+
+    assert followed == ["thread", "asker", "mention", "asker"]
+    assert kept[1:] == [
+        ("slack/T1/C2", "default"), ("slack/T1/C3", "handbook"), ("slack/T1/C4", "handbook"),
+    ]  # fmt: skip
+    assert columns_of(data / "rooms.sqlite") == columns_of_new_rooms(data.parent)
+
+
+def columns_of_new_rooms(folder):
+    (folder / "today").mkdir()
+    with open_channel_store(folder / "today"):
+        return columns_of(folder / "today" / "rooms.sqlite")
+
+
+async def test_an_older_version_refuses_the_turns_and_conversations_of_this_one(data):
+    async with turns_of(data, RecordingMessenger()):
+        pass
+
+    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [2, 2]

@@ -1,7 +1,7 @@
 """What the bot stores about channels and threads: preferences, and which collections a channel reads.
 
 One small SQLite file. What is learned in a channel goes into its own collection, which can be
-read in that channel only.
+read in that channel only; files that are read for one thread go into the thread's.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from core.turns.disk_watch import disk_trouble
 
 LOCKED = 0.05  # seconds that the event loop waits for another program; the inbox retries writes
 
-SCHEMA = Schema(
-    tables="""
+UNASKED_COUNTED = 30 * 86_400.0  # seconds that an unasked answer counts in the channel's rate
+
+_CHANNELS = """
 CREATE TABLE IF NOT EXISTS channels (
     channel TEXT PRIMARY KEY,  -- platform/space/channel
-    follow TEXT NOT NULL DEFAULT 'thread',
+    follow TEXT NOT NULL DEFAULT 'asker',
     reads TEXT NOT NULL DEFAULT 'default'  -- the collection beside the channel's own
 );
+"""
+_TABLES = """
 CREATE TABLE IF NOT EXISTS threads (conversation TEXT PRIMARY KEY, asker TEXT NOT NULL, since REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS places (conversation TEXT PRIMARY KEY, place TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS heard (platform TEXT PRIMARY KEY, message INTEGER NOT NULL);
@@ -38,7 +41,27 @@ CREATE TABLE IF NOT EXISTS feedback (
     PRIMARY KEY (turn, author)
 );
 """
-)
+_UNASKED = """
+CREATE TABLE IF NOT EXISTS unasked (  -- answers to questions that nobody addressed to the bot
+    turn TEXT PRIMARY KEY, channel TEXT NOT NULL, answered_at REAL NOT NULL, is_unwanted INTEGER NOT NULL DEFAULT 0
+);
+"""
+
+
+def _follow_askers(database: sqlite3.Connection) -> None:
+    """Version 2: in a channel that chose nothing, only who asked is followed up.
+
+    There, a row with the old default was made by the choice of a collection.
+    """
+    database.execute("UPDATE channels SET follow = 'asker' WHERE follow = 'thread' AND reads <> 'default'")
+    database.execute("ALTER TABLE channels RENAME TO older")
+    database.execute(_CHANNELS)
+    database.execute("INSERT INTO channels SELECT channel, follow, reads FROM older")
+    database.execute("DROP TABLE older")
+    database.execute(_UNASKED)
+
+
+SCHEMA = Schema(tables=_CHANNELS + _TABLES + _UNASKED, migrations=(_follow_askers,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +78,7 @@ class ChannelStore:
             (conversation.channel_id, conversation.id),
         ).fetchone()
         return ThreadState(
-            follow=follow or "thread", knows_thread=asker is not None, asker=asker, since=since or 0.0
+            follow=follow or "asker", knows_thread=asker is not None, asker=asker, since=since or 0.0
         )
 
     def remember_thread(self, conversation: Conversation, asker: str, since: float) -> None:
@@ -107,7 +130,9 @@ class ChannelStore:
     def use(self, conversation: Conversation, collection: str, library: Library) -> bool:
         """Read this collection from now on; False if there is none of that name, or not for this channel."""
         known = library.store.collections() | {DEFAULT_COLLECTION}
-        if collection not in known or not may_read(conversation, collection):
+        if collection not in known or is_own(conversation, collection):  # read without being chosen
+            return False
+        if not may_read(conversation, collection):
             return False
         self._note_channel(conversation)
         self._write("UPDATE channels SET reads = ? WHERE channel = ?", collection, conversation.channel_id)
@@ -116,9 +141,9 @@ class ChannelStore:
     def reads(self, conversation: Conversation, library: Library) -> frozenset[str]:
         """The collections that a question in this channel may read; checked for every question."""
         chosen = self._one("SELECT reads FROM channels WHERE channel = ?", conversation.channel_id)
-        named = {chosen or DEFAULT_COLLECTION, own_collection(conversation)}
-        allowed = frozenset(name for name in named if may_read(conversation, name))
-        return allowed & library.store.collections()
+        own = {own_collection(conversation), thread_collection(conversation)}
+        allowed = {chosen} if chosen and may_read(conversation, chosen) else set()
+        return frozenset(own | (allowed if chosen else {DEFAULT_COLLECTION})) & library.store.collections()
 
     def is_first(self, request_id: str) -> bool:
         """True the first time; a command that is delivered again is not carried out again."""
@@ -151,6 +176,29 @@ class ChannelStore:
         rows = self.database.execute("SELECT author, is_positive FROM feedback WHERE turn = ?", (turn_id,))
         return {author: bool(is_positive) for author, is_positive in rows}
 
+    def note_unasked(self, turn_id: str, conversation: Conversation, at: float) -> bool:
+        """An answer was given that nobody asked the bot for; False if that was noted before."""
+        with self.database:
+            self.database.execute("DELETE FROM unasked WHERE answered_at <= ?", (at - UNASKED_COUNTED,))
+            noted = self.database.execute(
+                "INSERT OR IGNORE INTO unasked (turn, channel, answered_at) VALUES (?, ?, ?)",
+                (turn_id, conversation.channel_id, at),
+            )
+        return noted.rowcount == 1
+
+    def withdraw(self, turn_id: str, conversation: Conversation) -> None:
+        """Such an answer is not wanted; its thread is not followed any more."""
+        self._write("UPDATE unasked SET is_unwanted = 1 WHERE turn = ?", turn_id)
+        self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
+
+    def unasked(self, conversation: Conversation, now: float) -> tuple[int, int]:
+        """How many such answers the channel got lately, and how many of them were not wanted."""
+        count, unwanted = self.database.execute(
+            "SELECT count(*), coalesce(sum(is_unwanted), 0) FROM unasked WHERE channel = ? AND answered_at > ?",
+            (conversation.channel_id, now - UNASKED_COUNTED),
+        ).fetchone()
+        return count, unwanted
+
     def _note_channel(self, conversation: Conversation) -> None:
         self._write("INSERT OR IGNORE INTO channels (channel) VALUES (?)", conversation.channel_id)
 
@@ -167,13 +215,23 @@ _OWN = "channel-"
 
 
 def may_read(conversation: Conversation, collection: str) -> bool:
-    """Whether it is the operator's, or of what was learned in this channel."""
-    return not collection.startswith(_OWN) or collection == own_collection(conversation)
+    """Whether it is the operator's, or of what was learned in this channel or read for this thread."""
+    return not collection.startswith(_OWN) or is_own(conversation, collection)
+
+
+def is_own(conversation: Conversation, collection: str) -> bool:
+    """Whether it is the channel's or the thread's own."""
+    return collection in (own_collection(conversation), thread_collection(conversation))
 
 
 def own_collection(conversation: Conversation) -> str:
     """The collection of a channel's learned documents; ids of channels have only letters and digits."""
     return _OWN + conversation.channel_id.replace("/", "-")
+
+
+def thread_collection(conversation: Conversation) -> str:
+    """The collection of the files that were read for this thread alone."""
+    return f"{own_collection(conversation)}-thread-{conversation.thread.replace('/', '-')}"
 
 
 @contextmanager

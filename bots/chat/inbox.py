@@ -10,21 +10,31 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from bots.chat.channels import ChannelStore
-from bots.chat.incoming import TELL, ChatCommand, Feedback, Incoming, Rejection, Request, queued
+from bots.chat.incoming import (
+    TELL,
+    ChatCommand,
+    CommandName,
+    Feedback,
+    Incoming,
+    Rejection,
+    Request,
+    queued,
+)
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import People, Refused
-from bots.chat.texts import ENGLISH, say_in
-from core.conversation import Command, Decision, Proposal, Question, Verdict
-from core.graph.approval import may_decide
+from bots.chat.texts import ENGLISH, clipped, say_in
+from bots.chat.upload_index import with_reading
+from core.conversation import QUESTION_LIMIT, Command, Decision, Proposal, Question, Turn, Verdict
+from core.graph.approval import may_allow_reading, may_decide
 from core.settings import Settings
 from core.text.language import language_of
-from core.turns.archive import outcome_of, question_of
+from core.turns.archive import is_erased, is_stored, outcome_of, question_of, stored_turn
 from core.turns.assistant import Assistant
 from core.turns.messenger import ReplyRoute, Unreachable
 from core.turns.rate_limits import Rates, Refusal
@@ -35,6 +45,9 @@ logger = logging.getLogger(__name__)
 
 SILENCE = 1.5  # seconds before a delay is explained: a press must be answered within three
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries; doubled each time
+STORED = ("learn", "forget")  # commands that take long or wait for a turn, also where the reply is private
+#: How often it is looked whether a message that an edit changes was left unanswered, and seconds between.
+LOOKS, LOOK_EVERY = 20, 0.1
 DRAIN = 5.0  # seconds that background tasks get to finish at a stop
 
 T = TypeVar("T")
@@ -53,14 +66,19 @@ class Inbox:
     rates: Rates
     reorder_window: float = 0.0  #: seconds within which messages of one thread may arrive out of order
     _background: set[asyncio.Task[None]] = field(default_factory=set)
-    _accepting: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  #: by the request's id
+    _accepting: dict[str, asyncio.Task[bool]] = field(
+        default_factory=dict
+    )  #: by the request's id; edits apart
+
+    def __post_init__(self) -> None:
+        self.messenger.count = self._count
 
     async def accept(self, incoming: Incoming) -> bool:
         """Store or start a request; False if it was refused with a sentence.
 
         If the disk refuses, the person learns why, and this returns when the disk works again.
         """
-        request_id = incoming.request.id
+        request_id = f"{incoming.request.id}/edit" if incoming.is_edit else incoming.request.id
         accepting = self._accepting.get(request_id)
         if accepting is None:  # otherwise it was delivered twice
             accepting = asyncio.create_task(self._accept(incoming))
@@ -89,6 +107,10 @@ class Inbox:
             return True
         match request:
             case Question():
+                if incoming.is_edit:
+                    if before := self._accepting.get(request.id):
+                        await asyncio.wait([before])
+                    request = await _asked_anew(request)
                 return await self._ask(request, incoming)
             case ChatCommand():
                 return await self._command(request, incoming)
@@ -114,19 +136,34 @@ class Inbox:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _ask(self, question: Question, incoming: Incoming) -> bool:
+        if not question.is_addressed:
+            return await self._consider(question, incoming)
         if not self.turns.has(question.id):  # a redelivery was counted before
             refusal = self.rates.admit(question.author, question.conversation.channel_id, question.asked_at)
             if refusal is not None:
                 if self.rates.tell(refusal, question.asked_at) or incoming.is_awaited:
                     await self._refuse(question, refusal, incoming.route)
                 return False
-        thread = (question.conversation, question.author, question.asked_at)
-        await self._retry(self.channel_store.remember_thread, *thread)
+        if not incoming.is_in_place:
+            thread = (question.conversation, question.author, question.asked_at)
+            await self._retry(self.channel_store.remember_thread, *thread)
         window = self.reorder_window if incoming.is_follow_up else 0.0
         await self.turns.accept(question, incoming.route, reorder_window=window)
-        if incoming.has_files and await self._is_first(f"{question.id}/told"):
-            self._send_ephemeral(incoming.route, say_in(_language(question))("file_not_read"))
         return True
+
+    async def _consider(self, question: Question, incoming: Incoming) -> bool:
+        """Store a question that nobody addressed to the bot. It counts once it is answered; refused, nothing is said."""
+        channel = question.conversation.channel_id
+        if not self.turns.has(question.id) and not self.rates.has_room(
+            question.author, channel, question.asked_at
+        ):
+            return False
+        window = self.reorder_window if incoming.is_follow_up else 0.0
+        await self.turns.accept(question, incoming.route, reorder_window=window)
+        return True
+
+    def _count(self, question: Question) -> None:
+        self.rates.count(question.author, question.conversation.channel_id, question.asked_at)
 
     async def _refuse(self, question: Question, refusal: Refusal, route: ReplyRoute) -> None:
         try:
@@ -140,7 +177,7 @@ class Inbox:
         """Store a decision, or tell its author alone why it is not allowed."""
         proposal = await self._proposal(decision)
         if proposal is not None and proposal.is_open:
-            decision = await self._with_groups(decision, route)
+            decision = await self._with_groups(decision, route, proposal)
             if self._may_decide(decision, proposal):
                 await self.turns.accept(decision, route, reorder_window=self.reorder_window)
                 return
@@ -177,24 +214,36 @@ class Inbox:
         if command.name in ("approve", "deny"):
             with self.turns.in_order(command.conversation, (command.said_at, command.id)):
                 await self._decide_newest(command, route)
-        elif command.name == "again":
-            await self._ask_again(command, incoming)
-        elif command.name == "choose":
-            await self._ask_option(command, incoming)
+        elif asking := self._asking().get(command.name):
+            await asking(command, incoming)
+        elif command.name == "withdraw":
+            await self._retry(self.channel_store.withdraw, command.argument, command.conversation)
+            await self.turns.accept(replace(queued(command), is_apart=True), route)
         elif command.name == "edit":
             self.begin(self._edit(command, route))
         elif command.name == "stop":
             self._stop(command, route)
-        elif command.is_private or command.name == "footnotes":
+        elif command.name == "footnotes" or (command.is_private and command.name not in STORED):
             self.begin(self._reply_privately(command, route))
-        elif not self.turns.has(command.id) and (
-            refusal := await self.messenger.commands.refusal(command, route)
-        ):
+        elif not self.turns.has(command.id) and (refusal := await self._refusal(command, route)):
             await self._tell(command, refusal, route, is_private=True)
             return False
         else:
             await self.turns.accept(queued(command), route)
         return True
+
+    def _asking(self) -> Mapping[CommandName, Callable[[ChatCommand, Incoming], Awaitable[None]]]:
+        """The commands that ask a question."""
+        return {
+            "again": self._ask_again, "read": self._read_files, "choose": self._ask_option,
+            "starter": self._ask_starter,
+        }  # fmt: skip
+
+    async def _refusal(self, command: ChatCommand, route: ReplyRoute) -> str | None:
+        try:
+            return await self.messenger.commands.refusal(command, route)
+        except Unreachable:  # it is checked again when the command is carried out
+            return None
 
     def _stop(self, command: ChatCommand, route: ReplyRoute) -> None:
         """Stop at once, even if the disk takes nothing. The stopped turn says so itself."""
@@ -203,7 +252,7 @@ class Inbox:
         except sqlite3.Error:
             is_first = True
         if is_first and not self.turns.stop(command.conversation):
-            self._send_ephemeral(route, say_in(command.language)("nothing_running"))
+            self.begin(self.messenger.tell(command, route, say_in(command.language)("nothing_running")))
 
     async def _decide_newest(self, command: ChatCommand, route: ReplyRoute) -> None:
         """A written "approve" or "deny" is about the newest open proposal."""
@@ -211,20 +260,44 @@ class Inbox:
         open_ones = [proposal for proposal in proposals if proposal.is_open]
         if not open_ones:
             if await self._is_first(command.id):
-                self._send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
+                sentence = say_in(command.language)("nothing_to_decide")
+                self.begin(self.messenger.tell(command, route, sentence))
             return
         verdict: Verdict = "approve" if command.name == "approve" else "deny"
         decision = _decision(command, open_ones[-1].id, verdict, command.argument or None)
         await self._decide(decision, route)
 
     async def _ask_again(self, command: ChatCommand, incoming: Incoming) -> None:
-        """Repeat the question of a failed turn: one new turn, however often the button is pressed."""
+        """Repeat a failed turn: one new turn, however often the button is pressed."""
+        turn = await stored_turn(command.argument)
+        if turn is None or turn.conversation != command.conversation:
+            self._send_ephemeral(incoming.route, say_in(command.language)("no_question_left"))
+            return
+        again = tried_again(turn, command.author)
+        if isinstance(again, Question):
+            await self._ask(replace(again, asked_at=command.said_at), incoming)
+            return
+        with self.turns.in_order(again.conversation, (command.said_at, again.id)):
+            await self._decide(replace(again, decided_at=command.said_at), incoming.route)
+
+    async def _read_files(self, command: ChatCommand, incoming: Incoming) -> None:
+        """Ask a question once more, now with its files: one new turn, however often the button is pressed."""
         question = await question_of(command.argument)
         if question is None or question.conversation != command.conversation:
             self._send_ephemeral(incoming.route, say_in(command.language)("no_question_left"))
             return
-        again = replace(question, id=_next_try(question.id), author=command.author, asked_at=command.said_at)
-        await self._ask(again, incoming)
+        allowed = with_reading(question, command.author, command.said_at)
+        settings = self.settings
+        groups = await self.people.groups_of(incoming.route, command.author, settings.web_approvers)
+        may_allow = may_allow_reading(
+            question, command.author, groups, approval=settings.web_approval, approvers=settings.web_approvers
+        )
+        if not may_allow:
+            self.begin(self.messenger.refuse_reading(incoming.route, question))
+        elif (earlier := await question_of(allowed.id)) is not None:
+            self.begin(self.messenger.point_out_reading(incoming.route, earlier))
+        else:
+            await self._ask(allowed, incoming)
 
     async def _ask_option(self, command: ChatCommand, incoming: Incoming) -> None:
         """Ask one of the options with which a question was answered."""
@@ -241,6 +314,20 @@ class Inbox:
         )  # fmt: skip
         await self._ask(chosen, incoming)
 
+    async def _ask_starter(self, command: ChatCommand, incoming: Incoming) -> None:
+        """Ask the question that a running thread begins with; where the bot is part of it already, help."""
+        if await is_stored(command.id):
+            return  # for what it was taken the first time
+        starter = await self.messenger.starter(command.conversation, incoming.route)
+        if starter is None or not any(sign.isalnum() for sign in starter.text):
+            await self.turns.accept(queued(replace(command, name="help")), incoming.route)
+            return
+        question = Question(
+            id=command.id, conversation=command.conversation, author=command.author,
+            text=clipped(starter.text, QUESTION_LIMIT), asked_at=command.said_at,
+        )  # fmt: skip
+        await self._ask(question, incoming)
+
     async def _edit(self, command: ChatCommand, route: ReplyRoute) -> None:
         decision = _decision(command, command.argument, "approve")
         proposal = await self._proposal(decision)
@@ -248,10 +335,10 @@ class Inbox:
             await self.messenger.send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
         elif not proposal.is_open:
             await self.messenger.point_out_decision(route, proposal)
-        elif not self._may_decide(await self._with_groups(decision, route), proposal):
+        elif not self._may_decide(await self._with_groups(decision, route, proposal), proposal):
             await self.messenger.refuse(decision, route, proposal)
         else:
-            await self.messenger.open_editor(route, proposal)
+            await self.messenger.open_editor(command.id, route, proposal)
 
     async def _reply_privately(self, command: ChatCommand, route: ReplyRoute) -> None:
         for reply in await self.messenger.commands.carry_out(command, route):
@@ -263,7 +350,9 @@ class Inbox:
             proposal, decision, approval=settings.web_approval, approvers=settings.web_approvers
         )
 
-    async def _with_groups(self, decision: Decision, route: ReplyRoute) -> Decision:
+    async def _with_groups(self, decision: Decision, route: ReplyRoute, proposal: Proposal) -> Decision:
+        if self._may_decide(decision, proposal):  # in whatever groups the author is
+            return decision
         groups = await self.people.groups_of(route, decision.author, self.settings.web_approvers)
         return replace(decision, groups=groups)
 
@@ -312,10 +401,29 @@ def _decision(command: ChatCommand, proposal_id: str, verdict: Verdict, query: s
     )  # fmt: skip
 
 
+async def _asked_anew(edited: Question) -> Question:
+    """What an edit asks of a message that nobody addressed to the bot, and that it left unanswered."""
+    for _ in range(LOOKS):
+        has_ended = await outcome_of(edited.id) is not None
+        before = await question_of(edited.id)
+        if before is not None and is_erased(before):
+            return replace(edited, id=_next_try(edited.id))
+        if before is None or before.is_addressed or has_ended:
+            break
+        await asyncio.sleep(LOOK_EVERY)  # it is being looked into
+    return edited
+
+
+def tried_again(turn: Turn, presser: str) -> Turn:
+    """The turn anew, by whoever pressed; but only who brought files may let them be read, so they stay the asker."""
+    is_with_files = isinstance(turn, Question) and turn.attachments
+    return replace(turn, id=_next_try(turn.id), author=turn.author if is_with_files else presser)
+
+
 def _next_try(turn_id: str) -> str:
-    """ "q" -> "q~2" -> "q~3"."""
-    first, _, number = turn_id.partition("~")
-    return f"{first}~{int(number or 1) + 1}"
+    """ "q" -> "q~2" -> "q~3"; what follows a slash is part of the name."""
+    first, _, number = turn_id.rpartition("~")
+    return f"{first}~{int(number) + 1}" if number.isdecimal() and first else f"{turn_id}~2"
 
 
 async def _log_failure(work: Coroutine[Any, Any, None]) -> None:

@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Literal, cast
 
-from bots.chat.texts import ENGLISH, say_in
-from core.conversation import Command, Conversation, Decision, Question, check_question, value
+from bots.chat.texts import ENGLISH, clipped, say_in
+from core.conversation import (
+    QUESTION_LIMIT,
+    Attachment,
+    Command,
+    Conversation,
+    Decision,
+    Question,
+    ThreadMessage,
+    check_question,
+    value,
+)
 from core.graph.approval import checked_query
+from core.text.addressee import kind_of
+from core.text.smalltalk import small_talk
 from core.turns.messenger import ReplyRoute
 from core.wording import LANGUAGES
 
+QUOTES = 5  # messages that are forwarded with a question or replied to
+QUOTED = 2_000  # characters of each
+#: Seconds after which a mention that an edit adds is not answered: turns are not remembered for ever, so an older
+#: message may have been asked before.
+EDIT_LIMIT = 24 * 3600.0
+
 CommandName = Literal[
     "help", "sources", "forget", "stop", "follow", "learn", "use", "approve", "deny",
-    "edit", "footnotes", "again", "choose", "unlearn",
+    "edit", "footnotes", "again", "choose", "read", "unlearn", "withdraw", "starter",
 ]  # fmt: skip
-
-
-@value
-class Attachment:
-    """A file that came with a message."""
-
-    id: str
-    name: str
-    url: str  #: where the platform keeps it
-    media_type: str
-    size: int  #: bytes
 
 
 @value
@@ -36,7 +43,8 @@ class ChatCommand:
     """Something asked of the bot rather than of the documents."""
 
     name: CommandName
-    #: What follows the name. Of "edit" a proposal's id, of "footnotes" and "again" a turn's id,
+    #: What follows the name; "starter" asks what its thread begins with. Of "edit" a proposal's id, of "footnotes",
+    #: "again", "read" and "withdraw" a turn's id,
     #: of "choose" an option's number from 1, a colon and a turn's id.
     argument: str = ""
     id: str
@@ -80,7 +88,8 @@ class Incoming:
     request: Request
     route: ReplyRoute
     is_follow_up: bool = False  #: in a thread that the bot is part of
-    has_files: bool = False
+    is_edit: bool = False  #: an edit called the bot
+    is_in_place: bool = False  #: answered beside the message: it begins no thread
     is_awaited: bool = False  #: the platform shows its author an error unless a reply comes
 
 
@@ -90,7 +99,10 @@ TELL = "tell"  # a queued command of the bot itself: a sentence for the author o
 def queued(command: ChatCommand) -> Command:
     """The command as it is stored until it is carried out."""
     files = [asdict(file) for file in command.files]
-    details = {"argument": command.argument, "files": files, "language": command.language}
+    details = {
+        "argument": command.argument, "files": files, "language": command.language,
+        "is_private": command.is_private,
+    }  # fmt: skip
     return Command(
         id=command.id,
         conversation=command.conversation,
@@ -111,61 +123,53 @@ def unqueued(command: Command) -> ChatCommand:
         author=command.author,
         said_at=command.said_at,
         files=tuple(Attachment(**file) for file in command.details["files"]),
-        language=command.details.get("language", "en"),  # stored by an earlier version without one
+        language=command.details["language"],
+        is_private=command.details.get("is_private", False),  # stored by version 0.1 without it
     )
 
 
-Follow = Literal["mention", "asker", "thread"]
+Follow = Literal["mention", "asker", "thread", "channel"]
+FollowUp = Literal["addressed", "unaddressed"]  # unaddressed: answered only if the evidence is strong
 
 
 @value
 class ThreadState:
-    """What decides whether the bot reads a message of a thread without a mention."""
+    """What decides whether the bot reads a message without a mention."""
 
-    follow: Follow = "thread"  #: which messages of a thread need no mention
+    follow: Follow = "asker"  #: which messages need no mention
     knows_thread: bool = False  #: the bot answered here, or was pulled in
     asker: str | None = None  #: who first asked the bot in this thread
     since: float = 0.0  #: when that was, in seconds since the epoch
 
-    def follows(self, author: str, text: str, said_at: float) -> bool:
-        """Whether a message in the thread is for the bot without a mention.
+    def follow_up(self, author: str, text: str, said_at: float) -> FollowUp | None:
+        """How a message in the thread is for the bot without a mention; None: people talk to each other.
 
-        The asker goes on talking to the bot; others talk to each other, unless they ask a question.
+        The asker's questions are for the bot. What the asker says besides, and questions of others, may be.
+        Whoever may decide a search is often not the asker.
         """
-        if not self.may_follow(author, said_at) or is_aside(text):
-            return False
-        return author == self.asker or asks(text)
+        command = _command_in(text, has_files=False, is_called=False)
+        decides = command is not None and command[0] in ("approve", "deny") and self.follow != "mention"
+        if decides and self.knows_thread and said_at >= self.since:
+            return "addressed"
+        if not self.may_follow(author, said_at):
+            return None
+        if command is not None:
+            return "addressed"
+        kind = kind_of(text)
+        if author == self.asker:
+            return {"question": "addressed", "doubtful": "unaddressed"}.get(kind)  # type: ignore[return-value]
+        return "unaddressed" if kind == "question" else None
+
+    def opening(self, text: str) -> FollowUp | None:
+        """The same for a message that is in no thread of the bot and would begin one."""
+        return "unaddressed" if self.follow == "channel" and kind_of(text) == "question" else None
 
     def may_follow(self, author: str, said_at: float) -> bool:
-        """The same for a message whose text the bot may not read."""
-        is_followed = self.follow == "thread" or (self.follow == "asker" and author == self.asker)
+        """Whether such a message may be for the bot, whatever its text."""
+        is_followed = self.follow in ("thread", "channel") or (
+            self.follow == "asker" and author == self.asker
+        )
         return self.knows_thread and said_at >= self.since and is_followed
-
-
-def is_aside(text: str) -> bool:
-    """Whether a message calls for no answer: it has no words, or only acknowledges."""
-    return not any(sign.isalnum() for sign in text) or bool(_ASIDE.fullmatch(text))
-
-
-def asks(text: str) -> bool:
-    """Whether a message looks like a question, or is a command that needs no mention."""
-    return (
-        "?" in text
-        or bool(_ASKS.match(text))
-        or _command_in(text, has_files=False, is_called=False) is not None
-    )
-
-
-_ASIDE = re.compile(
-    r"\W*(?:(?:yes|yep|yeah|no|nope|ok(?:ay)?|sure|thanks|thank you|thx|ty|cheers|great|perfect|cool|nice|good|right"
-    r"|agreed|done|same|lol|haha|hm+|oh|ah|wow|got it|will do|sounds good|makes sense|of course|\+1)\W*)+",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(
-    r"\W*(?:(?:and|but|so|or|then|also)\W+)?(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did"
-    r"|can|could|will|would|should|may|must|has|have|had|explain|show|tell|list|find|compare|summari[sz]e)\b",
-    re.IGNORECASE,
-)
 
 
 @value
@@ -178,7 +182,11 @@ class IncomingMessage:
     text: str  #: without the bot's own mention
     said_at: float  #: seconds since the epoch
     files: tuple[Attachment, ...] = ()
+    quoted: tuple[ThreadMessage, ...] = ()  #: what it forwards, or replies to; never read as a command
     is_called: bool  #: by a mention, a reply or in a direct message; else it is a follow-up
+    is_addressed: bool = True  #: False: it may be talk among people
+    is_in_thread: bool = False
+    is_edit: bool = False  #: an edit called the bot; only a question is read then
 
     def command(self, name: CommandName, argument: str = "", language: str = ENGLISH) -> ChatCommand:
         return ChatCommand(
@@ -187,20 +195,34 @@ class IncomingMessage:
         )  # fmt: skip
 
 
+def is_small_talk(request: object) -> bool:
+    """Whether it is answered beside the message, without a thread and a sign of work."""
+    return isinstance(request, Question) and small_talk(request.text) is not None
+
+
 def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
-    """None for a message without words; QuestionRejected if a question is too long."""
+    """None for what asks nothing; QuestionRejected if a question is too long.
+
+    What it quotes is context; of a mention alone it is the question.
+    """
     if command := _command_in(message.text, has_files=bool(message.files), is_called=message.is_called):
-        return message.command(*command)
-    if not any(sign.isalnum() for sign in message.text):
-        # A file alone is learned, a mention alone asks for help.
-        return message.command("learn" if message.files else "help") if message.is_called else None
+        return None if message.is_edit else message.command(*command)
+    if any(sign.isalnum() for sign in message.text):
+        text = check_question(message.text)
+        quoted = tuple(replace(one, text=clipped(one.text, QUOTED)) for one in message.quoted[:QUOTES])
+    elif message.is_edit or not message.is_called:
+        return None
+    elif message.files:  # a file alone is learned
+        return message.command("learn")
+    elif message.quoted:
+        text, quoted = clipped("\n".join(one.text for one in message.quoted), QUESTION_LIMIT), ()
+    else:
+        return message.command("starter" if message.is_in_thread else "help")
     return Question(
-        id=message.id,
-        conversation=message.conversation,
-        author=message.author,
-        text=check_question(message.text),
-        asked_at=message.said_at,
-    )
+        id=message.id, conversation=message.conversation, author=message.author, text=text,
+        asked_at=message.said_at, quoted=quoted, is_addressed=message.is_addressed,
+        attachments=message.files if message.is_addressed else (),  # no card offers to read others
+    )  # fmt: skip
 
 
 _PATTERNS: Sequence[tuple[CommandName, str, bool]] = (

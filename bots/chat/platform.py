@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
-from bots.chat.incoming import Attachment
 from bots.chat.texts import clipped
-from core.conversation import Outcome, Proposal, ThreadMessage, value
+from core.conversation import Attachment, Citation, Outcome, Proposal, Question, ThreadMessage, value
 from core.library.store import Entry
 from core.settings import WebApproval
 from core.turns.messenger import ReplyRoute
+from core.wording import Wording
 
 
 @value
@@ -22,6 +22,7 @@ class Note:
     """A few sentences, one on each line."""
 
     text: str
+    is_private: bool = False  #: what went wrong: only the author of the command sees it
 
 
 @value
@@ -33,13 +34,33 @@ class Sources:
 
 
 @value
+class Excerpt:
+    """A quote with what stands around it in its document."""
+
+    citation: Citation
+    before: str = ""
+    after: str = ""
+    is_current: bool = True  #: False: the document does not say so any more
+
+
+@value
 class Footnotes:
     """All footnotes of an answer with their whole quotes."""
 
     outcome: Outcome
+    excerpts: tuple[Excerpt, ...]  #: in the order of their numbers
 
 
 CommandReply = Note | Sources | Footnotes
+
+
+@value
+class Approver:
+    """A person or a group that may decide about searches."""
+
+    id: str
+    name: str
+    is_group: bool = False  #: a role or a user group
 
 
 @value
@@ -49,7 +70,12 @@ class CardContext:
     engine: str = "the web"  #: the search engine, as people know it
     approval: WebApproval = "asker"
     has_approvers: bool = False  #: whether others than the asker may decide
+    approvers: tuple[str, ...] = ()  #: the names of those of them who are known there
+    is_hidden: bool = False  #: whether nobody who may decide sees the card
     can_retry: bool = False  #: whether a failed turn gets a button that repeats it
+    is_unasked: bool = False  #: whether nobody called the bot: the answer gets a button that withdraws it
+    is_forgotten: bool = False  #: whether the thread is forgotten: nothing is left to press
+    reading: Question | None = None  #: the turn that reads the attached files, once somebody let them be read
     names: Mapping[str, str] = field(default_factory=dict)  #: by user id
 
     def name(self, user: str) -> str:
@@ -61,12 +87,21 @@ Shown_contra = TypeVar("Shown_contra", contravariant=True)
 Shown_co = TypeVar("Shown_co", covariant=True)
 
 
-class Refused(Exception):
-    """The platform will never do this; ``code`` is its error code."""
+@value
+class Work:
+    """What a turn is doing now."""
 
-    def __init__(self, code: str) -> None:
+    stage: str  #: a key: a platform that lists the stages of a turn has one entry for each
+    sentence: str  #: the same in words; ends in "…"
+
+
+class Refused(Exception):
+    """The platform will never do this; ``code`` is its error code, ``text`` its own words, often empty."""
+
+    def __init__(self, code: str, text: str = "") -> None:
         super().__init__(code)
         self.code = code
+        self.text = text
 
 
 class Posts(Protocol[Shown_contra]):
@@ -87,6 +122,34 @@ class Posts(Protocol[Shown_contra]):
         """Replace a message; post it again if it is gone."""
         ...
 
+    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+        """Show a sign that a turn is worked on, and return its handle. ``is_again``: it may be there already."""
+        ...
+
+    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+        """Show by that sign what is done now. If it is not new, only keep the sign from fading."""
+        ...
+
+    async def finish(
+        self,
+        route: ReplyRoute,
+        handle: str,
+        turn: str,
+        message: Shown_contra,
+        *,
+        is_again: bool,
+        is_waiting: bool,
+    ) -> None:
+        """Show a turn's part 0 in place of its sign; without a handle none was shown.
+
+        ``is_again``: it may be there already. ``is_waiting``: it asks a person to decide.
+        """
+        ...
+
+    async def rest(self, route: ReplyRoute) -> None:
+        """Show that nothing in the conversation waits for anybody any more."""
+        ...
+
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
         """The handle of one of our messages, by its turn and part."""
         ...
@@ -95,20 +158,33 @@ class Posts(Protocol[Shown_contra]):
         """Show a message only to the person who wrote or pressed; never the only copy of an answer."""
         ...
 
-    async def send_direct(self, route: ReplyRoute, turn: str, message: Shown_contra) -> None:
-        """The same without a press, in whatever private way the platform has."""
+    async def send_direct(
+        self, route: ReplyRoute, turn: str, message: Shown_contra, *, may_be_public: bool
+    ) -> None:
+        """The same in whatever private way there is.
+
+        Where there is none, as near to the place as possible if it ``may_be_public``, else Refused.
+        """
+        ...
+
+    async def delete(self, route: ReplyRoute, handle: str) -> None:
+        """Remove one of our messages, or a sign of work."""
+        ...
+
+    async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:
+        """What is in the way of a message that was refused, as a sentence for whoever asked."""
         ...
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
-        """Open the form of :meth:`Renderer.editor` for the person who pressed."""
-        ...
-
-    async def set_status(self, route: ReplyRoute, status: str) -> None:
-        """Set the platform's own sign that the bot is at work; an empty one removes it."""
+        """Open a form or a window of the renderer for the person who pressed."""
         ...
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         """The messages of the thread before the one of this route, oldest first; bounded."""
+        ...
+
+    async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
+        """What the thread of this route begins with, unless that is a message of the bot or has no words."""
         ...
 
 
@@ -122,26 +198,50 @@ class Renderer(Protocol[Shown_co]):
 
     def note(self, sentence: str) -> Shown_co: ...
 
+    def reading_allowed(self, question: Question, card_context: CardContext) -> Shown_co:
+        """Who let the attached files be read, and when."""
+        ...
+
+    def decided_already(self, proposal: Proposal, card_context: CardContext) -> Shown_co:
+        """For a person who decides too late: who decided, and when."""
+        ...
+
+    def call_approvers(self, proposal: Proposal, approvers: Sequence[Approver]) -> Shown_co:
+        """A message that notifies these people and groups of a search that waits for them."""
+        ...
+
     def reply(self, reply: CommandReply) -> tuple[Shown_co, ...]: ...
 
     def editor(self, proposal: Proposal, route: ReplyRoute) -> Any:
         """A form in which the query can be changed before it is allowed."""
         ...
 
+    def window(self, footnotes: Footnotes) -> Any | None:
+        """The footnotes as a window of the platform's own; None where :meth:`reply` shows them, or they do not fit."""
+        ...
+
 
 class People(Protocol):
-    """Who people are. If the platform does not say, a person has no name but the id, and is in no group."""
+    """Who people are. If the platform refuses to say, a person has no name but the id, and is in no group."""
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 
+    def is_direct(self, route: ReplyRoute) -> bool:
+        """Whether the route leads to a direct message between one person and the bot."""
+        ...
+
+    async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
+        """Those of these people and groups whom the platform knows where the route leads."""
+        ...
+
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
-        """Which of these roles or user groups the person is in."""
+        """Which of these roles or user groups the person is in. Raises Unreachable: it decides something."""
         ...
 
 
 class Uploads(Protocol):
     """The files that came with messages."""
 
-    async def fetch(self, file: Attachment) -> bytes:
-        """Raises DocumentError."""
+    async def fetch(self, file: Attachment) -> tuple[str, bytes]:
+        """Its name and its content. Raises DocumentError and Unreachable."""
         ...

@@ -6,13 +6,15 @@ They are CommonMark, without markup of a platform. Only progress notes end in "�
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from pathlib import Path
 
+from bots.chat.markdown.plain import plain_line
 from bots.chat.markdown.safe import is_blank, line
 from core.conversation import Answer, Citation, Grounding, Outcome, Progress, Proposal, Question, Stage, Turn
+from core.grounding.citations import by_place
 from core.library.store import Entry
 from core.library.sync import SyncReport
 from core.text.language import language_of
@@ -23,7 +25,7 @@ ENGLISH = LANGUAGES[0]
 
 FOOTNOTES_SHOWN = 5  # footnotes under an answer; the rest are behind "3 more"
 TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
-QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show all footnotes" has all of it
+QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show quotes" has all of it
 CLIPPED = 60  # characters of a text that is quoted in a sentence
 LISTED = 40  # documents in one list
 NOTHING_INDEXED = (
@@ -85,20 +87,21 @@ def provenance(outcome: Outcome, answer: Answer) -> str:
     """The line above an answer that says where it comes from; often empty."""
     key = _PROVENANCE.get((answer.grounding, answer.composed))
     if not answer.citations:
-        key = "no_footnotes"
+        is_ours = outcome.is_small_talk and not outcome.usage.calls
+        key = None if is_ours else "no_footnotes"
     elif not answer.is_sure:
         key = "may_be_this"
     return say_in(outcome.language)(key) if key else ""
 
 
 def remarks(outcome: Outcome) -> tuple[str, ...]:
-    """Notes below an answer: what its sources do not say, and how much was left out."""
+    """Notes below an answer: files that could not be read, what its sources do not say, how much was left out."""
     if (answer := outcome.answer) is None:
         return ()
     say, suffix = say_in(outcome.language), "_web" if answer.grounding == "web" else ""
     left_out = say(f"left_out{suffix}", count=len(answer.left_out)) if answer.left_out else ""
     missing = say(f"missing{suffix}", missing=answer.missing) if answer.missing else ""
-    return tuple(filter(None, (missing, left_out)))
+    return tuple(filter(None, (*outcome.unreadable, missing, left_out)))
 
 
 def omissions(outcome: Outcome) -> tuple[str, ...]:
@@ -131,19 +134,30 @@ def origin_of(citation: Citation, language: str) -> str:
 def place_of(citation: Citation, language: str) -> tuple[str, str]:
     """Its headings, and its source unless that says the same; each on one short line."""
     title, origin = (
-        clipped(line(text), TITLE_SHOWN) for text in (headings(citation), origin_of(citation, language))
+        clipped(words, TITLE_SHOWN)
+        for words in (plain_line(headings(citation)), line(origin_of(citation, language)))
     )
     title = say_in(language)("untitled") if is_blank(title) else title
     return title, "" if origin == title else origin
 
 
-def more_label(outcome: Outcome, answer: Answer) -> str:
-    """The label of the button that shows all footnotes; empty where everything is shown."""
-    say, hidden = say_in(outcome.language), len(answer.citations) - FOOTNOTES_SHOWN
+def places_of(citations: Iterable[Citation]) -> tuple[Citation, ...]:
+    """The first citation of each number: a line for each place."""
+    places: dict[int, Citation] = {}
+    for citation in citations:
+        places.setdefault(citation.number, citation)
+    return tuple(places.values())
+
+
+def quotes_label(outcome: Outcome) -> str:
+    """The label of the button that shows the quotes; empty where there are none."""
+    answer, say = outcome.answer, say_in(outcome.language)
+    if answer is None:
+        return say("show_quotes") if outcome.closest else ""
+    hidden = len(places_of(by_place(answer).citations)) - FOOTNOTES_SHOWN
     if hidden > 0:
-        return say("show_more", count=hidden)
-    is_cut = answer.composed and any(len(line(one.quote)) > QUOTE_SHOWN for one in answer.citations)
-    return say("show_all") if is_cut or answer.left_out else ""
+        return say("show_more_quotes", count=hidden)
+    return say("show_quotes") if answer.citations or answer.left_out else ""
 
 
 def calendar_date(published: str | None, language: str) -> str:
@@ -163,11 +177,15 @@ def duration(milliseconds: float, language: str = ENGLISH) -> str:
 
 
 def answered_in(outcome: Outcome) -> str:
-    """ "Answered in 2.1 s from 2 passages"."""
-    citations = outcome.answer.citations if outcome.answer else ()
+    """ "Answered in 2.1 s from 2 passages · written by a language model"; empty for small talk."""
+    if outcome.is_small_talk:
+        return ""
+    say, answer = say_in(outcome.language), outcome.answer
+    citations = answer.citations if answer else ()
     count = len({(citation.source, citation.location) for citation in citations})
     time = duration(outcome.timing_ms.get("total", 0.0), outcome.language)
-    return say_in(outcome.language)("answered_from" if count else "answered_in", time=time, count=count)
+    answered = say("answered_from" if count else "answered_in", time=time, count=count)
+    return f"{answered} · {say('model_wrote')}" if answer and answer.composed and count else answered
 
 
 def decided(proposal: Proposal) -> str:
@@ -175,6 +193,22 @@ def decided(proposal: Proposal) -> str:
     key = "allowed" if proposal.verdict == "approve" else "denied"
     time = clock(proposal.decided_at or 0.0)
     return say_in(language_of(proposal.question))(key, who=proposal.decided_by, time=time)
+
+
+def unread_files(outcome: Outcome) -> str:
+    """Which attached files were not read."""
+    say = say_in(outcome.language)
+    names = ", ".join(clipped(name) or say("unnamed_file") for name in outcome.unread)
+    return say("files_unread", count=len(outcome.unread), names=names)
+
+
+def reading_allowed(
+    question: Question, who: str, *, name: Callable[[str], str], time: Callable[[float], str]
+) -> str:
+    """The sentence that replaces the button; ``name`` and ``time`` write them in the platform's markup."""
+    say = say_in(language_of(question.text))
+    who, at = name(who or say("somebody")), time(question.asked_at)
+    return say("reading_allowed", who=who, time=at, count=len(question.attachments))
 
 
 def clipped(text: str, limit: int = CLIPPED) -> str:
@@ -228,14 +262,27 @@ def source_lists(entries: Iterable[Entry], say: Wording) -> Iterator[tuple[str, 
 
 
 def help_lines(
-    language: str, *, collections: Sequence[str], documents: int, age: float | None = None
+    language: str,
+    *,
+    collections: Sequence[str],
+    documents: int,
+    age: float | None = None,
+    slash_commands: Sequence[str] = (),
+    unasked: tuple[int, int] = (0, 0),
 ) -> tuple[str, ...]:
-    """What the bot reads here, how to ask it, and its commands; ``age`` in seconds."""
+    """What the bot reads here, how to ask it, and its commands; ``age`` in seconds.
+
+    ``unasked``: how often it answered lately without being called, and how often that was not wanted.
+    """
     say = say_in(language)
     where = say("help_where", collections=", ".join(collections)) if collections else ""
     when = say("help_when", ago=_ago(say, age)) if age is not None else ""
     reads = say("help_reads", count=documents, where=where, when=when)
-    return reads, say("help_asking"), say("help_words")
+    slash = say("help_slash", commands=", ".join(f"/{name}" for name in slash_commands))
+    words = f"{say('help_words')} {slash}" if slash_commands else say("help_words")
+    answered, unwanted = unasked
+    rate = (say("help_unasked", count=answered, unwanted=unwanted),) if answered else ()
+    return reads, say("help_asking"), words, *rate
 
 
 def _ago(say: Wording, seconds: float) -> str:
@@ -266,7 +313,7 @@ def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
 
 def page_of(outcome: Outcome, *, engine: str = "the web") -> str:
     """The whole outcome with footnotes as CommonMark, for files, pipes and platforms without layout."""
-    answer, say = outcome.answer, say_in(outcome.language)
+    answer, say = outcome.answer and by_place(outcome.answer), say_in(outcome.language)
     if answer is None:
         heading = say("closest") if outcome.closest else ""
         closest = _footnotes(outcome.closest, outcome.language)
@@ -276,8 +323,8 @@ def page_of(outcome: Outcome, *, engine: str = "the web") -> str:
         notes = _footnotes(answer.citations, outcome.language, with_quotes=answer.composed)
         request = _request(outcome.proposal, say, engine) if outcome.proposal else ""
         small = (outcome.reason, *remarks(outcome), *(f"    {each}" for each in omissions(outcome)))
-        details, time = "\n".join(filter(None, small)), f"{answered_in(outcome)}."
-        parts = [provenance(outcome, answer), answer.text, notes, details, time, request]
+        details, time = "\n".join(filter(None, small)), answered_in(outcome)
+        parts = [provenance(outcome, answer), answer.text, notes, details, time and f"{time}.", request]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -287,9 +334,9 @@ def _request(proposal: Proposal, say: Wording, engine: str) -> str:
 
 def _footnotes(citations: Sequence[Citation], language: str, *, with_quotes: bool = True) -> str:
     lines = []
-    for citation in citations:
-        where = (headings(citation), origin_of(citation, language), citation.url or "")
-        lines.append(f"[{citation.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
-        if with_quotes:
-            lines.append(f"    “{' '.join(citation.quote.split())}”")
+    for place in places_of(citations):
+        where = (headings(place), origin_of(place, language), place.url or "")
+        lines.append(f"[{place.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
+        quotes = (one.quote for one in citations if one.number == place.number and with_quotes)
+        lines += [f"    “{' '.join(quote.split())}”" for quote in quotes]
     return "\n".join(lines)

@@ -1,6 +1,6 @@
-"""Files that people uploaded for a channel to learn: their size limit, and where they are stored.
+"""Files that people attach: their size limit, and where they are stored.
 
-They stay in the data folder, in one folder for each channel, so that the index can be rebuilt.
+They stay in the data folder, in one folder for each collection, so that the index can be rebuilt.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 
-Upload = tuple[str, str]  # its channel's collection, and its path
+Upload = tuple[str, str]  # its collection, and its path
 
 
 def folder_of(data_dir: Path, collection: str) -> Path:
-    """The folder of a channel's uploads, by the name of the channel's own collection."""
+    """The folder of a collection's uploads."""
     return data_dir / "learned" / collection
 
 

@@ -13,14 +13,17 @@ from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.slack.manifest import manifest as slack_manifest
 from core.errors import SettingsError
-from core.settings import Settings
+from core.settings import Settings, is_address
 
 
 def manifest(arguments: Namespace, _settings: Settings) -> int:
     """What a platform has to know about the bot: JSON, which is YAML too."""
     is_discord = arguments.platform == DISCORD
+    if is_discord and arguments.http:
+        raise SettingsError("--http is for Slack; Discord needs no address.")
     if not arguments.sync:
-        content = {"commands": [dict(command) for command in COMMANDS]} if is_discord else slack_manifest()
+        commands = {"commands": [dict(command) for command in COMMANDS]}
+        content = commands if is_discord else slack_manifest(_address(arguments.http))
         sys.stdout.write(f"{json.dumps(content, indent=2)}\n")
         return 0
     if not is_discord:
@@ -29,6 +32,13 @@ def manifest(arguments: Namespace, _settings: Settings) -> int:
     if settings is None:
         raise SettingsError("DISCORD_TOKEN is needed to register the commands.")
     return process.run(_register(settings))
+
+
+def _address(typed: str | None) -> str:
+    """Slack sends requests to no other than https."""
+    if typed and not (is_address(typed) and typed.startswith("https://")):
+        raise SettingsError("--http takes the https address at which Slack reaches this bot.")
+    return typed or ""
 
 
 async def _register(settings: DiscordSettings) -> int:

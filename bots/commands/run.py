@@ -87,7 +87,9 @@ async def _serving(
     async with AsyncExitStack() as open_now:
         slack = discord = None
         if served.slack is not None:
-            slack = await open_now.enter_async_context(open_slack(served.slack, footnote, channel_store))
+            slack = await open_now.enter_async_context(
+                open_slack(served.slack, footnote, channel_store, is_http=served.port is not None)
+            )
         if served.discord is not None:
             discord = await open_now.enter_async_context(
                 open_discord(served.discord, footnote, channel_store)
@@ -132,6 +134,8 @@ def _served(arguments: Namespace) -> Served:
 
 
 def _check(slack: SlackSettings, port: int | None) -> None:
+    if port is None and not slack.bot_token:
+        raise SettingsError("SLACK_CLIENT_ID lets workspaces install the app over HTTP: --http PORT.")
     if port is None and not slack.app_token:
         raise SettingsError("SLACK_APP_TOKEN is needed; without it, serve over HTTP: --http PORT.")
     if port is not None and not slack.signing_secret:

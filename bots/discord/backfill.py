@@ -17,13 +17,15 @@ import discord
 from discord.utils import snowflake_time, time_snowflake
 
 from bots.chat.channels import ChannelStore
+from bots.chat.unreadable import Unreadable
+from bots.discord.limits import MESSAGES_PAGE
 from bots.discord.route import PLATFORM
 
 logger = logging.getLogger(__name__)
 
 BACKFILL_LIMIT = 24 * 3600.0  # seconds; after that an answer is of no use
 OVERLAP = 10.0  # seconds before the watermark that are fetched again: ids are not quite in order
-CHANNEL_LIMIT = 10_000  # messages of one channel that are fetched
+CHANNEL_PAGES = 100  # pages of one channel that are fetched
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 NO_ACCESS = (403, 404)  # HTTP statuses of a channel that the bot may not read
 
@@ -71,6 +73,7 @@ class Backfill:
 
     take: Callable[[discord.Message], Awaitable[None]]
     since: int  #: the id after which messages are fetched
+    unreadable: Unreadable
 
     async def of_server(self, guild: discord.Guild) -> None:
         fetched = set()
@@ -79,7 +82,8 @@ class Backfill:
             await self._fetch_new(channel)
         for parent in (*guild.text_channels, *guild.forums):
             if _may_read(parent):
-                await _retry(lambda parent=parent: self._fetch_archived(parent))  # type: ignore[misc]
+                with self.unreadable.skipped():
+                    await _retry(lambda parent=parent: self._fetch_archived(parent))  # type: ignore[misc]
         for thread in guild.threads:  # some may have been reopened meanwhile
             if thread.id not in fetched:
                 await self._fetch_new(thread)
@@ -98,13 +102,18 @@ class Backfill:
         return (channel.last_message_id or 0) > self.since
 
     async def _fetch(self, channel: Any) -> None:
-        count = 0
-        after = discord.Object(self.since)
-        async for message in channel.history(after=after, limit=CHANNEL_LIMIT, oldest_first=True):
-            await self.take(message)
-            count += 1
-        if count == CHANNEL_LIMIT:
-            logger.warning("too many missed messages; the newest are left out", extra={"channel": channel.id})
+        """Page by page, each message for itself: the library's own iterator ends at one that it cannot parse."""
+        state, after = channel._state, self.since  # noqa: SLF001 - which that iterator hands to messages too
+        for _ in range(CHANNEL_PAGES):
+            page = await state.http.logs_from(channel.id, MESSAGES_PAGE, after=after)
+            for data in reversed(page):
+                with self.unreadable.skipped():
+                    await self.take(discord.Message(state=state, channel=channel, data=data))
+                with self.unreadable.skipped():
+                    after = max(after, int(data["id"]))
+            if len(page) < MESSAGES_PAGE:
+                return
+        logger.warning("too many missed messages; the newest are left out", extra={"channel": channel.id})
 
     async def _fetch_archived(self, parent: Any) -> None:
         """From threads that were archived meanwhile; the latest to be archived come first."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b32encode
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
@@ -36,7 +37,7 @@ MISSING_ACCESS, MISSING_PERMISSIONS, NO_HISTORY = "50001", "50013", "160002"
 ALREADY_ACKNOWLEDGED, IS_ARCHIVED, THREAD_EXISTS, INVALID_FORM = "40060", "50083", "160004", "50035"
 
 IS_COMPONENTS_V2, EPHEMERAL, SUPPRESS_EMBEDS = 1 << 15, 1 << 6, 1 << 2  # "Message Flags"
-MESSAGE, UPDATE_LATER, MODAL = 4, 6, 9  # "Interaction Callback Type"
+MESSAGE, LATER, UPDATE_LATER, MODAL = 4, 5, 6, 9  # "Interaction Callback Type"
 NO_MENTIONS: Mapping[str, Any] = {"parse": [], "replied_user": False}  # a message notifies nobody
 
 MESSAGES = "/channels/{channel_id}/messages"
@@ -72,7 +73,7 @@ class DiscordCalls:
         except HTTPException as error:
             if _is_temporary(error):
                 raise Unreachable from error
-            raise Refused(str(error.code or error.status)) from error
+            raise Refused(str(error.code or error.status), error.text) from error
         except (ClientError, TimeoutError, OSError) as error:
             raise Unreachable from error
 
@@ -101,12 +102,15 @@ def mark_of(turn: str, part: int) -> int:
 
 def add_mark(message: Message, turn: str, part: int) -> Message:
     first, *others = message.components
-    return Message(text=message.text, components=({**first, "id": mark_of(turn, part)}, *others))
+    return replace(message, components=({**first, "id": mark_of(turn, part)}, *others))
 
 
-def read_mark(message: Mapping[str, Any]) -> int | None:
-    first: Mapping[str, Any] = next(iter(message.get("components") or ()), {})
-    return first.get("id")
+def is_marked(message: Mapping[str, Any], mark: int, author: str) -> bool:
+    """Whether this is the author's message with this mark; False for one of another shape."""
+    try:
+        return bool(message["components"][0]["id"] == mark and message["author"]["id"] == author)
+    except (LookupError, TypeError):
+        return False
 
 
 def origin_of(turn: str) -> str:
@@ -116,9 +120,12 @@ def origin_of(turn: str) -> str:
 
 def content_of(message: Message, flags: int = SUPPRESS_EMBEDS) -> dict[str, Any]:
     """As the API takes it; an edit without ``allowed_mentions`` would notify people."""
+    users = [one.id for one in message.pings if not one.is_group]
+    roles = [one.id for one in message.pings if one.is_group]
+    named = {"users": users, "roles": roles} if message.pings else {}
     return {
         "components": list(message.components),
-        "allowed_mentions": dict(NO_MENTIONS),
+        "allowed_mentions": {**NO_MENTIONS, **named},
         "flags": IS_COMPONENTS_V2 | flags,
     }
 
@@ -139,28 +146,35 @@ class DiscordChannels:
         if reply_to:
             reference = {"message_reference": {"message_id": reply_to, "fail_if_not_exists": False}}
             try:
-                return await self._post(place, content | reference)
+                return await self._reopening(place, partial(self._post, place, content | reference))
             except Refused as refused:
                 if refused.code not in (NO_HISTORY, INVALID_FORM):
                     raise
-        return await self._post(place, content)
+        return await self._reopening(place, partial(self._post, place, content))
 
     async def post_direct(self, user: str, message: Message, *, nonce: str) -> None:
         direct = await self.calls.call("POST", "/users/@me/channels", json={"recipient_id": user})
         await self.post(direct["id"], message, nonce=nonce)
 
     async def edit(self, handle: str, message: Message) -> None:
-        """An archived thread is reopened first, as an edit does not reopen it."""
+        await self._reopening(handle.partition("/")[0], partial(self._edit, handle, message))
+
+    async def delete(self, handle: str) -> None:
+        channel, _, message = handle.partition("/")
+        path = f"{MESSAGES}/{{message_id}}"
+        await self.calls.call("DELETE", path, channel_id=channel, message_id=message)
+
+    async def _reopening(self, thread: str, act: Callable[[], Awaitable[T]]) -> T:
+        """Where a thread is archived, reopen it and try again: an edit does not reopen it."""
         try:
-            await self._edit(handle, message)
+            return await act()
         except Refused as refused:
             if refused.code != IS_ARCHIVED:
                 raise
-            thread = handle.partition("/")[0]
             await self.calls.call(
                 "PATCH", "/channels/{channel_id}", channel_id=thread, json={"archived": False}
             )
-            await self._edit(handle, message)
+            return await act()
 
     async def open_thread(self, channel: str, message: str, title: str) -> None:
         """On a message, unless it has one; the thread gets the id of the message."""
@@ -180,7 +194,7 @@ class DiscordChannels:
         """The id of a message of the bot, among those after the start of the turn."""
         mark = mark_of(turn, part)
         async for message in self._messages(place, after=origin_of(turn)):
-            if read_mark(message) == mark and message["author"]["id"] == self.my_user_id:
+            if is_marked(message, mark, self.my_user_id):
                 return str(message["id"])
         return None
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import discord
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox
-from bots.chat.incoming import ChatCommand, Feedback, Incoming, Rejection, Request, ThreadState
+from bots.chat.incoming import EDIT_LIMIT, ChatCommand, Feedback, Incoming, Rejection, Request, ThreadState
 from bots.chat.platform import Refused
 from bots.chat.proxies import proxy_for
 from bots.chat.texts import ENGLISH, say_in
+from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.discord.backfill import Backfill, Watermark, backfill_start
-from bots.discord.calls import UPDATE_LATER
+from bots.discord.calls import EPHEMERAL, LATER, UPDATE_LATER
 from bots.discord.commands import Application
 from bots.discord.interactions import READERS, Interaction
 from bots.discord.post import DiscordPosts
@@ -31,6 +33,7 @@ from bots.discord.receive import (
     read,
     route_of,
     thread_of,
+    with_thread,
 )
 from bots.discord.render import note
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, said_at, turn_id
@@ -47,9 +50,9 @@ logger = logging.getLogger(__name__)
 _ACKNOWLEDGEMENTS: Mapping[str, str] = {
     "ask": "answered_below",
     "Ask about this": "answered_below",
-    "learn": "on_it",
-    "forget": "on_it",
 }
+#: Commands with a private result that takes longer than a response may.
+_DEFERRED = ("learn", "forget")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +65,30 @@ class DiscordListeners:
     me: Callable[[], Me]
     reads_content: Callable[[], bool]  #: whether the Message Content intent is granted
     watermark: Watermark
+    unreadable: Unreadable
 
-    async def take_message(self, message: discord.Message) -> None:
+    async def take_message(self, message: discord.Message, *, is_edit: bool = False) -> None:
         """Stored when this returns; if it raises, the message is fetched again later."""
+        try:
+            incoming = await self._incoming_of(message, is_edit=is_edit)
+        except MALFORMED as fault:
+            self.unreadable.count(fault)
+            return
+        if incoming is not None:
+            await self.inbox.accept(incoming)
+
+    async def _incoming_of(self, message: discord.Message, *, is_edit: bool) -> Incoming | None:
         me = self.me()
-        event = message_event(message, me.user_id)
+        await _resolve_reply(message)
+        event = message_event(message, me.user_id, is_edit=is_edit)
+        if is_edit and not is_called(event, me):
+            return None
         route, thread = self._locate(event, me)
         if self._is_unreadable(event, me):
             # The bot could not read it when it was sent, and does not read it after the intent is granted.
             self.channel_store.remember_forgotten([turn_id(route, event.id)])
             self._explain_unreadable(event, me, route, thread)
-            return
+            return None
         request: Request | None
         try:
             request = read(event, me, thread, route)
@@ -81,13 +97,13 @@ class DiscordListeners:
                 id=turn_id(route, event.id), conversation=conversation_of(route), author=event.author,
                 sentence=in_language(rejection.sentence, language_of(event.text)),
             )  # fmt: skip
-        if isinstance(request, ChatCommand):
-            route.pop("opens", None)  # only a conversation opens a thread
-        if request is not None:
-            incoming = Incoming(
-                request=request, route=route, is_follow_up=thread.knows_thread, has_files=bool(event.files)
-            )
-            await self.inbox.accept(incoming)
+        if request is None:
+            return None
+        there = with_thread(route, request)
+        return Incoming(
+            request=request, route=there, is_follow_up=thread.knows_thread, is_edit=is_edit,
+            is_in_place="opens" in route and "opens" not in there,
+        )  # fmt: skip
 
     def _locate(self, event: MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadState]:
         """Where the answer goes, and what is known of that thread."""
@@ -133,7 +149,11 @@ class DiscordListeners:
         if request is None:
             return
         is_command = "name" in interaction.data
-        incoming = Incoming(request=request, route=interaction.route, is_awaited=is_command)
+        there = with_thread(interaction.route, request)
+        incoming = Incoming(
+            request=request, route=there, is_awaited=is_command,
+            is_in_place="opens" in interaction.route and "opens" not in there,
+        )  # fmt: skip
         if await self.inbox.accept(incoming) or not is_command:
             await self._acknowledge(request, interaction)
 
@@ -145,10 +165,22 @@ class DiscordListeners:
         try:
             if key:
                 await self.posts.send_ephemeral(interaction.route, note(say_in(interaction.language)(key)))
+            elif name in _DEFERRED:
+                await self.posts.respond(interaction.route, LATER, {"flags": EPHEMERAL})
             elif not name:
                 await self.posts.respond(interaction.route, UPDATE_LATER)
         except Refused as refused:
             logger.info("too late to acknowledge", extra={"reason": refused.code})
+
+
+async def _resolve_reply(message: discord.Message) -> None:
+    """Discord may leave out the message that a message replies to."""
+    reference = message.reference
+    is_missing = reference is not None and reference.resolved is None and reference.message_id
+    if message.type is discord.MessageType.reply and reference is not None and is_missing:
+        # A message that cannot be had, or that discord.py cannot parse, says nothing.
+        with suppress(discord.NotFound, discord.Forbidden, *MALFORMED):
+            reference.resolved = await message.channel.fetch_message(is_missing)
 
 
 RETRY_PAUSES = (1.0, 5.0, 25.0)  # seconds; after the last, the next start fetches the message
@@ -174,6 +206,7 @@ class FootnoteClient(discord.Client):
             proxy=proxy_for(settings.api_url),
         )
         self.listeners: DiscordListeners | None = None  #: while turns are taken
+        self.unreadable = Unreadable()
         self._clock, self._ahead = UnhurriedClock(), application.ahead
         self._away: dict[int, int] = {}  #: server without events -> the watermark when they stopped
         self._next_identify = 0.0  #: on the loop's clock
@@ -226,23 +259,38 @@ class FootnoteClient(discord.Client):
         self._start_backfill(DIRECT_MESSAGES, lambda backfill: backfill.of_direct_messages(self, channels))
 
     async def on_message(self, message: discord.Message) -> None:
-        """Tried again if it cannot be stored; until it is stored, the next start would fetch it."""
+        """Until it is stored, the next start would fetch it."""
         if (listeners := self.listeners) is None:
             return
         listeners.watermark.hold(message.id)
+        if await self._store(listeners, message):
+            listeners.watermark.release(message.id, newest=message.id)
+
+    async def on_raw_message_edit(self, edit: discord.RawMessageUpdateEvent) -> None:
+        """An edit may add a mention of the bot. What was asked before is recognised by its id."""
+        message = edit.message
+        if self.listeners is None or message.edited_at is None or message.author.bot:
+            return
+        if (discord.utils.utcnow() - message.created_at).total_seconds() < EDIT_LIMIT:
+            await self._store(self.listeners, message, is_edit=True)
+
+    async def _store(
+        self, listeners: DiscordListeners, message: discord.Message, *, is_edit: bool = False
+    ) -> bool:
+        """Tried again if it cannot be stored."""
         for pause in (0.0, *RETRY_PAUSES):
             await asyncio.sleep(pause)
             try:
-                await listeners.take_message(message)
+                await listeners.take_message(message, is_edit=is_edit)
             except TurnsClosed:
                 logger.info("a message came during shutdown; the next start fetches it")
-                return
+                return False
             except Exception:
                 # The boundary of one event: discord.py would drop it.
                 logger.exception("a message could not be stored")
             else:
-                listeners.watermark.release(message.id, newest=message.id)
-                return
+                return True
+        return False
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         if self.listeners is None:
@@ -251,6 +299,8 @@ class FootnoteClient(discord.Client):
             await self.listeners.take_interaction(interaction)
         except TurnsClosed:
             logger.info("an interaction came during shutdown; Discord shows that it failed")
+        except MALFORMED as fault:
+            self.unreadable.count(fault)
         except Exception:
             # The boundary of one event: Discord shows that it failed, and the person can try again.
             logger.exception("an interaction could not be stored")
@@ -279,7 +329,7 @@ class FootnoteClient(discord.Client):
         try:
             if fetch is not None:
                 start = backfill_start(since, self._clock.now() - self._ahead)
-                await fetch(Backfill(take=self.on_message, since=start))
+                await fetch(Backfill(take=self.on_message, since=start, unreadable=self.unreadable))
         except Exception:
             # The boundary of a background task: the watermark stays, so the next start tries again.
             logger.exception("missed messages could not be fetched")

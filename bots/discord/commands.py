@@ -179,6 +179,7 @@ COMMANDS: Sequence[ApplicationCommand] = (
                     {"name": "only who mentions me", "value": "mention"},
                     {"name": "whoever asked first", "value": "asker"},
                     {"name": "everybody in the thread", "value": "thread"},
+                    {"name": "also questions in the channel", "value": "channel"},
                 ],
             }
         ],
@@ -195,6 +196,9 @@ COMMANDS: Sequence[ApplicationCommand] = (
     },
     {"type": IN_A_MESSAGES_MENU, "name": "Ask about this", "contexts": EVERYWHERE},
 )
+
+#: Those that are typed; the others stand in a menu.
+SLASH_COMMANDS = tuple(str(each["name"]) for each in COMMANDS if each.get("type") != IN_A_MESSAGES_MENU)
 
 #: Permission that the bot needs -> its bit, "Permissions".
 PERMISSIONS: Mapping[str, int] = {

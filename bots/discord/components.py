@@ -5,7 +5,9 @@ A parameter called ``words`` or ``label`` takes untrusted text; ``markdown`` is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +16,7 @@ from bots.chat.markdown.safe import line, names_another_host
 from bots.chat.texts import clipped
 from bots.discord import limits
 from bots.discord.dialect import DISCORD
+from core.wording import Wording
 
 
 def words(text: str) -> str:
@@ -25,6 +28,11 @@ def small_print(text: str) -> str:
     """The same in small print, for a separate line; empty where there are no words."""
     markdown = words(text)
     return f"-# {markdown}" if markdown else ""
+
+
+def time(seconds: float) -> str:
+    """A moment in the reader's own time zone, "Message Formatting, Timestamps"; seconds since the epoch."""
+    return f"<t:{int(seconds)}:t>"
 
 
 def link(url: str, label: str) -> str:
@@ -43,6 +51,7 @@ ROW, BUTTON, TEXT_INPUT, TEXT, SEPARATOR, CONTAINER, LABEL = 1, 2, 4, 10, 14, 17
 PRIMARY, SECONDARY = 1, 2  # styles of a button
 PARAGRAPH = 2  # style of a text input: shows all of a long query
 
+INDENT = "\u00a0"  # Discord drops other white space at the start of a line
 LINE = 1_000  # characters of one line; escaping doubles them at most
 TEXT_SIZE = 3_000  # characters of lines in one text display; leaves room for a heading above them
 DIVIDER: Mapping[str, Any] = {"type": SEPARATOR, "divider": True, "spacing": 1}
@@ -55,6 +64,10 @@ def text(markdown: str) -> Component:
 def container(components: Sequence[Component], *, colour: int) -> Component:
     """A box with a coloured edge; ``colour`` is 0xRRGGBB."""
     return {"type": CONTAINER, "accent_color": colour, "components": list(components)}
+
+
+def without_buttons(made: Sequence[Component]) -> tuple[Component, ...]:
+    return tuple(each for each in made if each["type"] != ROW)
 
 
 def row(*buttons: Component) -> Component:
@@ -80,8 +93,14 @@ def custom_id(action: str, value: str) -> str:
     return f"{action}:{value}"[: limits.CUSTOM_ID]
 
 
-def feedback(turn_id: str) -> tuple[Component, Component]:
-    return button("👍", "good", turn_id), button("👎", "bad", turn_id)
+def feedback(turn_id: str, say: Wording) -> tuple[Component, Component]:
+    """The words are beside the signs for those who hear them read out."""
+    rated = (
+        (button(say("helpful"), "good", turn_id), "👍"),
+        (button(say("not_helpful"), "bad", turn_id), "👎"),
+    )
+    good, bad = ({**made, "emoji": {"name": sign}} for made, sign in rated)
+    return good, bad
 
 
 def small(words: str) -> Iterator[Component]:
@@ -100,6 +119,46 @@ def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
         together += f"\n{bullet}{markdown}" if together else f"{bullet}{markdown}"
     if together:
         yield text(together)
+
+
+def quotation(lines: Iterable[tuple[str, Sequence[tuple[str, bool]]]], *, above: str) -> Iterator[Component]:
+    """Lines of a document in a quotation, with what is quoted in bold; ``above`` is safe Markdown.
+
+    A line is its indentation and its pieces, each with whether it is quoted.
+    """
+    together = above
+    for indentation, pieces in lines:
+        for row in _rows(indentation, pieces):
+            if together and len(together) + len(row) >= TEXT_SIZE:
+                yield text(together)
+                together = ""
+            together += f"\n{row}" if together else row
+    if together:
+        yield text(together)
+
+
+def _rows(indentation: str, pieces: Sequence[tuple[str, bool]]) -> Iterator[str]:
+    """One line, or several if it is long."""
+    row = INDENT * len(indentation.expandtabs(4))
+    for content, is_quote in pieces:
+        for part in wrap(content, LINE, break_on_hyphens=False):
+            if len(row) > LINE:
+                yield f"> {row}"
+                row = ""
+            gap = " " if row.strip(INDENT) and content[:1].isspace() else ""
+            row += gap + (bold(part) if is_quote else words(part))
+            row += " " if content[-1:].isspace() else ""
+    if row.strip():
+        yield f"> {row.rstrip(' ')}"
+
+
+def bold(text: str) -> str:
+    """A line in bold, unless a star in an address within it would end that."""
+    markdown = words(text)
+    return markdown if _STAR_IN_CODE.search(markdown) else f"**{markdown}**"
+
+
+_STAR_IN_CODE = re.compile(r"(?<!\\)`[^`\s]*\*[^`\s]*`")
 
 
 def packed(parts: Iterable[Part]) -> Iterator[list[Component]]:

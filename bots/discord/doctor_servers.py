@@ -6,34 +6,29 @@ Discord lists no channel that the bot cannot see ("Permissions, Channel Visibili
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bots.chat.platform import Refused
 from bots.chat.texts import counted
 from bots.discord.commands import PERMISSIONS, Application, DiscordApi, invite_url
 from bots.discord.limits import SERVERS_PAGE
+from bots.discord.permissions import (
+    HISTORY,
+    NEEDED,
+    OPEN,
+    SEND,
+    SEND_IN_THREADS,
+    VIEW,
+    channel_permissions,
+    names,
+    server_permissions,
+)
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from core.conversation import value
 from core.turns.messenger import Unreachable
 
 PATIENCE = 5.0  # seconds for one request, and for the gateway's first message
-
-ADMINISTRATOR = 1 << 3
-
-VIEW, SEND, HISTORY, OPEN, SEND_IN_THREADS = (
-    "View Channels", "Send Messages", "Read Message History", "Create Public Threads",
-    "Send Messages in Threads",
-)  # fmt: skip
-
-#: What a channel's type needs, "Channel Types"; others hold no messages.
-NEEDED: Mapping[int, tuple[str, ...]] = {
-    0: (VIEW, SEND, HISTORY, OPEN, SEND_IN_THREADS),  # text
-    2: (VIEW, SEND, HISTORY),  # voice
-    5: (VIEW, SEND, HISTORY, OPEN, SEND_IN_THREADS),  # announcements
-    15: (VIEW, HISTORY, SEND_IN_THREADS),  # forum
-    16: (VIEW, HISTORY, SEND_IN_THREADS),  # media
-}
 
 
 @value
@@ -53,39 +48,6 @@ class ServerChannel:
         """In the channel itself, or in a thread of it."""
         in_threads = SEND_IN_THREADS in self.needs and not {OPEN, SEND_IN_THREADS} & {*self.lacks}
         return in_threads or (SEND in self.needs and SEND in self.may)
-
-
-def server_permissions(server: Mapping[str, Any], member: Mapping[str, Any]) -> int:
-    """Of all its roles together, before the overwrites of a channel."""
-    mine = {server["id"], *member["roles"]}  # the role of everybody has the server's id
-    permissions = 0
-    for role in server["roles"]:
-        permissions |= int(role["permissions"]) if role["id"] in mine else 0
-    return -1 if permissions & ADMINISTRATOR else permissions
-
-
-def channel_permissions(
-    channel: Mapping[str, Any], member: Mapping[str, Any], user_id: str, permissions: int
-) -> int:
-    """The overwrites for everybody, then for its roles together, then for the bot ("Permission Overwrites")."""
-    if permissions & ADMINISTRATOR:
-        return permissions
-    overwrites = {each["id"]: each for each in channel.get("permission_overwrites") or ()}
-    for subjects in ([channel["guild_id"]], member["roles"], [user_id]):
-        applied = [overwrites[subject] for subject in subjects if subject in overwrites]
-        permissions = permissions & ~_union(applied, "deny") | _union(applied, "allow")
-    return permissions
-
-
-def _union(overwrites: Iterable[Mapping[str, Any]], field: str) -> int:
-    bits = 0
-    for each in overwrites:
-        bits |= int(each[field])
-    return bits
-
-
-def names(permissions: int) -> frozenset[str]:
-    return frozenset(name for name, bit in PERMISSIONS.items() if permissions & bit)
 
 
 SERVERS = "Discord servers"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from bots.chat.incoming import Attachment, ChatCommand, CommandName, Feedback, Request
+from bots.chat.incoming import ChatCommand, CommandName, Feedback, Request
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id
-from core.conversation import Decision, Question, Verdict, check_question, value
+from core.conversation import Attachment, Decision, Question, Verdict, check_question, value
 from core.errors import QuestionRejected
 from core.graph.approval import checked_query
 
@@ -23,6 +23,7 @@ class Interaction:
     route: DiscordRoute
     roles: tuple[str, ...] = ()  #: of the person who acted
     target_text: str = ""  #: of the message whose menu was used, as its author sees it
+    target_files: tuple[Attachment, ...] = ()  #: of the same message
     files: Mapping[str, Attachment] = field(default_factory=dict)  #: that came with a command, by id
     language: str = ENGLISH  #: of the person who acted, ISO 639-1
 
@@ -40,7 +41,7 @@ class Interaction:
     def question(self, text: str) -> Question:
         return Question(
             id=self.turn, conversation=conversation_of(self.route), author=self.route["user"],
-            text=check_question(text), asked_at=said_at(self.id),
+            text=check_question(text), asked_at=said_at(self.id), attachments=self.target_files,
         )  # fmt: skip
 
     def decision(self, verdict: Verdict, proposal: str, query: str | None = None) -> Decision:
@@ -79,6 +80,8 @@ _BUTTONS: Mapping[str, Callable[[Interaction, str], Request]] = {
     "edit": _command("edit"),
     "footnotes": _command("footnotes"),
     "again": _command("again"),
+    "withdraw": _command("withdraw"),
+    "read": _command("read"),
     "choose": _command("choose"),
     "good": lambda interaction, turn: interaction.feedback(turn, is_positive=True),
     "bad": lambda interaction, turn: interaction.feedback(turn, is_positive=False),
@@ -117,7 +120,7 @@ def _ask_about(interaction: Interaction) -> Question:
 def _learn(interaction: Interaction) -> ChatCommand:
     chosen = interaction.option("file")
     files = {chosen: interaction.files[chosen]} if chosen in interaction.files else {}
-    return replace(interaction, files=files).command("learn", interaction.option("url"))
+    return replace(interaction, files=files).command("learn", interaction.option("url"), is_private=True)
 
 
 #: The commands of :mod:`bots.discord.commands`.
@@ -127,7 +130,7 @@ _COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
     "help": lambda interaction: interaction.command("help", is_private=True),
     "sources": lambda interaction: interaction.command("sources", is_private=True),
     "follow": lambda interaction: interaction.command("follow", interaction.option("whom"), is_private=True),
-    "forget": lambda interaction: interaction.command("forget"),
+    "forget": lambda interaction: interaction.command("forget", is_private=True),
     "learn": _learn,
 }
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from bots.chat.incoming import Attachment
-from bots.chat.platform import Refused
+from bots.chat.platform import Approver, Refused
 from bots.chat.proxies import proxy_for
 from bots.chat.uploads import content_of
-from bots.discord.calls import DiscordCalls
+from bots.discord.calls import MESSAGES, DiscordCalls
+from bots.discord.receive import attachment_of
 from bots.discord.route import DIRECT
 from bots.discord.settings import DiscordSettings
+from core.conversation import Attachment
 from core.errors import DocumentError
 from core.turns.messenger import ReplyRoute, Unreachable
 
@@ -41,14 +42,34 @@ class DiscordPeople:
         roles = (await self._member(route, user)).get("roles") or ()
         return tuple(role for role in wanted if role in roles)
 
+    def is_direct(self, route: ReplyRoute) -> bool:
+        return bool(route["server"] == DIRECT)
+
+    async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
+        """The roles and members of this server; others may decide elsewhere."""
+        roles = {} if self.is_direct(route) else await self._roles(route)
+        known = []
+        for one in filter(str.isdecimal, among):
+            name = roles.get(one) or _name_in(await self._member(route, one))
+            if name:
+                known.append(Approver(id=one, name=name, is_group=one in roles))
+        return tuple(known)
+
     async def _name(self, route: ReplyRoute, user: str) -> str:
-        member = await self._member(route, user)
-        person = member.get("user") or {}
-        return str(member.get("nick") or person.get("global_name") or person.get("username") or user)
+        return _name_in(await self._member(route, user)) or user
+
+    async def _roles(self, route: ReplyRoute) -> Mapping[str, str]:
+        """The names of the server's roles, by id."""
+        try:
+            roles = await self.calls.call("GET", "/guilds/{guild_id}/roles", guild_id=route["server"])
+        except (Refused, Unreachable):
+            logger.warning("the roles of a server could not be read", extra={"server": route["server"]})
+            return {}
+        return {role["id"]: role["name"] for role in roles}
 
     async def _member(self, route: ReplyRoute, user: str) -> Mapping[str, Any]:
         try:
-            if route["server"] == DIRECT:
+            if self.is_direct(route):
                 return {"user": await self.calls.call("GET", "/users/{user_id}", user_id=user)}
             path = "/guilds/{guild_id}/members/{user_id}"
             member: Mapping[str, Any] = await self.calls.call(
@@ -60,13 +81,44 @@ class DiscordPeople:
         return member
 
 
+def _name_in(member: Mapping[str, Any]) -> str:
+    """What a member is called; empty if Discord did not say."""
+    person = member.get("user") or {}
+    return str(member.get("nick") or person.get("global_name") or person.get("username") or "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordUploads:
     """The files that came with messages."""
 
     settings: DiscordSettings
+    calls: DiscordCalls
 
-    async def fetch(self, file: Attachment) -> bytes:
+    async def fetch(self, file: Attachment) -> tuple[str, bytes]:
+        """Its name and its content. An address expires after a day; the message then has a new one."""
+        content = await self._download(file)
+        if content is None and file.found_in:
+            content = await self._download(await self._look_up(file))
+        if content is None:
+            raise DocumentError(f"{file.name} could not be fetched from Discord: attach it once more.")
+        return file.name, content
+
+    async def _look_up(self, file: Attachment) -> Attachment:
+        """The file as its message has it now."""
+        channel, _, message_id = file.found_in.partition("/")
+        try:
+            message: Any = await self.calls.call(
+                "GET", f"{MESSAGES}/{{message_id}}", channel_id=channel, message_id=message_id
+            )
+        except Refused as refused:
+            raise DocumentError(f"{file.name} could not be fetched: its message is gone.") from refused
+        for found in message["attachments"]:
+            if str(found["id"]) == file.id:
+                return attachment_of(found)
+        raise DocumentError(f"{file.name} was removed from its message.")
+
+    async def _download(self, file: Attachment) -> bytes | None:
+        """None if Discord does not give it under this address."""
         from aiohttp import ClientError, ClientSession, ClientTimeout
 
         if not _is_of_discord(file.url, self.settings.api_url):
@@ -76,11 +128,9 @@ class DiscordUploads:
                 ClientSession(timeout=ClientTimeout(total=TIMEOUT)) as session,
                 session.get(file.url, allow_redirects=False, proxy=proxy_for(file.url)) as reply,
             ):
-                if reply.status == 200:
-                    return await content_of(reply, file.name)
+                return await content_of(reply, file.name) if reply.status == 200 else None
         except (ClientError, TimeoutError) as fault:
             raise DocumentError(f"{file.name} could not be fetched from Discord.") from fault
-        raise DocumentError(f"{file.name} could not be fetched from Discord: attach it once more.")
 
 
 def _is_of_discord(url: str, api_url: str) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.platform import Refused
-from bots.chat.texts import clipped, say_in
+from bots.chat.platform import Refused, Work
+from bots.chat.texts import clipped
+from bots.chat.unreadable import Unreadable
 from bots.discord import calls
 from bots.discord.calls import (
     MESSAGES,
@@ -23,24 +25,29 @@ from bots.discord.calls import (
     remember,
 )
 from bots.discord.components import lines
+from bots.discord.permissions import (
+    EVERYTHING,
+    THREADS,
+    VIEW,
+    channel_permissions,
+    obstacle,
+    server_permissions,
+)
+from bots.discord.receive import thread_message
 from bots.discord.render import Message, note
 from bots.discord.route import DIRECT, conversation_of, is_outside_thread
 from core.conversation import ThreadMessage
-from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
+from core.wording import Wording
 
 logger = logging.getLogger(__name__)
 
 THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
+CHANNEL = "/channels/{channel_id}"
 CONTEXT_TEXT = 500  # characters of each
-WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
 
-#: The bot may not write there; another place may do.
-_NO_ACCESS = frozenset({calls.MISSING_ACCESS, calls.MISSING_PERMISSIONS, calls.UNKNOWN_CHANNEL})
 #: The message to edit is deleted: it is posted again.
 _DELETED = frozenset({calls.UNKNOWN_MESSAGE, calls.UNKNOWN_CHANNEL})
-
-RIGHTS = "View Channels, Send Messages, Create Public Threads, Send Messages in Threads, Read Message History"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,6 +57,7 @@ class DiscordPosts:
     calls: DiscordCalls
     channel_store: ChannelStore
     my_user_id: str
+    unreadable: Unreadable = field(default_factory=Unreadable)
     _channels: DiscordChannels = field(init=False)
     _responses: DiscordResponses = field(init=False)
     _threads: dict[str, str] = field(default_factory=dict)  #: first message -> where its thread is written
@@ -74,21 +82,21 @@ class DiscordPosts:
         try:
             await self._channels.edit(handle, add_mark(message, turn, part))
         except Refused as refused:
-            if refused.code in _DELETED:
-                await self._replace(route, handle, turn, part, message)
-                return
-            if refused.code in _NO_ACCESS:
-                await self._report_no_access(route, turn, refused.code)
-            raise
+            if refused.code not in _DELETED:
+                raise
+            await self._replace(route, handle, turn, part, message)
+
+    async def delete(self, route: ReplyRoute, handle: str) -> None:  # noqa: ARG002 - others need the route
+        await self._channels.delete(handle)
+
+    async def rest(self, route: ReplyRoute) -> None:
+        """Discord shows nothing of a conversation beside its messages."""
 
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
         for place in dict.fromkeys((self._home(route), route["place"])):
-            try:
+            with suppress(Refused):  # where it may not read, it may still write in the other place
                 if found := await self._channels.find(place, turn, part):
                     return f"{place}/{found}"
-            except Refused as refused:
-                if refused.code not in _NO_ACCESS:
-                    raise
         return None
 
     async def send_ephemeral(self, route: ReplyRoute, message: Message) -> None:
@@ -98,13 +106,45 @@ class DiscordPosts:
         else:
             # The hash keeps two notes about one message apart: else Discord takes them for one.
             digest = sha256(repr(message).encode()).hexdigest()[:8]
-            await self.say(route, f"{route['message']}/whisper/{digest}", 0, message, is_again=False)
+            await self.say(route, f"{route['message']}/ephemeral/{digest}", 0, message, is_again=False)
 
-    async def send_direct(self, route: ReplyRoute, turn: str, message: Message) -> None:
-        """In private if possible; as a reply where the person takes no direct messages."""
-        if not await self._send_private(route, turn, message):
-            reply_route = {key: value for key, value in route.items() if key not in ("opens", "says")}
+    async def send_direct(
+        self, route: ReplyRoute, turn: str, message: Message, *, may_be_public: bool
+    ) -> None:
+        """In private if possible; as a reply where the person takes no direct messages; else in the channel."""
+        refused = await self._send_private(route, turn, message)
+        if refused is None:
+            return
+        if not may_be_public and route["server"] != DIRECT:
+            raise refused
+        reply_route = {key: value for key, value in route.items() if key not in ("opens", "says")}
+        try:
             await self.say(reply_route, turn, 0, message, is_again=False)
+        except Refused:
+            if route["place"] == route["channel"]:
+                raise
+            await self.say({**reply_route, "place": route["channel"]}, turn, 0, message, is_again=False)
+
+    async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:
+        """Reads the channel, and what the bot may do there."""
+        try:
+            channel = await self.calls.call("GET", CHANNEL, channel_id=self._home(route))
+            permissions = await self._permissions_in(channel, route["server"])
+        except Refused as hidden:
+            is_gone = hidden.code == calls.UNKNOWN_CHANNEL
+            return say("place_gone") if is_gone else say("may_not_write", rights=VIEW)
+        return obstacle(refused, channel, permissions, say)
+
+    async def _permissions_in(self, channel: Mapping[str, Any], server: str) -> int:
+        if server == DIRECT:
+            return EVERYTHING
+        path = "/guilds/{guild_id}"
+        about = await self.calls.call("GET", path, guild_id=server)
+        path += "/members/{user_id}"
+        member = await self.calls.call("GET", path, guild_id=server, user_id=self.my_user_id)
+        if channel["type"] in THREADS:
+            channel = await self.calls.call("GET", CHANNEL, channel_id=channel["parent_id"])
+        return channel_permissions(channel, member, self.my_user_id, server_permissions(about, member))
 
     async def respond(self, route: ReplyRoute, kind: int, data: Mapping[str, Any] | None = None) -> None:
         """The first response to an interaction; it has three seconds."""
@@ -113,53 +153,59 @@ class DiscordPosts:
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
         await self.respond(route, MODAL, editor)
 
-    async def set_status(self, route: ReplyRoute, words: str) -> None:
-        """Typing, for ten seconds; a message of the bot ends it."""
-        if words:
-            await self.calls.call("POST", "/channels/{channel_id}/typing", channel_id=self._home(route))
+    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+        return await self.say(route, turn, 0, note(work.sentence), is_again=is_again)
+
+    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+        """The words in the message, and typing for ten seconds; a message of the bot ends it."""
+        if is_new:
+            await self.change(route, handle, turn, 0, note(work.sentence))
+        await self.calls.call("POST", "/channels/{channel_id}/typing", channel_id=self._home(route))
+
+    async def finish(
+        self, route: ReplyRoute, handle: str, turn: str, message: Message, *, is_again: bool,
+        is_waiting: bool,  # noqa: ARG002 - the card says so
+    ) -> None:  # fmt: skip
+        if handle:
+            await self.change(route, handle, turn, 0, message)
+        else:
+            await self.say(route, turn, 0, message, is_again=is_again)
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        """The messages of a thread before the question; in a channel, the one that the question replies to."""
-        in_channel, message = is_outside_thread(route), route["message"]
-        if route["server"] == DIRECT or (in_channel and not message):
+        """The messages of a thread before the question."""
+        if route["server"] == DIRECT or is_outside_thread(route):
             return ()
-        within = {"limit": THREAD_CONTEXT} | ({"before": message} if message else {})
-        if in_channel:
-            within = {"around": message, "limit": 1}
+        within = {"limit": THREAD_CONTEXT} | ({"before": route["message"]} if route["message"] else {})
         found: list[dict[str, Any]] = await self.calls.call(
             "GET", MESSAGES, channel_id=route["place"], **within
         )
-        if in_channel:
-            found = [each["referenced_message"] for each in found if each.get("referenced_message")]
-        return tuple(entry for each in reversed(found) if (entry := self._thread_message(each)))
+        context: list[ThreadMessage | None] = []
+        for each in reversed(found):
+            with self.unreadable.skipped():
+                context.append(thread_message(each, self.my_user_id))
+        return tuple(replace(one, text=clipped(one.text, CONTEXT_TEXT)) for one in context if one)
 
-    def _thread_message(self, message: Mapping[str, Any]) -> ThreadMessage | None:
-        """A thread begins with a notice that refers to the message it was opened on."""
-        first = message.get("referenced_message") if message["type"] not in WRITTEN else None
-        written = first or message
-        text = clipped(str(written.get("content") or ""), CONTEXT_TEXT)
-        author = written["author"]
-        if not text or author["id"] == self.my_user_id:
-            return None
-        return ThreadMessage(author=author.get("global_name") or author["username"], text=text)
+    async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
+        """The first message of the thread; of a forum post with its title."""
+        place = route["place"]
+        found = await self.calls.call("GET", MESSAGES, channel_id=place, after="0", limit=1)
+        if not found or found[0]["id"] != place:
+            return thread_message(found[0], self.my_user_id) if found else None
+        post = await self.calls.call("GET", "/channels/{channel_id}", channel_id=place)
+        return thread_message(found[0], self.my_user_id, title=post["name"])
 
     async def _post_anywhere(
         self, route: ReplyRoute, turn: str, message: Message, *, nonce: str, is_again: bool
     ) -> str:
         """In the conversation's thread, or in the channel where the bot may not write in the thread."""
+        place = await self._open_place(route, turn, is_again=is_again)
         try:
-            place = await self._open_place(route, turn, is_again=is_again)
-            try:
-                return await self._post(place, route, turn, message, nonce=nonce)
-            except Refused as refused:
-                if refused.code not in _NO_ACCESS or place == route["place"]:
-                    raise
-            remember(self._threads, self._first_message(route), str(route["place"]))
-            return await self._post(route["place"], route, turn, message, nonce=nonce)
-        except Refused as refused:
-            if refused.code in _NO_ACCESS:
-                await self._report_no_access(route, turn, refused.code)
-            raise
+            return await self._post(place, route, turn, message, nonce=nonce)
+        except Refused:
+            if place == route["place"]:
+                raise
+        remember(self._threads, self._first_message(route), str(route["place"]))
+        return await self._post(route["place"], route, turn, message, nonce=nonce)
 
     async def _replace(self, route: ReplyRoute, deleted: str, turn: str, part: int, message: Message) -> None:
         """Post again what was deleted, with another nonce: the old one would return the deleted message."""
@@ -234,28 +280,19 @@ class DiscordPosts:
         )
         return handle.partition("/")[2]
 
-    async def _report_no_access(self, route: ReplyRoute, turn: str, code: str) -> None:
-        """In private, as there is no other place."""
-        say = say_in(language_of(route.get("says") or route.get("opens", "")))
-        is_gone = code == calls.UNKNOWN_CHANNEL
-        message = note(say("place_gone") if is_gone else say("may_not_write", rights=RIGHTS))
-        is_sent = await self._send_private(route, f"{turn}/barred", message)
-        if not is_sent and route["server"] != DIRECT:
-            logger.warning("no place to explain a refusal", extra={"user": route["user"], "reason": code})
-
-    async def _send_private(self, route: ReplyRoute, turn: str, message: Message) -> bool:
-        """As a response to the interaction or as a direct message; False if neither was possible."""
+    async def _send_private(self, route: ReplyRoute, turn: str, message: Message) -> Refused | None:
+        """As a response to the interaction or as a direct message; what was in the way if neither was possible."""
         try:
             if "interaction" in route:
                 await self._responses.send_ephemeral(route["interaction"], message)
-                return True
+                return None
         except Refused as refused:
             logger.info("too late to respond to an interaction", extra={"reason": refused.code})
         if route["server"] == DIRECT:
-            return False
+            return Refused("")
         try:
             await self._channels.post_direct(route["user"], message, nonce=nonce_of(turn, 0))
         except Refused as refused:
             logger.info("a person takes no direct messages", extra={"reason": refused.code})
-            return False
-        return True
+            return refused
+        return None

@@ -10,18 +10,28 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.incoming import Attachment, ChatCommand, IncomingMessage, ThreadState, interpret
+from bots.chat.incoming import (
+    ChatCommand,
+    FollowUp,
+    IncomingMessage,
+    Request,
+    ThreadState,
+    interpret,
+    is_small_talk,
+)
 from bots.chat.texts import clipped, say_in
+from bots.discord.content import beside, json_of, words_of
 from bots.discord.interactions import Interaction
 from bots.discord.limits import THREAD_NAME
 from bots.discord.route import DIRECT, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
-from core.conversation import Conversation, Question, value
+from core.conversation import Attachment, Conversation, Question, ThreadMessage, value
+from core.text.characters import plain
 from core.text.language import language_of
 
 if TYPE_CHECKING:
     import discord
 
-_LEADING_MENTIONS = re.compile(r"\s*(?:(?:<@[!&]?\d+>|@everyone\b|@here\b)[\s,:]*)+")
+_WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
 _USER, _ROLE, _CHANNEL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"<#(\d+)>")
 _EMOJI = re.compile(r"<a?:(\w+):\d+>")
 
@@ -44,11 +54,12 @@ class MessageEvent:
     answers: str | None = None  #: the first message of the conversation it replies to
     files: tuple[Attachment, ...] = ()
     title: str = ""  #: of the forum post that this message begins
-    quoted: str = ""  #: the text of another person's message that it replies to
+    quoted: tuple[ThreadMessage, ...] = ()  #: what it forwards, or another's message that it replies to
+    edited_at: float = 0.0  #: of an edit, seconds since the epoch
 
 
-def message_event(message: discord.Message, my_user_id: str) -> MessageEvent:
-    """A message from the gateway or from a channel's history."""
+def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = False) -> MessageEvent:
+    """A message from the gateway or from a channel's history, or an edit of one."""
     from discord import ChannelType, MessageType, Thread
 
     channel: Any = message.channel
@@ -70,10 +81,21 @@ def message_event(message: discord.Message, my_user_id: str) -> MessageEvent:
         names=_names(message),
         answers_me=answers_me,
         answers=_first_of(reply) if reply is not None else None,
-        files=tuple(_attachment(file.to_dict()) for file in message.attachments),
+        files=tuple(
+            attachment_of(file.to_dict(), f"{channel.id}/{message.id}") for file in message.attachments
+        ),
         title=channel.name if is_thread and _begins_a_post(message, channel) else "",
-        quoted=reply.content if reply is not None and not answers_me else "",
+        quoted=_quoted(message, None if answers_me else reply, Me(user_id=my_user_id)),
+        edited_at=message.edited_at.timestamp() if is_edit and message.edited_at else 0.0,
     )
+
+
+def _quoted(message: discord.Message, reply: discord.Message | None, me: Me) -> tuple[ThreadMessage, ...]:
+    text, source = beside(json_of(message)), message
+    if not text and reply is not None:
+        text, source = words_of(json_of(reply)), reply
+    text = plain_text(text, _names(source), me)
+    return (ThreadMessage(author=source.author.display_name, text=text),) if text else ()
 
 
 def _begins_a_post(message: discord.Message, thread: discord.Thread) -> bool:
@@ -111,13 +133,15 @@ def _names(message: discord.Message) -> dict[str, str]:
     return people | roles | channels
 
 
-def _attachment(file: Mapping[str, Any]) -> Attachment:
+def attachment_of(file: Mapping[str, Any], found_in: str = "") -> Attachment:
+    """``found_in`` is "channel/message"; empty for a file that came with a command."""
     return Attachment(
         id=str(file["id"]),
         name=file["filename"],
         url=file["url"],
         media_type=file.get("content_type") or "",
         size=int(file.get("size") or 0),
+        found_in=found_in,
     )
 
 
@@ -125,14 +149,19 @@ def interaction_event(interaction: discord.Interaction, me: Me) -> Interaction:
     """A press, a submitted form or a command from the gateway."""
     data: dict[str, Any] = dict(interaction.data or {})
     user: Any = interaction.user
+    target = _target(data) or {}
     return Interaction(
         id=str(interaction.id),
         data=data,
         route=_route_of_interaction(interaction, data, me),
         roles=tuple(str(role.id) for role in getattr(user, "roles", ())),
-        target_text=_text_of(_target(data) or {}, me),
+        target_text=_text_of(target, me),
+        target_files=tuple(
+            attachment_of(file, f"{target['channel_id']}/{target['id']}")
+            for file in target.get("attachments", ())
+        ),
         language=str(interaction.locale)[:2],
-        files={file["id"]: _attachment(file) for file in _resolved(data, "attachments").values()},
+        files={file["id"]: attachment_of(file) for file in _resolved(data, "attachments").values()},
     )
 
 
@@ -147,11 +176,25 @@ def _target(data: dict[str, Any]) -> dict[str, Any] | None:
     return found
 
 
-def _text_of(message: dict[str, Any], me: Me) -> str:
+def _text_of(message: Mapping[str, Any], me: Me) -> str:
     names = {
         str(user["id"]): user.get("global_name") or user["username"] for user in message.get("mentions", ())
     }
-    return plain_text(str(message.get("content") or ""), names, me)
+    return plain_text(words_of(message), names, me)
+
+
+def thread_message(message: Mapping[str, Any], my_user_id: str, *, title: str = "") -> ThreadMessage | None:
+    """A message of a thread with all that it says; None for one of the bot, and for one without words.
+
+    A thread begins with a notice that refers to the message it was opened on.
+    """
+    first = message.get("referenced_message") if message["type"] not in _WRITTEN else None
+    message = first or message
+    author = message["author"]
+    text = f"{title}\n{_text_of(message, Me(user_id=my_user_id))}".strip()
+    if not text or author["id"] == my_user_id:
+        return None
+    return ThreadMessage(author=author.get("global_name") or author["username"], text=text)
 
 
 def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> DiscordRoute:
@@ -216,30 +259,36 @@ def read(
     event: MessageEvent, me: Me, thread: ThreadState, route: DiscordRoute
 ) -> Question | ChatCommand | None:
     """None for what the bot leaves alone; QuestionRejected when a question is too long or empty."""
-    if not event.is_written or event.author == me.user_id:
+    says_anything = event.text or event.title or event.quoted or event.files  # a sticker alone does not
+    if not event.is_written or event.author == me.user_id or not says_anything:
         return None
     is_for_me = is_called(event, me)
-    if not is_for_me and not _is_follow_up(event, thread):
+    follow_up = "addressed" if is_for_me else _follow_up(event, thread)
+    if follow_up is None:
         return None
+    text = "" if _only_mentions(event.text) else plain_text(event.text, event.names, me)
     return interpret(
         IncomingMessage(
             id=turn_id(route, event.id),
             conversation=conversation_of(route),
             author=event.author,
-            text=_question_text(event, me),
-            said_at=said_at(event.id),
+            text=f"{event.title}\n{text}".strip(),
+            said_at=event.edited_at or said_at(event.id),
             files=event.files,
+            quoted=event.quoted,
             is_called=is_for_me,
+            is_addressed=follow_up == "addressed",
+            is_in_thread=event.is_thread,
+            is_edit=bool(event.edited_at),
         )
     )
 
 
-def _question_text(event: MessageEvent, me: Me) -> str:
-    """Its text, after the title of a new post; a reply without text asks about what it replies to."""
-    text = plain_text(event.text, event.names, me)
-    if event.title:
-        return f"{event.title}\n{text}".strip()
-    return text or plain_text(event.quoted, {}, me)
+def _only_mentions(text: str) -> bool:
+    """Whether a text names people, roles and channels and says nothing else."""
+    for pattern in (_USER, _ROLE, _CHANNEL):
+        text = pattern.sub("", text)
+    return not any(sign.isalnum() for sign in text)
 
 
 def is_called(event: MessageEvent, me: Me) -> bool:
@@ -249,15 +298,13 @@ def is_called(event: MessageEvent, me: Me) -> bool:
     return event.server == DIRECT or event.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
 
 
-def _is_follow_up(event: MessageEvent, thread: ThreadState) -> bool:
-    """Whether a message in a thread is for the bot without a mention, because it addresses no other person."""
-    leading = _LEADING_MENTIONS.match(event.text)
-    addresses_another = bool(leading) or (event.answers is not None and not event.answers_me)
-    return (
-        event.is_thread
-        and not addresses_another
-        and thread.follows(event.author, event.text, said_at(event.id))
-    )
+def _follow_up(event: MessageEvent, thread: ThreadState) -> FollowUp | None:
+    """How a message is for the bot without a mention. A reply to another person never is."""
+    if event.answers is not None:
+        return None
+    if event.title or event.takes_threads:
+        return thread.opening(f"{event.title}\n{event.text}".strip())
+    return thread.follow_up(event.author, event.text, said_at(event.id)) if event.is_thread else None
 
 
 def plain_text(text: str, names: Mapping[str, str], me: Me) -> str:
@@ -270,6 +317,30 @@ def plain_text(text: str, names: Mapping[str, str], me: Me) -> str:
     return _EMOJI.sub(r":\1:", text).strip()
 
 
+def with_thread(route: DiscordRoute, request: Request | None) -> DiscordRoute:
+    """Only a question opens a thread, which is named from it; small talk is answered where it stands."""
+    there = route.copy()
+    if "opens" in there and isinstance(request, Question) and not is_small_talk(request):
+        there["opens"] = request.text
+    else:
+        there.pop("opens", None)
+    return there
+
+
+_CODE_BLOCK = re.compile(r"```(?:[\w+#-]*\n)?(.*?)(?:```|\Z)", re.DOTALL)
+#: What Markdown, mentions and emoji leave in a name that shows none of them.
+_MARKS = re.compile(
+    r"(?m)^\s*(?:#{1,3}|-#|>{1,3}|[-*])\s+|\*+(?=\S)|(?<=\S)\*+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|~~|\|\||`+"
+    r"|(?<!\w):\w{2,}:(?!\w)|(?<![\w/.])@(?=\w)"
+)
+_LINK = re.compile(r"\[([^\]\n]+)\]\(<?https?://[^)\s]+\)|<(https?://[^>\s]+)>")
+
+
 def thread_name(text: str) -> str:
-    """The name of the thread that a question opens."""
-    return clipped(text, THREAD_NAME) or "Question"
+    """The question as the name of its thread: in plain words, without code if there are others."""
+    text = plain(text)  # a mark of writing direction would turn what stands beside the name
+    for words in (_CODE_BLOCK.sub(" ", text), _CODE_BLOCK.sub(r" \1 ", text)):
+        name = _MARKS.sub("", _LINK.sub(lambda link: link[1] or link[2], words))
+        if any(sign.isalnum() for sign in name):
+            return clipped(name, THREAD_NAME)
+    return clipped(text, THREAD_NAME)

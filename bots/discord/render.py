@@ -7,32 +7,49 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import dropwhile
 from textwrap import wrap
 from typing import Any, assert_never
 
-from bots.chat import proposals
+from bots.chat import proposals, texts
 from bots.chat.markdown.pieces import pieces
+from bots.chat.markdown.plain import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line, web_link
-from bots.chat.platform import CardContext, CommandReply, Footnotes, Note, Sources
+from bots.chat.platform import Approver, CardContext, CommandReply, Footnotes, Note, Sources
+from bots.chat.quotes import marked_lines, places_in
 from bots.chat.texts import (
+    ENGLISH,
     FOOTNOTES_SHOWN,
     QUOTE_SHOWN,
     answered_in,
     clipped,
-    more_label,
     omissions,
     place_of,
+    places_of,
     provenance,
+    quotes_label,
     remarks,
     say_in,
     source_lists,
     text_of,
+    unread_files,
 )
 from bots.discord import components
 from bots.discord.components import TEXT, Component, Part, link, small_print, text, words
 from bots.discord.dialect import DISCORD
-from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, Verdict, value
+from core.conversation import (
+    QUERY_LIMIT,
+    Answer,
+    Citation,
+    Outcome,
+    OutcomeKind,
+    Proposal,
+    Question,
+    Verdict,
+    value,
+)
+from core.grounding.citations import by_place
 from core.library.store import Entry
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
@@ -52,6 +69,7 @@ class Message:
 
     text: str  #: the Markdown alone, with the small print
     components: tuple[Component, ...]
+    pings: tuple[Approver, ...] = ()  #: the only ones whom it notifies
 
 
 def packed(parts: Iterable[Part]) -> tuple[Message, ...]:
@@ -68,14 +86,20 @@ def note(sentence: str) -> Message:
     return packed(components.lines(["…"] if is_blank(sentence) else sentence.split("\n")))[0]
 
 
-def all_footnotes(outcome: Outcome) -> tuple[Message, ...]:
-    """Every footnote with its whole quote, and what was left out."""
-    return packed(_all_footnotes(outcome)) or (note(say_in(outcome.language)("no_footnotes")),)
+def window(_footnotes: Footnotes) -> None:
+    """Discord has none: an ephemeral message shows the quotes."""
 
 
-def _all_footnotes(outcome: Outcome) -> Iterator[Part]:
-    for citation in outcome.answer.citations if outcome.answer else outcome.closest:
-        yield from _whole(_place(citation, outcome.language), _quoted(line(citation.quote)))
+def _quotes(footnotes: Footnotes) -> Iterator[Part]:
+    """Every quote in its paragraph, below its place, and the sentences that were left out."""
+    outcome = footnotes.outcome
+    for place, excerpts in places_in(footnotes):
+        above = _place(place, outcome.language)
+        for excerpt in excerpts:
+            yield from components.quotation(marked_lines(excerpt), above=above)
+            above = ""
+            if not excerpt.is_current:
+                yield from components.small(say_in(outcome.language)("source_changed"))
     above = words(remarks(outcome)[-1]) if omissions(outcome) else ""
     for sentence in omissions(outcome):
         yield from _whole(above, line(sentence))
@@ -93,7 +117,7 @@ def footnotes(
 ) -> Iterator[Component]:
     """Number, title › place and source of each in small print, with its quote below."""
     for citation in citations:
-        quote = small_print(_quoted(clipped(line(citation.quote), QUOTE_SHOWN))) if with_quotes else ""
+        quote = small_print(_quoted(clipped(plain_words(citation.quote), QUOTE_SHOWN))) if with_quotes else ""
         yield text(f"-# {_place(citation, language)}\n{quote}".rstrip())
 
 
@@ -160,12 +184,25 @@ def _request(proposal: Proposal, card_context: CardContext) -> Iterator[Componen
     if proposal.allowed not in (None, proposal.query):
         yield from components.small(say("edited"))
         yield _exactly(proposal.allowed or "")
-    yield from components.small(proposals.decision(proposal, card_context))
+    sentence = proposals.decision(proposal, card_context, name=words, time=components.time)
+    yield text(f"-# {sentence}")
 
 
 def _exactly(query: str) -> Component:
     """The query as code."""
     return components.text(DISCORD.fence(proposals.whole_query(query), ""))
+
+
+def decided_already(proposal: Proposal, card_context: CardContext) -> Message:
+    return message_of(
+        [text(proposals.decided_already(proposal, card_context, name=words, time=components.time))]
+    )
+
+
+def call_approvers(proposal: Proposal, approvers: Sequence[Approver]) -> Message:
+    mentions = [f"<@&{one.id}>" if one.is_group else f"<@{one.id}>" for one in approvers]
+    made = text(proposals.call_approvers(proposal, mentions=mentions, name=words))
+    return replace(message_of([made]), pings=tuple(approvers))
 
 
 def editor(proposal: Proposal, _route: ReplyRoute) -> dict[str, Any]:
@@ -195,7 +232,7 @@ def reply(reply: CommandReply) -> tuple[Message, ...]:
         case Sources():
             return sources_text(reply.entries, say_in(reply.language))
         case Footnotes():
-            return all_footnotes(reply.outcome)
+            return packed(_quotes(reply)) or (note(say_in(reply.outcome.language)("no_footnotes")),)
         case _:
             assert_never(reply)
 
@@ -216,31 +253,82 @@ _STRUCTURE = re.compile("^[> ]*```.*$|[>#─-]", re.MULTILINE)  # marks without 
 #: Room kept below an answer for a search that is proposed with it, decided or not.
 REQUEST = (
     components.container([components.text("x" * 300)] * 6, colour=0),
-    components.row(*components.feedback("")),
+    components.row(*components.feedback("", say_in(ENGLISH))),
 )
 
 
 def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]:
     """The outcome as one message, or as several in order where it is longer than Discord takes."""
     if outcome.answer is not None:
-        answer = packed(_answer(outcome, outcome.answer))
-        return _with_request(answer, outcome.proposal, card_context) if outcome.proposal else answer
+        answer = packed(_answer(outcome, outcome.answer, card_context))
+        return _with_card(answer, _beneath(outcome, card_context), card_context)
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
-        return (proposal_card(outcome.proposal, card_context),)
-    return packed(_ENDINGS.get(outcome.kind, _failed)(outcome, card_context))
+        unreadable = (note("\n".join(outcome.unreadable)),) if outcome.unreadable else ()
+        return (*unreadable, _sole_card(outcome, outcome.proposal, card_context))
+    ending = _ENDINGS.get(outcome.kind, _failed)(outcome, card_context)
+    return _with_card(
+        packed([*components.lines(outcome.unreadable), *ending]),
+        _beneath(outcome, card_context),
+        card_context,
+    )
 
 
-def _with_request(
-    answer: tuple[Message, ...], proposal: Proposal, card_context: CardContext
+def _sole_card(outcome: Outcome, proposal: Proposal, card_context: CardContext) -> Message:
+    if card_context.is_forgotten:
+        return note(say_in(outcome.language)("card_forgotten"))
+    return proposal_card(proposal, card_context)
+
+
+def _beneath(outcome: Outcome, card_context: CardContext) -> Component | None:
+    """What is proposed together with the outcome: to search the web, or to read what is attached."""
+    if card_context.is_forgotten:
+        forgotten = text(f"-# {words(say_in(outcome.language)('card_forgotten'))}")
+        return components.container([forgotten], colour=_COLOURS["deny"])
+    if outcome.proposal is not None:
+        return request_card(outcome.proposal, card_context)
+    # A failed turn is asked again first.
+    return offer(outcome, card_context) if outcome.unread and outcome.kind != "failed" else None
+
+
+def offer(outcome: Outcome, card_context: CardContext) -> Component:
+    """The attached files with the button that lets them be read, or who pressed it and when."""
+    if question := card_context.reading:
+        allowed = text(f"-# {_reading_allowed(question, card_context)}")
+        return components.container([allowed], colour=_COLOURS["approve"])
+    label = say_in(outcome.language)("read_files", count=len(outcome.unread))
+    parts = [
+        *components.small(unread_files(outcome)),
+        components.row(components.button(label, "read", outcome.turn_id)),
+    ]
+    return components.container(parts, colour=_COLOURS[None])
+
+
+def reading_allowed(question: Question, card_context: CardContext) -> Message:
+    return message_of([text(_reading_allowed(question, card_context))])
+
+
+def _reading_allowed(question: Question, card_context: CardContext) -> str:
+    who = card_context.name(question.reading_allowed_by or "")
+    return texts.reading_allowed(question, who, name=words, time=components.time)
+
+
+def _with_card(
+    answer: tuple[Message, ...], card: Component | None, card_context: CardContext
 ) -> tuple[Message, ...]:
-    """The search below the answer; in a separate message if it would not fit, open or decided."""
-    request, (*others, last) = request_card(proposal, card_context), answer
+    """The card below the answer; in a separate message if it would not fit, open or settled."""
+    if card is None:
+        return answer
+    *others, last = answer
     if components.fits([*last.components, *REQUEST]):
-        return (*others, message_of([*last.components, request]))
-    return (*answer, message_of([request]))
+        above = last.components
+        if card_context.is_forgotten:
+            above = components.without_buttons(above)
+        return (*others, message_of([*above, card]))
+    return (*answer, message_of([card]))
 
 
-def _answer(outcome: Outcome, answer: Answer) -> Iterator[Part]:
+def _answer(outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:
+    answer = by_place(answer)
     yield from components.small(provenance(outcome, answer))
     links = [url for one in answer.citations if (url := web_link(one.url))]
     yield from _pieces(answer.text, outcome.language, links=links)
@@ -248,14 +336,22 @@ def _answer(outcome: Outcome, answer: Answer) -> Iterator[Part]:
         yield dict(components.DIVIDER)
         # An answer that only quotes shows the quotes already.
         yield from footnotes(
-            answer.citations[:FOOTNOTES_SHOWN], outcome.language, with_quotes=answer.composed
+            places_of(answer.citations)[:FOOTNOTES_SHOWN], outcome.language, with_quotes=answer.composed
         )
     # An answer may have a reason too, such as a model that could not be reached.
     for remark in (outcome.reason or "", *remarks(outcome), answered_in(outcome)):
-        yield from components.small(remark)
-    label = more_label(outcome, answer)
-    more = [components.button(label, "footnotes", outcome.turn_id)] if label else []
-    yield components.row(*components.feedback(outcome.turn_id), *more)
+        yield from components.small(plain_line(remark))
+    if not outcome.is_small_talk:
+        yield _buttons(outcome, card_context)
+
+
+def _buttons(outcome: Outcome, card_context: CardContext) -> Component:
+    label = quotes_label(outcome)
+    quotes = [components.button(label, "footnotes", outcome.turn_id)] if label else []
+    say = say_in(outcome.language)
+    withdraw = components.button(say("not_helpful_here"), "withdraw", outcome.turn_id)
+    ratings = (withdraw,) if card_context.is_unasked else components.feedback(outcome.turn_id, say)
+    return components.row(*ratings, *quotes)
 
 
 def _pieces(markdown: str, language: str, *, links: Collection[str] = ()) -> tuple[str, ...]:
@@ -268,14 +364,15 @@ def _is_wordless(piece: str) -> bool:
     return is_blank(_STRUCTURE.sub("", piece))
 
 
-def _no_answer(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
+def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from _pieces(outcome.reason or say("not_found"), outcome.language)
     if outcome.closest:
         yield from components.small(say("closest"))
         yield from footnotes(outcome.closest, outcome.language)
-    yield components.text(f"-# {say('what_else')} {say('how_to_add')}")
-    yield components.row(*components.feedback(outcome.turn_id))
+    if not outcome.unread:  # else what can be done stands beneath
+        yield components.text(f"-# {say('what_else')} {say('how_to_add')}")
+    yield _buttons(outcome, card_context)
 
 
 def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:

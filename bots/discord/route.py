@@ -28,7 +28,9 @@ class DiscordRoute(TypedDict):
     place: str  #: the channel, thread or direct message it came from
     message: str  #: that was written, or whose button was pressed; empty for a command
     user: str
-    opens: NotRequired[str]  #: the name of a thread to open on the message, or on what is posted first
+    opens: NotRequired[
+        str
+    ]  #: the question that names a thread to open on the message, or on what is posted first
     says: NotRequired[str]  #: what is posted first: the question of a command, which the others did not see
     interaction: NotRequired[InteractionToken]
 

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, rates_of
 from bots.chat.messenger import ChatMessenger
+from bots.chat.unreadable import Unreadable
 from bots.discord import render
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
 from bots.discord.client import DiscordListeners
-from bots.discord.commands import Application, application_of
+from bots.discord.commands import SLASH_COMMANDS, Application, application_of
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import Message
@@ -64,6 +65,7 @@ class Connection:
     """The gateway connection of one client."""
 
     client: Client
+    unreadable: Unreadable = field(default_factory=Unreadable)
     _next: dict[str, Any] = field(default_factory=lambda: {"initial": True})  #: how the next socket is opened
     _tries: int = 0  #: since the last that Discord accepted
 
@@ -112,11 +114,8 @@ class Connection:
         self._next = self._reconnect_options(is_resumed=is_resumed and self._tries < RESUMES)
 
     async def _take_event(self) -> None:
-        try:
+        with self.unreadable.skipped():  # discord.py would stop at one event that it cannot parse
             await self.client.ws.poll_event()
-        except (AttributeError, LookupError, TypeError, ValueError):
-            # discord.py would stop at one event that it cannot parse.
-            logger.exception("an event from Discord could not be parsed")
 
     def _has_new_events(self) -> bool:
         """RESUMED counts as one; after a refused session the sequence starts again."""
@@ -171,6 +170,7 @@ class DiscordServer:
         self.client.listeners = DiscordListeners(
             inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
             reads_content=lambda: self.client.intents.message_content, watermark=Watermark(self.channel_store),
+            unreadable=self.client.unreadable,
         )  # fmt: skip
         connection = asyncio.create_task(self._connect(give_up))
         try:
@@ -188,7 +188,7 @@ class DiscordServer:
         if not self.application.reads_content:
             logger.warning("no Message Content intent: in threads, only mentions are read")
         try:
-            await Connection(self.client).run()
+            await Connection(self.client, self.client.unreadable).run()
         except ConnectionRefused as refused:
             logger.critical("Discord refuses the bot", extra={"reason": str(refused)})
             raise SettingsError(str(refused)) from refused
@@ -211,10 +211,13 @@ async def open_discord(
         assert client.user is not None
         calls = DiscordCalls(client.http)
         people = DiscordPeople(calls=calls)
-        posts = DiscordPosts(calls=calls, channel_store=channel_store, my_user_id=str(client.user.id))
+        posts = DiscordPosts(
+            calls=calls, channel_store=channel_store, my_user_id=str(client.user.id), unreadable=client.unreadable
+        )  # fmt: skip
         messenger = ChatMessenger.over(
             footnote, channel_store, posts=posts, renderer=render, people=people,
-            uploads=DiscordUploads(settings=settings), refresh=REFRESH,
+            uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,
+            slash_commands=SLASH_COMMANDS,
         )  # fmt: skip
         yield DiscordServer(
             footnote=footnote, channel_store=channel_store, application=application, client=client, posts=posts,

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from bots.chat.markdown import safe
 from bots.chat.markdown.safe import addresses, clean, line, names_another_host
+from bots.chat.proposals import in_utc
 from bots.chat.texts import clipped
 from bots.slack import limits
 from core.wording import Wording
@@ -66,6 +67,15 @@ def context(markup: str) -> Block:
     return {"type": "context", "elements": [mrkdwn(markup)]}
 
 
+def date(seconds: float) -> str:
+    """A moment in the reader's own time zone, "Formatting text, Date formatting"; seconds since the epoch."""
+    return f"<!date^{int(seconds)}^{{time}}, {{date_short_pretty}}|{in_utc(seconds)}>"
+
+
+def without_buttons(made: Sequence[Block]) -> list[Block]:
+    return [block for block in made if block["type"] not in ("actions", "context_actions")]
+
+
 def actions(*elements: Block) -> Block:
     return {"type": "actions", "elements": list(elements)}
 
@@ -89,8 +99,16 @@ def feedback(turn_id: str, say: Wording) -> Block:
             {
                 "type": "feedback_buttons",
                 "action_id": "feedback",
-                "positive_button": {"text": plain(say("helpful")), "value": f"good {turn_id}"},
-                "negative_button": {"text": plain(say("not_helpful")), "value": f"bad {turn_id}"},
+                "positive_button": {
+                    "text": plain(say("helpful")),
+                    "accessibility_label": say("this_helped"),
+                    "value": f"good {turn_id}",
+                },
+                "negative_button": {
+                    "text": plain(say("not_helpful")),
+                    "accessibility_label": say("this_did_not_help"),
+                    "value": f"bad {turn_id}",
+                },
             }
         ],
     }
@@ -100,6 +118,20 @@ def preformatted(words: str) -> Block:
     """Exactly these characters: rich text is never read as markup."""
     element = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": words}]}
     return {"type": "rich_text", "elements": [element]}
+
+
+def quotation(before: str, quote: str, after: str) -> Iterator[Block]:
+    """A quote in bold within the text around it, as rich text, which is never read as markup."""
+    cuts = range(0, len(quote), limits.SECTION_TEXT // 2) or range(1)
+    for start in cuts:
+        pieces: tuple[tuple[str, Block], ...] = (
+            (clean(before if start == cuts[0] else ""), {}),
+            (clean(quote[start : start + cuts.step]), {"style": {"bold": True}}),
+            (clean(after if start == cuts[-1] else ""), {}),
+        )
+        texts = [{"type": "text", "text": words, **style} for words, style in pieces if words]
+        if texts:
+            yield {"type": "rich_text", "elements": [{"type": "rich_text_quote", "elements": texts}]}
 
 
 LINE = limits.SECTION_TEXT // 5 - 1  # characters; escaping makes five of one at most

@@ -2,7 +2,8 @@
 
 A call that got a 429 did nothing: it is repeated after the time that Slack names. After a 5xx or a
 lost reply, it is unknown whether it did: it is repeated here only if it may happen twice. Posting is
-not: it has to look for its message first (:class:`Unsure`).
+not: it has to look for its message first (:class:`Unsure`). A revoked token is mended by a person, so
+that whoever calls waits as for a platform that is out of reach (:class:`NotAuthorized`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bots.chat.log_limit import LogLimit
 from bots.chat.platform import Refused
 from bots.chat.proxies import is_reached_directly
+from bots.slack.installations import Installation, Installations
+from bots.slack.route import Me
 from bots.slack.settings import SlackSettings
 from core.turns.messenger import Unreachable
 
@@ -27,11 +31,16 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT = 15.0  # seconds for one request
 PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)  # seconds between the tries of a call that fails in ways that pass
+ATTEMPT = 5.0  # seconds for a call that may be left out
 LONGEST_WAIT = 120.0  # seconds that one call waits for its rate limit before the turn is tried again later
 
 #: Errors that pass by themselves, "Web API methods: common errors"; every other one is final.
 _PASSING = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "ratelimited"}
+)
+#: Errors of the token, its scopes or the app, which the operator can mend.
+_MENDABLE = frozenset(
+    {"missing_scope", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "not_authed"}
 )
 #: Methods that only read: their arguments go into the URL, "Using the Slack Web API".
 _READING = frozenset(
@@ -43,6 +52,21 @@ Reply = Mapping[str, Any]
 
 class SlackRefused(Refused):
     """Slack will never do this; ``code`` is its error code."""
+
+
+class NotAuthorized(Unreachable):
+    """Slack will do this once a person has mended the token or its scopes; ``code`` is its error code."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class MissingScope(NotAuthorized):
+    """The same for a scope; it may be withheld on purpose, where something can be done without it."""
+
+    def __init__(self) -> None:
+        super().__init__("missing_scope")
 
 
 class Unsure(Exception):
@@ -59,14 +83,66 @@ class _Passing(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class SlackCalls:
-    """The Web API for one installation."""
+    """The Web API for every installation, each with its own token."""
 
     client: AsyncWebClient
-    _not_before: dict[tuple[str, str], float] = field(default_factory=dict)  #: by method and channel
+    installations: Installations = field(default_factory=Installations)
+    _not_before: dict[tuple[str, ...], float] = field(default_factory=dict)  #: by team, method and channel
+    _log_limit: LogLimit = field(default_factory=LogLimit)
 
-    async def call(self, method: str, /, *, is_repeatable: bool = True, **arguments: Any) -> Reply:
-        """Slack's reply. Raises SlackRefused and Unreachable, and Unsure if it is not ``is_repeatable``."""
-        place = method, str(arguments.get("channel") or arguments.get("channel_id") or "")
+    async def call(self, method: str, /, *, team: str, is_repeatable: bool = True, **arguments: Any) -> Reply:
+        """Slack's reply, for the installation of ``team``: a workspace or an organization.
+
+        Raises SlackRefused and Unreachable, and Unsure if it is not ``is_repeatable``.
+        """
+        installation = self.installations.get(team)
+        if installation is None:  # it was uninstalled; its turns wait in case that it is installed again
+            raise self._not_authorized("not_installed", method)
+        place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
+        return await self._repeat(
+            method, arguments, installation.token, place=place, is_repeatable=is_repeatable
+        )
+
+    async def attempt(self, method: str, /, *, team: str, **arguments: Any) -> Reply:
+        """Slack's reply to a single try, for what may be left out.
+
+        Raises SlackRefused, Unreachable if nothing was done, and Unsure.
+        """
+        installation, loop = self.installations.get(team), asyncio.get_running_loop()
+        place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
+        if installation is None or self._not_before.get(place, 0.0) > loop.time():
+            raise Unreachable
+        try:
+            async with asyncio.timeout(ATTEMPT):
+                return await self._once(method, arguments, installation.token)
+        except (_Passing, TimeoutError) as failure:
+            wait = failure.wait if isinstance(failure, _Passing) else None
+            if wait is None:
+                raise Unsure from failure
+            self._not_before[place] = loop.time() + wait
+            raise Unreachable from failure
+
+    async def identify(self, token: str) -> Installation:
+        """Whose token it is. Raises SlackRefused and Unreachable."""
+        known = await self._repeat("auth.test", {}, token, place=("auth.test",))
+        me = Me(
+            user_id=known["user_id"],
+            bot_id=known.get("bot_id", ""),
+            team_id=known["team_id"],
+            enterprise_id=known.get("enterprise_id") or "",
+            is_org_wide=bool(known.get("is_enterprise_install")),
+        )
+        return Installation(me=me, token=token)
+
+    async def _repeat(
+        self,
+        method: str,
+        arguments: dict[str, Any],
+        token: str,
+        *,
+        place: tuple[str, ...],
+        is_repeatable: bool = True,
+    ) -> Reply:
         loop = asyncio.get_running_loop()
         for pause in (*PAUSES, None):
             # A rate limit holds for a method in a channel: every other call there waits too.
@@ -74,7 +150,7 @@ class SlackCalls:
                 await asyncio.sleep(left)
             self._not_before.pop(place, None)
             try:
-                return await self._once(method, arguments)
+                return await self._once(method, arguments, token)
             except _Passing as failure:
                 if failure.wait is None and not is_repeatable:
                     raise Unsure from failure
@@ -86,21 +162,29 @@ class SlackCalls:
                     await asyncio.sleep(pause)
         raise Unreachable
 
-    async def _once(self, method: str, arguments: dict[str, Any]) -> Reply:
+    async def _once(self, method: str, arguments: dict[str, Any], token: str) -> Reply:
         from aiohttp import ClientError
         from slack_sdk.errors import SlackApiError
 
+        headers = {"Authorization": f"Bearer {token}"}
         try:
             if method in _READING:
-                reply = await self.client.api_call(method, http_verb="GET", params=arguments)
+                reply = await self.client.api_call(method, http_verb="GET", params=arguments, headers=headers)
             else:
-                reply = await self.client.api_call(method, json=arguments)
+                reply = await self.client.api_call(method, json=arguments, headers=headers)
         except SlackApiError as error:
-            raise _failure_of(error) from error
+            code = _code_of(error)
+            raise (self._not_authorized(code, method) if code in _MENDABLE else _failure_of(error)) from error
         except (ClientError, TimeoutError, OSError) as error:
             raise _Passing(None) from error
         data: Any = reply.data
         return data if isinstance(data, dict) else {}
+
+    def _not_authorized(self, code: str, method: str) -> NotAuthorized:
+        if self._log_limit.admits(code):
+            extra = {"reason": code, "method": method}
+            logger.warning("the app may not do this; `footnote doctor slack` says why", extra=extra)
+        return MissingScope() if code == "missing_scope" else NotAuthorized(code)
 
 
 def _failure_of(error: SlackApiError) -> Exception:
@@ -108,9 +192,13 @@ def _failure_of(error: SlackApiError) -> Exception:
     status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0))
     if status == 429:  # HTTP: too many requests, and nothing was done
         return _Passing(_seconds(response.headers))
-    data = getattr(response, "data", None)
-    code = str(data.get("error", "")) if isinstance(data, dict) else ""
+    code = _code_of(error)
     return _Passing(None) if status >= 500 or not code or code in _PASSING else SlackRefused(code)
+
+
+def _code_of(error: SlackApiError) -> str:
+    data: Any = getattr(error.response, "data", None)
+    return str(data.get("error", "")) if isinstance(data, dict) else ""
 
 
 def _seconds(headers: Mapping[str, str]) -> float:
@@ -126,7 +214,7 @@ async def open_calls(settings: SlackSettings) -> AsyncIterator[SlackCalls]:
 
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT)) as session:
         client = AsyncWebClient(
-            settings.bot_token,
+            settings.bot_token or None,
             base_url=settings.api_url,
             session=session,
             retry_handlers=[],

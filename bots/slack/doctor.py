@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,11 +23,12 @@ from bots.chat.platform import Refused
 from bots.chat.proxies import is_reached_directly
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
-from bots.doctor.folder import find_owner, report_events, thread_ids
+from bots.doctor.folder import find_owner, query, report_events, thread_ids
 from bots.doctor.settings import Installation, faults_by_setting
 from bots.slack.calls import open_calls
-from bots.slack.http import CLOCK_SKEW, PATH
-from bots.slack.manifest import SCOPES
+from bots.slack.http import CLOCK_SKEW
+from bots.slack.manifest import EVENTS_PATH, SCOPES
+from bots.slack.oauth import FILE
 from bots.slack.route import PLATFORM
 from bots.slack.settings import API_URL, SlackSettings, read_slack_settings
 from core.errors import SettingsError
@@ -33,6 +36,8 @@ from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
+
+logger = logging.getLogger(__name__)
 
 APP = "https://api.slack.com/apps › your app ›"
 REINSTALL = f"{APP} OAuth & Permissions › Reinstall to Workspace, then copy the token to SLACK_BOT_TOKEN."
@@ -43,6 +48,7 @@ SOURCES: Mapping[str, str] = {
     "SLACK_BOT_TOKEN": f"{APP} OAuth & Permissions: copy the Bot User OAuth Token (after Install to Workspace).",
     "SLACK_APP_TOKEN": f"{APP} Basic Information › App-Level Tokens: generate one with connections:write.",
     "SLACK_SIGNING_SECRET": f"{APP} Basic Information › App Credentials: copy the Signing Secret.",
+    "SLACK_CLIENT_SECRET": f"{APP} Basic Information › App Credentials: copy the Client Secret.",
     "SLACK_API_URL": f"Take it out to use {API_URL}, or give the address of your proxy.",
 }
 
@@ -103,6 +109,8 @@ class Bot:
 
 
 async def bot_side(client: AsyncWebClient, settings: SlackSettings) -> tuple[Bot | None, list[Finding]]:
+    if not settings.bot_token and settings.has_oauth:
+        return None, []
     if not settings.bot_token:
         return None, [skipped(BOT, "Slack is not asked for the bot until SLACK_BOT_TOKEN is right.")]
     try:
@@ -216,6 +224,10 @@ SOCKET, HTTP = "Slack socket", "Slack HTTP"
 
 LEAVING = 1.0  # seconds for a socket to close; Slack leaves the connection below it open
 
+#: What the SDK stored, the newest of a workspace last.
+_GRANTED = (
+    "SELECT client_id, enterprise_id, team_id, team_name, bot_token FROM slack_bots ORDER BY installed_at"
+)
 _SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")  # as Slack makes them
 
 #: Error codes of "apps.connections.open", and reasons for which a socket is closed -> finding and fix.
@@ -237,7 +249,7 @@ async def socket_side(
 ) -> tuple[str, list[Finding]]:
     """The app's id, if a socket named it, and the findings."""
     if not settings.app_token:
-        if settings.signing_secret:
+        if settings.signing_secret or settings.has_oauth:
             return "", []
         return "", [skipped(SOCKET, "Not opened until SLACK_APP_TOKEN is right.")]
     try:
@@ -302,13 +314,51 @@ def over_http(settings: SlackSettings) -> Iterator[Finding]:
             SOURCES["SLACK_SIGNING_SECRET"],
         )
         return
-    yield ok(HTTP, f"The signing secret is there. Whether Slack can reach …{PATH} was not tested.")
+    yield ok(HTTP, f"The signing secret is there. Whether Slack can reach …{EVENTS_PATH} was not tested.")
+
+
+INSTALLED = "Slack workspaces"
+INSTALL = "Open /slack/install of the address where `footnote run slack --http PORT` is reached."
+
+
+async def workspaces(
+    client: AsyncWebClient, settings: SlackSettings, installation: Installation
+) -> list[Finding]:
+    """The workspaces that installed the app, and whether Slack still takes the token of each."""
+    file = installation.settings.data_dir / FILE
+    if not settings.has_oauth:
+        return []
+    try:
+        rows = query(file, _GRANTED) if file.is_file() else []
+    except sqlite3.Error as error:
+        logger.info("%s: %s", file, error)
+        return [failed(INSTALLED, f"{file} cannot be opened or is damaged.", f"Move it away. {INSTALL}")]
+    granted = {
+        (enterprise, team): (name or team or enterprise, token)
+        for client_id, enterprise, team, name, token in rows
+        if client_id == settings.client_id
+    }
+    if not granted:
+        return [warning(INSTALLED, "None has installed the app yet.", INSTALL)]
+    return list(await asyncio.gather(*(_workspace(client, *each) for each in granted.values())))
+
+
+async def _workspace(client: AsyncWebClient, name: str, token: str) -> Finding:
+    try:
+        await ask(client, "auth.test", token=token)
+    except Refused as refused:
+        return failed(
+            INSTALLED, f"{name}: Slack refuses its token, {refused}.", f"Install it again. {INSTALL}"
+        )
+    except Unreachable:
+        return failed(INSTALLED, f"{name}: Slack did not answer within {PATIENCE:g} s.", NETWORK)
+    return ok(INSTALLED, f"{name} installed the app.")
 
 
 TITLE = "Slack"
 SETUP = "`footnote manifest slack` prints the app to create; the README says what follows."
 TOKENS: tuple[str, ...] = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
-SETTINGS = (*TOKENS, "SLACK_API_URL")
+SETTINGS = (*TOKENS, "SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET", "SLACK_API_URL")
 
 ID = re.compile(r"[UWS][A-Z0-9]{2,}")  # of people and user groups
 ID_HELP = "In Slack: the person's profile › ⋮ › Copy member ID; of a user group, the id that begins with S."
@@ -328,13 +378,15 @@ async def examine(installation: Installation) -> list[Finding]:
     if "SLACK_API_URL" in faults:
         return [*found, skipped(BOT, "Slack is not asked until SLACK_API_URL can be read.")]
     async with open_calls(settings) as calls:
-        (bot, of_bot), (app_id, of_socket) = await asyncio.gather(
-            bot_side(calls.client, settings), socket_side(calls.client, settings, installation)
+        (bot, of_bot), (app_id, of_socket), of_workspaces = await asyncio.gather(
+            bot_side(calls.client, settings),
+            socket_side(calls.client, settings, installation),
+            workspaces(calls.client, settings, installation),
         )
     if bot and app_id and bot.app_id not in ("", app_id):
         of_socket = [failed(SOCKET, *_TWO_APPS)]
     events = _events(bot, installation.settings.data_dir)
-    return [*found, *of_bot, *of_socket, *over_http(settings), events]
+    return [*found, *of_bot, *of_socket, *over_http(settings), *of_workspaces, events]
 
 
 def read_settings(installation: Installation) -> tuple[SlackSettings, dict[str, str]]:
@@ -351,6 +403,8 @@ def read_settings(installation: Installation) -> tuple[SlackSettings, dict[str, 
         bot_token=sound["SLACK_BOT_TOKEN"],
         app_token=sound["SLACK_APP_TOKEN"],
         signing_secret=sound["SLACK_SIGNING_SECRET"],
+        client_id=sound["SLACK_CLIENT_ID"],
+        client_secret=sound["SLACK_CLIENT_SECRET"],
         api_url=f"{(sound['SLACK_API_URL'] or API_URL).rstrip('/')}/",
     )
     return settings, faults

@@ -1,4 +1,7 @@
-"""Slack over HTTP: signed requests on one path. Everything else gets a 401, and no body is logged."""
+"""Slack over HTTP: signed requests on one path, all others there get a 401, and no body is logged.
+
+With a client id two more paths let a workspace install the app; Bolt's OAuth flow answers on them.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from bots.chat.unreadable import MALFORMED, Unreadable
+from bots.slack.manifest import EVENTS_PATH
+
 if TYPE_CHECKING:
     from aiohttp import web
     from slack_bolt.app.async_app import AsyncApp
+    from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+    from slack_bolt.request.async_request import AsyncBoltRequest
+    from slack_bolt.response import BoltResponse
 
 logger = logging.getLogger(__name__)
 
-PATH = "/slack/events"  # as Bolt's own server names it
 BODY_LIMIT = 2 * 1024**2  # bytes; Slack's payloads stay far below
 CLOCK_SKEW = 300  # seconds, "Verifying requests from Slack"
 TOO_FAR_APART = "a request that Slack signed was turned away: it is old, or this machine's clock is wrong; footnote doctor tells"
@@ -34,23 +42,41 @@ def skew_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) ->
 
 
 @asynccontextmanager
-async def listening(app: AsyncApp, secret: str, port: int) -> AsyncIterator[None]:
+async def listening(
+    app: AsyncApp, flow: AsyncOAuthFlow | None, secret: str, port: int, unreadable: Unreadable
+) -> AsyncIterator[None]:
     """Pass signed requests to the app. Port 0 takes a free port, which is logged."""
     from aiohttp import web
 
     routes = web.Application(client_max_size=BODY_LIMIT)
-    routes.router.add_post(PATH, _receiver(app, secret))
+    routes.router.add_post(EVENTS_PATH, _receiver(app, secret, unreadable))
+    if flow is not None:
+        routes.router.add_get(flow.install_path, _page(flow.handle_installation))
+        routes.router.add_get(flow.redirect_uri_path, _page(flow.handle_callback))
     runner = web.AppRunner(routes, access_log=None)
     await runner.setup()
     try:
         await web.TCPSite(runner, port=port).start()
-        logger.info("listening", extra={"port": runner.addresses[0][1], "path": PATH})
+        logger.info("listening", extra={"port": runner.addresses[0][1], "path": EVENTS_PATH})
         yield
     finally:
         await runner.cleanup()
 
 
-def _receiver(app: AsyncApp, secret: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def _page(
+    answer: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]],
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+
+    async def show(request: web.Request) -> web.StreamResponse:
+        return await to_aiohttp_response(await answer(await to_bolt_request(request)))
+
+    return show
+
+
+def _receiver(
+    app: AsyncApp, secret: str, unreadable: Unreadable
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     from aiohttp import web
     from slack_bolt.adapter.aiohttp import to_aiohttp_response
     from slack_bolt.request.async_request import AsyncBoltRequest
@@ -65,8 +91,12 @@ def _receiver(app: AsyncApp, secret: str) -> Callable[[web.Request], Awaitable[w
         if skew is None or abs(skew) > CLOCK_SKEW:
             return _unauthorized(skew)
         kind: dict[str, str | Sequence[str]] = {"Content-Type": request.content_type}
-        done = await app.async_dispatch(AsyncBoltRequest(body=text, headers=kind))
-        return await to_aiohttp_response(done)
+        try:
+            payload = AsyncBoltRequest(body=text, headers=kind)
+        except MALFORMED as fault:
+            unreadable.count(fault)
+            return web.Response()
+        return await to_aiohttp_response(await app.async_dispatch(payload))
 
     def _unauthorized(skew: float | None = None) -> web.Response:
         if skew is None:

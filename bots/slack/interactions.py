@@ -92,6 +92,8 @@ _PRESSES: Mapping[str, Callable[[_Press], Request]] = {
     "edit": _say("edit"),
     "footnotes": _say("footnotes"),
     "again": _say("again"),
+    "withdraw": _say("withdraw"),
+    "read": _say("read"),
     "choose": _choose,
     "feedback": _rate,
 }

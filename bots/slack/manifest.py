@@ -16,7 +16,7 @@ SCOPES: Mapping[str, str] = {
     "channels:history": "follow-ups and what was said before, in public channels",
     "channels:read": "which public channels the bot is in, for `footnote doctor`",
     "chat:write": "answer",
-    "files:read": "learn from files attached to a message",
+    "files:read": "read files attached to a message, once somebody lets them be read or says `learn`",
     "groups:history": "follow-ups in private channels",
     "groups:read": "which private channels the bot is in, for `footnote doctor`",
     "im:history": "direct messages",
@@ -36,17 +36,37 @@ EVENTS: Mapping[str, str] = {
     "message.mpim": "direct messages of several people",
 }
 
+#: Events of an app that workspaces install over HTTP -> reason.
+UNINSTALLED: Mapping[str, str] = {
+    "app_uninstalled": "the token of a workspace that uninstalled the app is deleted",
+    "tokens_revoked": "the same",
+}
+
 #: Suggested prompts: the button's label -> the message that it sends.
 PROMPTS: Mapping[str, str] = {
     "What can you do?": "help",
     "What do you read?": "sources",
 }
 
+EVENTS_PATH, REDIRECT_PATH = "/slack/events", "/slack/oauth_redirect"  # as Bolt's own server names them
+
 _DESCRIPTION = "Answers questions from your team's documents, with footnotes you can check."  # 140 characters
 
 
-def manifest() -> dict[str, Any]:
-    """The manifest for Socket Mode; over HTTP, the request URLs are added in the app's settings."""
+def manifest(address: str = "") -> dict[str, Any]:
+    """The manifest for Socket Mode, or for HTTP at an ``address`` such as https://your.host."""
+    content = _over_sockets()
+    if address:
+        settings, url = content["settings"], address.rstrip("/")
+        settings["socket_mode_enabled"] = False
+        settings["interactivity"]["request_url"] = f"{url}{EVENTS_PATH}"
+        settings["event_subscriptions"]["request_url"] = f"{url}{EVENTS_PATH}"
+        settings["event_subscriptions"]["bot_events"] += UNINSTALLED
+        content["oauth_config"]["redirect_urls"] = [f"{url}{REDIRECT_PATH}"]
+    return content
+
+
+def _over_sockets() -> dict[str, Any]:
     return {
         "_metadata": {"major_version": 2, "minor_version": 1},
         "display_information": {"name": "Footnote", "description": _DESCRIPTION},

@@ -5,63 +5,111 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from bots.chat.incoming import Attachment
+from bots.chat.platform import Approver
 from bots.chat.uploads import content_of
-from bots.slack.calls import SlackCalls, SlackRefused
+from bots.slack.calls import MissingScope, SlackCalls, SlackRefused
+from bots.slack.receive import attachment_of
 from bots.slack.settings import SlackSettings
+from core.conversation import Attachment
 from core.errors import DocumentError
 from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
-REMEMBERED = 300.0  # seconds that the members of a group are cached
+REMEMBERED = 300.0  # seconds that the groups and their members are cached
+PERSON = ("U", "W")  # how the ids of people begin
 
 
 @dataclass(slots=True, kw_only=True)
 class SlackPeople:
-    """Names and groups. If Slack does not say, a person has no name but the id, and is in no group."""
+    """Names and groups. If Slack refuses to say, a person has no name but the id, and is in no group."""
 
     calls: SlackCalls
-    _names: dict[str, str] = field(default_factory=dict)
-    _groups: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)  #: until when, who
+    _names: dict[tuple[str, str], str] = field(default_factory=dict)  #: by team and user
+    #: Until when, and who; by team and group.
+    _groups: dict[tuple[str, str], tuple[float, frozenset[str]]] = field(default_factory=dict)
+    #: Until when, and names by id; by team.
+    _group_names: dict[str, tuple[float, Mapping[str, str]]] = field(default_factory=dict)
 
-    async def names(self, _route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
-        return {user: await self._name(user) for user in users if user}
+    async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
+        return {user: await self._name(route["team"], user) for user in users if user}
 
-    async def groups_of(self, _route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
-        """Which of these user groups the person is in; ids of people are ignored."""
-        return tuple(
-            [group for group in among if group.startswith("S") and user in await self._members(group)]
-        )
+    async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
+        """Which of these user groups the person is in; ids of people are ignored. Raises Unreachable."""
+        groups = [group for group in among if group.startswith("S")]
+        return tuple([group for group in groups if user in await self._members(route["team"], group)])
 
-    async def _name(self, user: str) -> str:
-        if user not in self._names:
+    def is_direct(self, route: ReplyRoute) -> bool:
+        return bool(route.get("is_direct"))
+
+    async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
+        """Groups by their handle, which as plain words pings nobody."""
+        known, team = [], route["team"]
+        for one in among:
+            is_group = one.startswith("S")
+            name = (await self._handles(team)).get(one) if is_group else await self._known_name(team, one)
+            if name:
+                known.append(Approver(id=one, name=name, is_group=is_group))
+        return tuple(known)
+
+    async def _name(self, team: str, user: str) -> str:
+        return await self._known_name(team, user) or user
+
+    async def _known_name(self, team: str, user: str) -> str | None:
+        if (team, user) not in self._names:
+            if not user.startswith(PERSON):
+                return None
             try:
-                found = (await self.calls.call("users.info", user=user))["user"]
+                found = (await self.calls.call("users.info", team=team, user=user))["user"]
             except (SlackRefused, Unreachable):
-                return user
+                return None
             profile = found.get("profile") or {}
-            self._names[user] = profile.get("display_name") or found.get("real_name") or found["name"]
-        return self._names[user]
+            name = profile.get("display_name") or found.get("real_name") or found["name"]
+            self._names[team, user] = name
+        return self._names[team, user]
 
-    async def _members(self, group: str) -> frozenset[str]:
+    async def _handles(self, team: str) -> Mapping[str, str]:
+        """The names of the workspace's user groups, by id."""
         now = asyncio.get_running_loop().time()
-        until, members = self._groups.get(group, (0.0, frozenset()))
+        until, handles = self._group_names.get(team, (0.0, {}))
+        if now >= until:
+            try:
+                reply = await self.calls.call("usergroups.list", team=team)
+            except (SlackRefused, Unreachable):
+                logger.warning("user groups could not be read")
+                return {}
+            handles = {group["id"]: group.get("handle") or group["name"] for group in reply["usergroups"]}
+            self._group_names[team] = now + REMEMBERED, handles
+        return handles
+
+    async def _members(self, team: str, group: str) -> frozenset[str]:
+        """Nobody, if the group is of another workspace."""
+        now = asyncio.get_running_loop().time()
+        until, members = self._groups.get((team, group), (0.0, frozenset()))
         if now < until:
             return members
         try:
-            reply = await self.calls.call("usergroups.users.list", usergroup=group)
-        except (SlackRefused, Unreachable):
+            reply = await self.calls.call("usergroups.users.list", team=team, usergroup=group)
+        except SlackRefused:
             logger.warning("members of a user group could not be read", extra={"group": group})
             return frozenset()
         members = frozenset(reply.get("users", ()))
-        self._groups[group] = now + REMEMBERED, members
+        self._groups[team, group] = now + REMEMBERED, members
         return members
 
+
+#: By the mode of a file object, and by the error of "files.info".
+_GONE = {
+    "tombstone": "was deleted",
+    "file_deleted": "was deleted",
+    "hidden_by_limit": "is hidden by the limits of the workspace's plan",
+    "file_not_found": "is gone, or not shared with me",
+    "missing_scope": "could not be fetched: the app needs the scope files:read",
+}
 
 _HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE | re.ASCII)
 FILES_HOSTS = ("files.slack.com", "slack.com")  # where the bot's token may go, "Working with files"
@@ -69,27 +117,43 @@ FILES_HOSTS = ("files.slack.com", "slack.com")  # where the bot's token may go, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackUploads:
-    """The files of one workspace."""
+    """The files of every workspace, each fetched with the workspace's own token."""
 
     settings: SlackSettings
     calls: SlackCalls
 
-    async def fetch(self, file: Attachment) -> bytes:
+    async def fetch(self, file: Attachment) -> tuple[str, bytes]:
+        """Its name and its content; what the event did not say of it is looked up."""
         from aiohttp import ClientError
 
+        file = file if file.url else await self._look_up(file)
         if not _may_have_token(file.url, self.settings.api_url):
             raise DocumentError(f"{file.name} is not kept in Slack, so I cannot fetch it.")
-        session = self.calls.client.session
+        session, installation = self.calls.client.session, self.calls.installations.get(file.found_in)
         assert session is not None
-        headers = {"Authorization": f"Bearer {self.settings.bot_token}"}
+        headers = {"Authorization": f"Bearer {installation.token}"} if installation else {}
         try:
             # The token must not go elsewhere, so no redirect is followed.
             async with session.get(file.url, headers=headers, allow_redirects=False) as reply:
                 if reply.status == 200 and not reply.content_type.startswith("text/html"):
-                    return await content_of(reply, file.name)
+                    return file.name, await content_of(reply, file.name)
         except (ClientError, TimeoutError) as fault:
             raise DocumentError(f"{file.name} could not be fetched from Slack.") from fault
+        await self._look_up(file)  # of a file that is gone it says so; with a revoked token the file can wait
         raise DocumentError(f"{file.name} could not be fetched: the app needs the scope files:read.")
+
+    async def _look_up(self, file: Attachment) -> Attachment:
+        """The file as Slack knows it now: of a shared one, events name the id alone ("check_file_info")."""
+        called = file.name or "The file"
+        try:
+            known = (await self.calls.call("files.info", team=file.found_in, file=file.id))["file"]
+        except (SlackRefused, MissingScope) as refused:
+            why = _GONE.get(refused.code, "could not be fetched from Slack")
+            raise DocumentError(f"{called} {why}.") from refused
+        found = attachment_of(known, file.found_in)
+        if (mode := known.get("mode")) in _GONE:
+            raise DocumentError(f"{found.name or called} {_GONE[mode]}.")
+        return replace(found, name=found.name or found.id)
 
 
 def _may_have_token(url: str, api_url: str) -> bool:

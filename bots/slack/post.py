@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bots.chat.platform import Refused, Work
 from bots.chat.texts import clipped
-from bots.slack.calls import Reply, SlackCalls, SlackRefused, Unsure
-from bots.slack.render import Message
-from bots.slack.route import spoken
+from bots.chat.unreadable import Unreadable
+from bots.slack.calls import MissingScope, Reply, SlackCalls, SlackRefused, Unsure
+from bots.slack.content import thread_message
+from bots.slack.render import Message, note
+from bots.slack.sessions import Plan, SessionStatus, SlackSessions, streamed
 from core.conversation import ThreadMessage
 from core.turns.messenger import ReplyRoute, Unreachable
+from core.wording import Wording
 
 logger = logging.getLogger(__name__)
 
 EVENT_TYPE = "footnote_turn"  # of the metadata of our messages
+SIGN = -1  # the part of a sign of work that is a message
+STATUS, STREAM = "status", "stream "  # handles of signs: the status alone; a stream, before its timestamp
 PAGE = 200  # messages of a thread that are read at a time, as "conversations.replies" recommends
 PAGES = 10  # of a thread that are looked through
 LOOKS = 4  # tries of a post whose reply was lost
@@ -27,15 +33,18 @@ PAUSE = 0.5  # seconds before each
 THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
 MESSAGE_LENGTH = 500  # characters of each
 
-#: Errors of an app that will never have a native status.
-_NO_STATUS = frozenset({"missing_scope", "unknown_method", "not_allowed_token_type"})
-
 #: Errors of a message that cannot be changed any more: it is posted again.
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
-#: Errors that the operator can fix; the message is kept until then.
-_MENDABLE = frozenset(
-    {"missing_scope", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "not_authed"}
-)
+#: What is in the way, by Slack's error -> the sentence that says so, "chat.postMessage" and "chat.update".
+_OBSTACLES: Mapping[str, str] = {
+    "channel_not_found": "place_gone",
+    "thread_not_found": "place_gone",
+    "is_archived": "place_archived",
+    "is_inactive": "place_archived",
+    "not_in_channel": "not_a_member",
+}
+#: How the errors of other preferences of a workspace begin.
+_RESTRICTED = ("restricted_action", "thread_locked", "cannot_reply_to_message")
 #: Errors of the layout: the text alone is posted.
 _MALFORMED = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
 
@@ -45,8 +54,13 @@ class SlackPosts:
     """Our messages in threads, by their turn and part."""
 
     calls: SlackCalls
-    my_user_id: str
-    _has_status: bool = True  #: whether this app may set the native status
+    unreadable: Unreadable = field(default_factory=Unreadable)
+    sessions: SlackSessions = field(init=False)
+    #: Signs that this process showed and that still stand, by turn; with the plan, where it is one.
+    _signs: dict[str, Plan | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sessions = SlackSessions(calls=self.calls)
 
     async def say(self, route: ReplyRoute, turn: str, part: int, message: Message, *, is_again: bool) -> str:
         """Post a message and return its timestamp. ``is_again``: it may be there already, so look first."""
@@ -63,26 +77,139 @@ class SlackPosts:
     async def change(self, route: ReplyRoute, ts: str, turn: str, part: int, message: Message) -> None:
         """Replace a message; post it again if it is gone."""
         try:
-            await self.calls.call(
-                "chat.update", channel=route["channel"], ts=ts, **_content(message, turn, part)
-            )
+            await self._update(route, ts, turn, part, message)
         except SlackRefused as refused:
-            if refused.code in _MALFORMED:
-                logger.exception("layout refused", extra={"turn": turn})
-                plain = _content(Message(text=message.text), turn, part)
-                await self.calls.call("chat.update", channel=route["channel"], ts=ts, **plain)
-            elif refused.code in _GONE:
-                await self.say(route, turn, part, message, is_again=False)
-            else:
+            if refused.code not in _GONE:
                 raise
+            await self.say(route, turn, part, message, is_again=False)
+
+    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+        """A plan; in an app that has none, the status alone; where that is not shown either, a message."""
+        if is_again:
+            written, streams = await self._look(route, turn, SIGN)
+            await self._delete_all(route, streams)
+            if written:
+                return written
+        is_shown, plan = await asyncio.gather(
+            self.sessions.set_status(route, "processing", work.sentence),
+            self.sessions.start_plan(route, work),
+        )
+        if plan and plan.ts:
+            handle = f"{STREAM}{plan.ts}"
+        elif is_shown and not self.sessions.has(route, "chat.startStream"):
+            handle = STATUS
+        else:
+            handle = await self._write_sign(route, turn, work)
+        if plan is None or plan.ts:  # else a stream may stand there, to be looked for at the end
+            self._signs[turn] = plan
+        return handle
+
+    async def _write_sign(self, route: ReplyRoute, turn: str, work: Work) -> str:
+        try:
+            return await self.say(route, turn, SIGN, note(work.sentence), is_again=False)
+        except SlackRefused:
+            await self.sessions.rest(route, "active")
+            raise
+
+    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+        if plan := self._signs.get(turn):
+            if is_new:
+                await self.sessions.update_plan(route, plan, work)
+        elif not handle.startswith(STREAM):
+            if is_new and handle != STATUS:
+                await self._update(route, handle, turn, SIGN, note(work.sentence))
+            await self.sessions.set_status(route, "processing", work.sentence)
+
+    async def finish(
+        self, route: ReplyRoute, handle: str, turn: str, message: Message, *, is_again: bool, is_waiting: bool
+    ) -> None:
+        """Close the plan with the message; without an open plan, post the message and take the sign away."""
+        status: SessionStatus = "suspended" if is_waiting else "active"
+        plan = self._signs.get(turn)
+        if plan and await self._close(route, plan, turn, message, status):
+            del self._signs[turn]
+            return
+        signs: tuple[str, ...] = (handle,)
+        written = None
+        if is_again or plan or (handle and turn not in self._signs):
+            written, streams = await self._look(route, turn, 0)
+            signs = (*dict.fromkeys((*signs, *streams)),)
+        self._signs.pop(turn, None)
+        if written:
+            await self.change(route, written, turn, 0, message)
+        else:
+            await self.say(route, turn, 0, message, is_again=False)
+        await self._delete_all(route, (sign for sign in signs if sign.removeprefix(STREAM) != written))
+        await self.sessions.rest(route, status)
+
+    async def _close(
+        self, route: ReplyRoute, plan: Plan, turn: str, message: Message, status: SessionStatus
+    ) -> bool:
+        """Whether Slack took the message. A stream that a person stopped, or that is too old, takes none."""
+        try:
+            await self.calls.call(
+                "chat.stopStream", is_repeatable=False, team=route["team"], channel=route["channel"], ts=plan.ts,
+                **streamed(message, plan.task), metadata=_metadata(turn, 0), session_status=status,
+            )  # fmt: skip
+        except (SlackRefused, Unsure) as failure:
+            logger.info("the plan took no answer", extra={"turn": turn, "reason": str(failure)})
+            return False
+        return True
+
+    async def _look(self, route: ReplyRoute, turn: str, part: int) -> tuple[str | None, tuple[str, ...]]:
+        """The message of a part, and the streams that were never closed.
+
+        A stream has no metadata before it is closed. The turns of a thread run one by one, so that
+        one which was left after this turn's question is this turn's.
+        """
+        written, streams = None, []
+        my_user_id = self.calls.installations.user_id(route["team"])
+        async for message in self._thread(route, oldest=route["message"]):
+            with self.unreadable.skipped():
+                payload = _payload_of(message)
+                if payload == {"turn": turn, "part": part}:
+                    written = str(message["ts"])
+                is_stream = "streaming_state" in message and message.get("user") == my_user_id
+                if is_stream and not payload and float(message["ts"]) > float(route["message"]):
+                    streams.append(f"{STREAM}{message['ts']}")
+        return written, tuple(streams)
+
+    async def delete(self, route: ReplyRoute, handle: str) -> None:
+        try:
+            await self._delete(route, handle)
+        finally:
+            await self.sessions.rest(route, "active")
+
+    async def _delete(self, route: ReplyRoute, handle: str) -> None:
+        """Take a sign of work away; where nothing may be deleted, it becomes an arrow to what stands below."""
+        if handle in ("", STATUS):
+            return
+        ts, place = handle.removeprefix(STREAM), {"team": route["team"], "channel": route["channel"]}
+        if ts != handle:
+            await self.sessions.stop_plan(route, ts)
+        try:
+            await self.calls.call("chat.delete", **place, ts=ts)
+        except SlackRefused as refused:
+            if refused.code != "message_not_found":
+                await self.calls.call("chat.update", **place, ts=ts, text="↓", blocks=[])
+
+    async def _delete_all(self, route: ReplyRoute, handles: Iterable[str]) -> None:
+        for handle in handles:
+            try:
+                await self._delete(route, handle)
+            except SlackRefused as refused:
+                logger.warning("a sign of work is left", extra={"reason": refused.code})
+
+    async def rest(self, route: ReplyRoute) -> None:
+        await self.sessions.rest(route, "active")
 
     async def find(self, route: ReplyRoute, turn: str, part: int = 0) -> str | None:
         """The timestamp of one of our messages in this thread."""
+        wanted = {"turn": turn, "part": part}
         async for message in self._thread(route):
-            metadata = message.get("metadata") or {}
-            payload = metadata.get("event_payload")
-            if metadata.get("event_type") == EVENT_TYPE and payload == {"turn": turn, "part": part}:
-                return str(message["ts"])
+            with self.unreadable.skipped():
+                if _payload_of(message) == wanted:
+                    return str(message["ts"])
         return None
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
@@ -91,25 +218,37 @@ class SlackPosts:
             return ()
         first: list[ThreadMessage] = []
         others: deque[ThreadMessage] = deque(maxlen=THREAD_CONTEXT - 1)
-        async for message in self._thread(route, latest=route["message"]):
-            if message["ts"] != route["message"] and (read := self._thread_message(message)):
-                (others if first else first).append(read)
+        my_user_id = self.calls.installations.user_id(route["team"])
+        try:
+            async for message in self._thread(route, latest=route["message"]):
+                with self.unreadable.skipped():
+                    read = thread_message(message, my_user_id)
+                    if read and message["ts"] != route["message"]:
+                        read = replace(read, text=clipped(read.text, MESSAGE_LENGTH))
+                        (others if first else first).append(read)
+        except MissingScope as withheld:  # a question needs no thread
+            raise SlackRefused(withheld.code) from withheld
         return (*first, *others)
 
-    def _thread_message(self, message: Reply) -> ThreadMessage | None:
-        author = message.get("user") or message.get("username") or message.get("bot_id") or "somebody"
-        text = spoken(message.get("text") or "", self.my_user_id).text
-        is_read = text and author != self.my_user_id
-        return ThreadMessage(author=str(author), text=clipped(text, MESSAGE_LENGTH)) if is_read else None
+    async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
+        """The first message of the thread, if it is not the bot's."""
+        async for message in self._thread(route):
+            return thread_message(message, self.calls.installations.user_id(route["team"]))
+        return None
 
     async def _thread(self, route: ReplyRoute, **within: str) -> AsyncIterator[Reply]:
+        """The messages of a thread; of a route without one, those of its channel since then."""
+        if "is_in_channel" in route:
+            method, within = "conversations.history", {**within, "oldest": route["message"]}
+        else:
+            method, within = "conversations.replies", {**within, "ts": route["thread"]}
         cursor = ""
         for _ in range(PAGES):
             more: dict[str, Any] = {**within, "cursor": cursor} if cursor else dict(within)
             reply = await self.calls.call(
-                "conversations.replies",
+                method,
+                team=route["team"],
                 channel=route["channel"],
-                ts=route["thread"],
                 include_all_metadata="true",
                 limit=PAGE,
                 **more,
@@ -121,52 +260,91 @@ class SlackPosts:
                 return
 
     async def send_ephemeral(self, route: ReplyRoute, message: Message) -> None:
-        """Only the one who spoke or pressed sees it; never the only copy of an answer."""
-        await self.calls.call(
-            "chat.postEphemeral",
-            channel=route["channel"],
-            thread_ts=route["thread"],
-            user=route["user"],
-            text=message.text,
-            blocks=list(message.blocks),
-        )
+        """Only the one who spoke or pressed sees it; never the only copy of an answer.
 
-    async def send_direct(self, route: ReplyRoute, turn: str, message: Message) -> None:  # noqa: ARG002 - others need the turn
-        await self.send_ephemeral(route, message)
+        In a thread without replies nobody would, "chat.postEphemeral": there it stands in the channel.
+        """
+        is_first = route["thread"] == route["message"]
+        await self.calls.call(
+            "chat.postEphemeral", team=route["team"], channel=route["channel"], user=route["user"],
+            **({} if is_first else {"thread_ts": route["thread"]}),
+            text=message.text, blocks=list(message.blocks),
+        )  # fmt: skip
+
+    async def send_direct(
+        self, route: ReplyRoute, turn: str, message: Message, *, may_be_public: bool
+    ) -> None:
+        """Where nothing can be shown in the place, as a direct message, which `chat:write` allows by a user's id."""
+        try:
+            await self.send_ephemeral(route, message)
+        except SlackRefused:
+            places = (route["user"], route["channel"]) if may_be_public else (route["user"],)
+            await self._send_elsewhere(route, turn, message, places)
+
+    async def _send_elsewhere(
+        self, route: ReplyRoute, turn: str, message: Message, places: tuple[str, ...]
+    ) -> None:
+        """To the person, else in the channel itself, where only the thread is closed."""
+        for channel in places:
+            try:
+                await self._post({**route, "channel": channel, "thread": ""}, turn, 0, message)
+            except Unsure:
+                logger.info("a direct message may have been sent", extra={"turn": turn})
+            except SlackRefused:
+                if channel == places[-1]:
+                    raise
+                continue
+            return
+
+    async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:  # noqa: ARG002 - others read the place
+        if refused.code.startswith(_RESTRICTED):
+            return say("place_restricted")
+        trouble = refused.code.replace("_", " ")
+        return say(_OBSTACLES.get(refused.code, "refused_there"), trouble=trouble)
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
-        await self.calls.call("views.open", trigger_id=route.get("trigger", ""), view=editor)
+        await self.calls.call(
+            "views.open", team=route["team"], trigger_id=route.get("trigger", ""), view=editor
+        )
 
-    async def set_status(self, route: ReplyRoute, status: str) -> None:
-        if not self._has_status:
-            return
-        thread: dict[str, Any] = {"channel_id": route["channel"], "thread_ts": route["thread"]}
+    async def _update(self, route: ReplyRoute, ts: str, turn: str, part: int, message: Message) -> None:
+        place = {"team": route["team"], "channel": route["channel"], "ts": ts}
         try:
-            await self.calls.call("assistant.threads.setStatus", **thread, status=status)
+            await self.calls.call("chat.update", **place, **_content(message, turn, part))
         except SlackRefused as refused:
-            # An app that is no agent has none; its first message says the same.
-            logger.info("no native status", extra={"reason": refused.code})
-            self._has_status = refused.code not in _NO_STATUS
+            if refused.code not in _MALFORMED:
+                raise
+            logger.exception("layout refused", extra={"turn": turn})
+            plain = _content(Message(text=message.words or message.text), turn, part)
+            await self.calls.call("chat.update", **place, **plain)
 
     async def _post(self, route: ReplyRoute, turn: str, part: int, message: Message) -> Reply:
         thread = {
-            "channel": route["channel"], "thread_ts": route["thread"], "unfurl_links": False, "unfurl_media": False
+            "team": route["team"], "channel": route["channel"], "unfurl_links": False, "unfurl_media": False
         }  # fmt: skip
+        if route["thread"] and "is_in_channel" not in route:
+            thread["thread_ts"] = route["thread"]
         try:
             return await self.calls.call(
                 "chat.postMessage", is_repeatable=False, **thread, **_content(message, turn, part)
             )
         except SlackRefused as refused:
-            if refused.code in _MENDABLE:
-                logger.exception("the app may not write; `footnote doctor slack` says why")
-                raise Unreachable from refused
             if refused.code not in _MALFORMED:
                 raise
             logger.exception("layout refused", extra={"turn": turn})
-            plain = _content(Message(text=message.text), turn, part)
+            plain = _content(Message(text=message.words or message.text), turn, part)
             return await self.calls.call("chat.postMessage", is_repeatable=False, **thread, **plain)
 
 
 def _content(message: Message, turn: str, part: int) -> dict[str, Any]:
-    metadata = {"event_type": EVENT_TYPE, "event_payload": {"turn": turn, "part": part}}
-    return {"text": message.text, "blocks": list(message.blocks), "metadata": metadata}
+    return {"text": message.text, "blocks": list(message.blocks), "metadata": _metadata(turn, part)}
+
+
+def _metadata(turn: str, part: int) -> dict[str, Any]:
+    return {"event_type": EVENT_TYPE, "event_payload": {"turn": turn, "part": part}}
+
+
+def _payload_of(message: Reply) -> Any:
+    """The turn and part of one of our messages."""
+    metadata = message.get("metadata") or {}
+    return metadata.get("event_payload") if metadata.get("event_type") == EVENT_TYPE else None

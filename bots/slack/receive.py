@@ -7,20 +7,24 @@ timestamp, whichever event names it, and of a press from its own timestamp.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from bots.chat.incoming import (
-    Attachment,
+    EDIT_LIMIT,
     ChatCommand,
+    FollowUp,
     Incoming,
     IncomingMessage,
     Rejection,
     Request,
     ThreadState,
     interpret,
+    is_small_talk,
 )
+from bots.slack.content import forwarded, written
 from bots.slack.interactions import CALLBACK, press, submission, typed
 from bots.slack.route import Me, Payload, SlackRoute, Spoken, conversation_of, id_of, route_of, spoken
-from core.conversation import Conversation, Question
+from core.conversation import Attachment, Conversation, Question
 from core.errors import QuestionRejected
 from core.text.language import language_of
 from core.wording import in_language
@@ -40,6 +44,8 @@ def receive(
     if not _is_relevant(payload, me):
         return None
     route = route_of(payload, me)
+    if me.space not in ("", route["team"]):  # a modal of another installation
+        return None
     conversation = conversation_of(route)
     thread = thread_state(conversation)
     request: Request | None
@@ -57,8 +63,15 @@ def receive(
         )
     if request is None:
         return None
-    has_files = bool(payload.get("event", {}).get("files"))
-    return Incoming(request=request, route=route, is_follow_up=thread.knows_thread, has_files=has_files)
+    event: Payload = payload.get("event") or {}
+    is_in_place = is_small_talk(request) and bool(event) and not event.get("thread_ts")
+    return Incoming(
+        request=request,
+        route={**route, "is_in_channel": True} if is_in_place else route,
+        is_follow_up=thread.knows_thread,
+        is_edit=bool(event.get("edited")),
+        is_in_place=is_in_place,
+    )
 
 
 def _is_relevant(payload: Payload, me: Me) -> bool:
@@ -73,43 +86,59 @@ def _is_relevant(payload: Payload, me: Me) -> bool:
     return (
         event.get("type") in ("app_mention", "message")
         and event.get("subtype") in _WRITTEN
-        and not any(event.get(sign) for sign in ("hidden", "edited", "bot_id", "bot_profile"))
+        and not any(event.get(sign) for sign in ("hidden", "bot_id", "bot_profile"))
+        and _is_new(event)
         and event.get("user") not in (None, "", "USLACKBOT", me.user_id)
     )
 
 
+def _is_new(event: Payload) -> bool:
+    """A mention that an edit adds arrives as an "app_mention" with the message's own timestamp, bolt-js#960."""
+    if not (edited := event.get("edited")):
+        return True
+    return event["type"] == "app_mention" and float(edited["ts"]) - float(event["ts"]) < EDIT_LIMIT
+
+
 def _message(event: Payload, route: SlackRoute, me: Me, thread: ThreadState) -> Question | ChatCommand | None:
     is_stop = event["type"] == "agent_session_stopped"
-    said = spoken(event.get("text") or "", me.user_id)
+    said = spoken(written(event), me.user_id)
     is_called = said.mentions_me or event["type"] != "message" or route["is_direct"]
-    if not is_called and not _is_follow_up(event, said, thread):
+    follow_up = "addressed" if is_called else _follow_up(event, said, thread)
+    if follow_up is None:
         return None
     message = IncomingMessage(
         id=id_of(route),
         conversation=conversation_of(route),
         author=route["user"],
         text=said.text,
-        said_at=float(route["message"]),
-        files=tuple(_attachment(file) for file in event.get("files") or ()),
+        said_at=float((event.get("edited") or {"ts": route["message"]})["ts"]),
+        files=tuple(attachment_of(file, route["team"]) for file in event.get("files") or ()),
+        quoted=forwarded(event, me.user_id),
         is_called=is_called,
+        is_addressed=follow_up == "addressed",
+        is_in_thread=bool(event.get("thread_ts")),
+        is_edit=bool(event.get("edited")),
     )
-    return message.command("stop") if is_stop else interpret(message)
+    request = message.command("stop") if is_stop else interpret(message)
+    if isinstance(request, Question) and request.text == said.text:
+        return replace(request, text=said.question)
+    return request
 
 
-def _is_follow_up(event: Payload, said: Spoken, thread: ThreadState) -> bool:
-    is_for_us = thread.follows(event["user"], said.text, float(event["ts"])) or bool(
-        event.get("files") and thread.asker == event["user"]
-    )
-    return bool(event.get("thread_ts")) and not said.addresses_another and is_for_us
+def _follow_up(event: Payload, said: Spoken, thread: ThreadState) -> FollowUp | None:
+    if event.get("thread_ts"):
+        return thread.follow_up(event["user"], said.text, float(event["ts"]))
+    return thread.opening(said.text)
 
 
-def _attachment(file: Payload) -> Attachment:
+def attachment_of(file: Payload, team: str) -> Attachment:
     return Attachment(
         id=file["id"],
-        name=file.get("name") or file["id"],
+        name=file.get("name") or "",
         url=file.get("url_private_download") or file.get("url_private") or "",
         media_type=file.get("mimetype") or "",
         size=int(file.get("size") or 0),
+        found_in=team,
     )
 
 
@@ -117,4 +146,4 @@ def _text(payload: Payload) -> str:
     """What a person typed, by which their language is known."""
     if payload.get("type") == "view_submission":
         return typed(payload)
-    return str(payload.get("event", {}).get("text") or "")
+    return written(payload.get("event") or {})

@@ -5,30 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
-from bots.chat import proposals
+from bots.chat import proposals, texts
 from bots.chat.markdown.pieces import pieces
-from bots.chat.markdown.safe import line, web_link
-from bots.chat.platform import CardContext, CommandReply, Footnotes, Note, Sources
+from bots.chat.markdown.plain import plain_line, plain_words
+from bots.chat.markdown.safe import is_blank, line, web_link
+from bots.chat.notifications import NOTIFIED, first_sentence, notification, of_search
+from bots.chat.platform import Approver, CardContext, CommandReply, Footnotes, Note, Sources
+from bots.chat.quotes import places_in
 from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     QUOTE_SHOWN,
     answered_in,
     clipped,
-    more_label,
     omissions,
     place_of,
+    places_of,
     provenance,
+    quotes_label,
     remarks,
     say_in,
     source_lists,
     text_of,
+    unread_files,
 )
 from bots.slack import blocks, limits
 from bots.slack.blocks import Block, Part, escaped, escaped_link, fallback
 from bots.slack.dialect import SLACK
 from bots.slack.interactions import CALLBACK
 from bots.slack.route import metadata_of
-from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, value
+from bots.slack.tables import table_words, with_table
+from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, Question, value
+from core.grounding.citations import by_place
 from core.library.store import Entry
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
@@ -39,16 +46,22 @@ from core.wording import Wording
 class Message:
     """A message as the Web API takes it: ``chat.postMessage(text=…, blocks=…)``."""
 
-    text: str  #: for notifications and clients without blocks
+    text: str  #: for notifications, and all that there is without blocks
     blocks: tuple[Block, ...] = ()
+    words: str = ""  #: of the blocks, without their small print, in case that Slack refuses the layout
 
 
 def packed(parts: Iterable[Part]) -> tuple[Message, ...]:
     return tuple(message_of(made) for made in blocks.packed(parts))
 
 
-def message_of(made: Sequence[Block]) -> Message:
-    return Message(text=_words_of(made), blocks=tuple(made))
+def message_of(made: Sequence[Block], told: str = "") -> Message:
+    """``told`` is what a notification says, in plain words; if empty, what the blocks begin with."""
+    told = told or " ".join(filter(None, map(_plain_words_in, made)))
+    told = clipped(told.replace("`", ""), NOTIFIED)
+    return Message(
+        text=fallback("Footnote" if is_blank(told) else told), blocks=tuple(made), words=_words_of(made)
+    )
 
 
 def note(sentence: str) -> Message:
@@ -66,45 +79,68 @@ def _words_of(made: Sequence[Block]) -> str:
     return shown
 
 
+def _plain_words_in(block: Block) -> str:
+    return first_sentence(block["text"]) if block["type"] == "markdown" else _text_in(block)
+
+
 def _text_in(block: Block) -> str:
-    text = {
+    text: Callable[[], str] | None = {
         "markdown": lambda: block["text"],
         "section": lambda: block["text"]["text"],
-        "rich_text": lambda: block["elements"][0]["elements"][0]["text"],  # a query, to be read as it is
+        "table": lambda: table_words(block),
+        "rich_text": lambda: _rich_words(block),
     }.get(block["type"])
     if text is None:
         return ""
-    words: str = text().replace("`", "")
+    words = text().replace("`", "")
     return words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-QUOTE_PIECE = limits.SECTION_TEXT // 5  # characters; escaping makes five of one at most
+def _rich_words(block: Block) -> str:
+    """A query or a quote, to be read as it is."""
+    return "".join(each["text"] for each in block["elements"][0]["elements"])
 
 
-def all_footnotes(outcome: Outcome) -> tuple[Message, ...]:
-    """Every footnote with its whole quote, and the sentences that were left out."""
-    return packed(_all_footnotes(outcome))
+OMISSION_PIECE = limits.SECTION_TEXT // 5  # characters; escaping makes five of one at most
 
 
-def _all_footnotes(outcome: Outcome) -> Iterator[Part]:
-    for citation in outcome.answer.citations if outcome.answer else outcome.closest:
-        yield _footnote(citation, outcome.language, quote="")
-        yield from _whole(f"“{line(citation.quote)}”")
+def window(footnotes: Footnotes) -> dict[str, Any] | None:
+    """The quotes as a view for ``views.open``; None if there are too many."""
+    say, made = say_in(footnotes.outcome.language), list(_quotes(footnotes))
+    if not 0 < len(made) <= limits.VIEW_BLOCKS:
+        return None
+    title, close = blocks.plain(say("quotes_title")), blocks.plain(say("close"))
+    return {"type": "modal", "title": title, "close": close, "blocks": made}
+
+
+def _quotes(footnotes: Footnotes) -> Iterator[Block]:
+    """Every quote in its paragraph, below its place, and the sentences that were left out."""
+    outcome = footnotes.outcome
+    for place, excerpts in places_in(footnotes):
+        yield _footnote(place, outcome.language, quote="")
+        for excerpt in excerpts:
+            yield from blocks.quotation(excerpt.before, excerpt.citation.quote, excerpt.after)
+            if not excerpt.is_current:
+                yield blocks.context(escaped(say_in(outcome.language)("source_changed")))
     if left_out := omissions(outcome):
         yield blocks.section(escaped(remarks(outcome)[-1]))
         for sentence in left_out:
             yield from _whole(line(sentence))
 
 
-def _whole(words: str) -> Iterator[Part]:
-    for start in range(0, len(words), QUOTE_PIECE):
-        yield blocks.context(escaped(words[start : start + QUOTE_PIECE]))
+def _whole(words: str) -> Iterator[Block]:
+    for start in range(0, len(words), OMISSION_PIECE):
+        yield blocks.context(escaped(words[start : start + OMISSION_PIECE]))
 
 
 def footnotes(citations: Iterable[Citation], language: str, *, with_quotes: bool = True) -> Iterator[Block]:
     """Number, title › location and source of each, with its quote beneath."""
     for citation in citations:
-        quote = f"\n“{escaped(clipped(line(citation.quote), QUOTE_SHOWN))}”" if with_quotes else ""
+        quote = (
+            f"\n“{escaped(clipped(plain_words(citation.quote, code='`'), QUOTE_SHOWN))}”"
+            if with_quotes
+            else ""
+        )
         yield _footnote(citation, language, quote=quote)
 
 
@@ -123,7 +159,7 @@ def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
     shown = FOOTNOTES_SHOWN
     while shown and not blocks.fits([*_card(proposal, card_context, shown)]):
         shown -= 1
-    return message_of([*_card(proposal, card_context, shown)])
+    return message_of([*_card(proposal, card_context, shown)], of_search(proposal, card_context))
 
 
 def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Iterator[Block]:
@@ -146,7 +182,7 @@ def request(proposal: Proposal, card_context: CardContext) -> Iterator[Block]:
         if proposal.allowed not in (None, proposal.query):
             yield blocks.context(escaped(say("edited")))
             yield blocks.preformatted(proposals.whole_query(proposal.allowed or ""))
-        yield blocks.context(escaped(proposals.decision(proposal, card_context)))
+        yield blocks.context(proposals.decision(proposal, card_context, name=escaped, time=blocks.date))
         return
     yield blocks.actions(
         blocks.button(say("search"), "approve", proposal.id, is_primary=True),
@@ -154,6 +190,18 @@ def request(proposal: Proposal, card_context: CardContext) -> Iterator[Block]:
         blocks.button(say("deny"), "deny", proposal.id),
     )
     yield blocks.context(escaped(proposals.waiting(proposal, card_context)))
+
+
+def decided_already(proposal: Proposal, card_context: CardContext) -> Message:
+    sentence = proposals.decided_already(proposal, card_context, name=escaped, time=blocks.date)
+    return message_of([blocks.section(sentence)])
+
+
+def call_approvers(proposal: Proposal, approvers: Sequence[Approver]) -> Message:
+    mentions = [f"<!subteam^{one.id}>" if one.is_group else f"<@{one.id}>" for one in approvers]
+    in_block = proposals.call_approvers(proposal, mentions=mentions, name=escaped)
+    text = proposals.call_approvers(proposal, mentions=mentions, name=fallback)
+    return Message(text=text, blocks=(blocks.section(in_block),))
 
 
 def editor(proposal: Proposal, route: ReplyRoute) -> dict[str, Any]:
@@ -189,7 +237,7 @@ def reply(reply: CommandReply) -> tuple[Message, ...]:
         case Sources():
             return sources_text(reply.entries, say_in(reply.language))
         case Footnotes():
-            return all_footnotes(reply.outcome)
+            return packed(_quotes(reply)) or (note(say_in(reply.outcome.language)("no_footnotes")),)
         case _:
             assert_never(reply)
 
@@ -214,41 +262,91 @@ REQUEST = ({"type": "divider"}, *([blocks.section("x" * 500)] * 6))
 
 def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]:
     """The outcome as one message, or as several in order where it is longer than Slack takes."""
-    if outcome.answer is not None:
-        answer = packed(_answer(outcome, outcome.answer))
-        return _with_request(answer, outcome.proposal, card_context) if outcome.proposal else answer
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
-        return (proposal_card(outcome.proposal, card_context),)
-    return packed(_ENDINGS.get(outcome.kind, _failed)(outcome, card_context))
+        unreadable = (note("\n".join(outcome.unreadable)),) if outcome.unreadable else ()
+        return (*unreadable, _sole_card(outcome, outcome.proposal, card_context))
+    made = _in_messages(outcome, card_context)
+    first, *others = map(blocks.without_buttons, made) if card_context.is_forgotten else made
+    return (message_of(first, notification(outcome, card_context)), *map(message_of, others))
 
 
-def _with_request(
-    answer: tuple[Message, ...], proposal: Proposal, card_context: CardContext
-) -> tuple[Message, ...]:
-    """The search beneath the answer, or in a message of its own if there is no room."""
-    card, (*others, last) = [*request(proposal, card_context)], answer
-    if blocks.fits([*last.blocks, *REQUEST]):
-        return (*others, message_of([*last.blocks, dict(blocks.DIVIDER), *card]))
-    return (*answer, message_of(card))
+def _sole_card(outcome: Outcome, proposal: Proposal, card_context: CardContext) -> Message:
+    if card_context.is_forgotten:
+        return note(say_in(outcome.language)("card_forgotten"))
+    return proposal_card(proposal, card_context)
 
 
-def _answer(outcome: Outcome, answer: Answer) -> Iterator[Part]:
+def _in_messages(outcome: Outcome, card_context: CardContext) -> list[list[Block]]:
+    """What is proposed together with the outcome stands beneath it, or in a message of its own if there is no room."""
+    if outcome.answer is not None:
+        answer = [*blocks.packed(_answer(outcome, outcome.answer, card_context))]
+    else:
+        ending = _ENDINGS.get(outcome.kind, _failed)(outcome, card_context)
+        answer = [*blocks.packed([*blocks.lines(outcome.unreadable), *ending])]
+    card = [*_beneath(outcome, card_context)]
+    if not card:
+        return answer
+    *others, last = answer
+    if blocks.fits([*last, *REQUEST]):
+        return [*others, [*last, dict(blocks.DIVIDER), *card]]
+    return [*answer, card]
+
+
+def _beneath(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
+    """What is proposed together with the outcome: to search the web, or to read what is attached."""
+    if card_context.is_forgotten:
+        yield blocks.context(escaped(say_in(outcome.language)("card_forgotten")))
+    elif outcome.proposal is not None:
+        yield from request(outcome.proposal, card_context)
+    elif outcome.unread and outcome.kind != "failed":  # a failed turn is asked again first
+        yield from offer(outcome, card_context)
+
+
+def offer(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
+    """The attached files with the button that lets them be read, or who pressed it and when."""
+    if question := card_context.reading:
+        yield blocks.context(_reading_allowed(question, card_context))
+        return
+    yield blocks.context(escaped(clipped(line(unread_files(outcome)), blocks.LINE)))
+    label = say_in(outcome.language)("read_files", count=len(outcome.unread))
+    yield blocks.actions(blocks.button(label, "read", outcome.turn_id))
+
+
+def reading_allowed(question: Question, card_context: CardContext) -> Message:
+    return message_of([blocks.section(_reading_allowed(question, card_context))])
+
+
+def _reading_allowed(question: Question, card_context: CardContext) -> str:
+    who = card_context.name(question.reading_allowed_by or "")
+    return texts.reading_allowed(question, who, name=escaped, time=blocks.date)
+
+
+def _answer(outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:
+    answer = by_place(answer)
     if lead := provenance(outcome, answer):
         yield blocks.context(f"_{escaped(lead)}_")
-    yield from pieces(answer.text, links=_links(answer.citations), limit=PIECE, dialect=SLACK)
+    yield from with_table(pieces(answer.text, links=_links(answer.citations), limit=PIECE, dialect=SLACK))
     if answer.citations:
         yield dict(blocks.DIVIDER)
         # An answer of quotes alone has shown them above.
         yield from footnotes(
-            answer.citations[:FOOTNOTES_SHOWN], outcome.language, with_quotes=answer.composed
+            places_of(answer.citations)[:FOOTNOTES_SHOWN], outcome.language, with_quotes=answer.composed
         )
-    if more := more_label(outcome, answer):
-        yield blocks.actions(blocks.button(more, "footnotes", outcome.turn_id))
+    yield from _quotes_button(outcome)
     # The reason: an answer in spite of an error, such as a model out of reach.
     for remark in (outcome.reason or "", *remarks(outcome), answered_in(outcome)):
-        if words := clipped(line(remark), blocks.LINE):
+        if words := clipped(plain_line(remark, code="`"), blocks.LINE):
             yield blocks.context(escaped(words))
-    yield blocks.feedback(outcome.turn_id, say_in(outcome.language))
+    say = say_in(outcome.language)
+    if card_context.is_unasked:
+        yield blocks.actions(blocks.button(say("not_helpful_here"), "withdraw", outcome.turn_id))
+    elif not outcome.is_small_talk:
+        yield blocks.feedback(outcome.turn_id, say)
+
+
+def _quotes_button(outcome: Outcome) -> Iterator[Block]:
+    if label := quotes_label(outcome):
+        yield blocks.actions(blocks.button(label, "footnotes", outcome.turn_id))
 
 
 def _links(citations: Iterable[Citation]) -> tuple[str, ...]:
@@ -261,7 +359,9 @@ def _no_answer(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
     if outcome.closest:
         yield blocks.context(escaped(say("closest")))
         yield from footnotes(outcome.closest, outcome.language)
-    yield blocks.context(f"{say('what_else')} {say('how_to_add')}")
+        yield from _quotes_button(outcome)
+    if not outcome.unread:  # else what can be done stands beneath
+        yield blocks.context(f"{say('what_else')} {say('how_to_add')}")
     yield blocks.feedback(outcome.turn_id, say)
 
 

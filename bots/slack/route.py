@@ -17,12 +17,14 @@ Payload = Mapping[str, Any]
 class SlackRoute(TypedDict):
     """All that an answer needs; JSON types only, so that it can be stored."""
 
-    team: str
+    team: str  #: the installation's workspace, or its organization
     channel: str
     thread: str  #: timestamp of the thread's first message
     message: str  #: timestamp of the message that was written, or whose button was pressed
     user: str
+    user_team: NotRequired[str]  #: the person's own workspace, where it is another than ``team``
     is_direct: bool  #: between one person and the bot
+    is_in_channel: NotRequired[bool]  #: the answer stands beside the message and begins no thread
     trigger: NotRequired[str]  #: of a press; opens a modal, valid for seconds
 
 
@@ -33,10 +35,18 @@ class Me:
     user_id: str
     bot_id: str
     team_id: str = ""  #: empty: the payload's
+    enterprise_id: str = ""  #: of an organization with several workspaces, "Enterprise Grid"
+    is_org_wide: bool = False  #: installed in all of the organization's workspaces at once
+
+    @property
+    def space(self) -> str:
+        """What the ids of conversations begin with. Ids of channels are unique within it, also in a shared
+        channel, which has the same id in each of its workspaces."""
+        return self.enterprise_id if self.is_org_wide else self.team_id
 
 
 def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
-    """Where an answer to this payload goes."""
+    """Where an answer to this payload goes. TypeError where one of the ids is no text."""
     if payload.get("type") == "view_submission":
         card: SlackRoute = json.loads(payload["view"]["private_metadata"])["address"]
         return {**card, "user": payload["user"]["id"]}
@@ -49,16 +59,52 @@ def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
         event = payload["event"]
         channel, at = event["channel"], event.get("ts") or event.get("event_ts", "")
         thread = event.get("thread_ts") or at
-        team, user = payload.get("team_id", ""), event.get("user", "")
+        team, user = payload.get("team_id") or "", event.get("user", "")
+    if not all(isinstance(each, str) for each in (team, channel, thread, at, user)):
+        raise TypeError
     route = SlackRoute(
-        team=(me.team_id if me else "") or team,
+        team=(me.space if me else "") or team,
         channel=channel,
         thread=thread,
         message=at,
         user=user,
         is_direct=channel.startswith("D"),
     )
+    if (home := _home_of(payload)) not in ("", route["team"]):
+        route["user_team"] = home
     return {**route, "trigger": payload["trigger_id"]} if "trigger_id" in payload else route
+
+
+def _home_of(payload: Payload) -> str:
+    """The workspace of whoever wrote or pressed; an organization's id in its place is no help."""
+    event, user = payload.get("event") or {}, payload.get("user") or {}
+    named = (event.get("user_team"), event.get("team"), user.get("team_id"), payload.get("team_id"))
+    return next((team for team in named if isinstance(team, str) and team.startswith("T")), "")
+
+
+def spaces_of(payload: Payload) -> tuple[str, ...]:
+    """The spaces of the installations that a payload may be for.
+
+    In a shared channel `team_id` is the workspace of whoever wrote: the authorizations of an event, "Events
+    API", and the workspace that a modal belongs to say for whom it is.
+    """
+    if authorizations := payload.get("authorizations"):
+        spaces = [_space_in(each) for each in authorizations]
+    else:
+        view, team = payload.get("view") or {}, payload.get("team") or {}
+        named = view.get("app_installed_team_id") or (team.get("id") if isinstance(team, Mapping) else team)
+        spaces = [_space_in(payload, named or payload.get("context_team_id"))]
+    return tuple(space for space in spaces if space)
+
+
+def _space_in(names: Payload, team: str | None = None) -> str:
+    """The organization's for an installation in all of it, and where no workspace is named."""
+    enterprise = names.get("enterprise") or names.get("enterprise_id")
+    if isinstance(enterprise, Mapping):
+        enterprise = enterprise.get("id")
+    team = team or names.get("team_id")
+    is_org_wide = names.get("is_enterprise_install") in (True, "true")
+    return str((enterprise if is_org_wide or not team else team) or "")
 
 
 def metadata_of(proposal_id: str, route: Mapping[str, Any]) -> str:
@@ -78,9 +124,13 @@ def id_of(route: SlackRoute) -> str:
 
 # The markup of incoming messages. Source: "Formatting text for app surfaces".
 _ENTITY = re.compile(r"<([^<>\n]+)>")
-_LEADING_MENTIONS = re.compile(r"\s*(?:<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>[\s,:]*)+")
-_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
 _EMOJI = re.compile(r"(?<!\S)(?::[a-z0-9_+'-]+:)+(?!\S)[ \t]?")  # as Slack writes them; they ask nothing
+#: People at the beginning of a message, and after its last sentence or after "cc"; elsewhere it is about them.
+_PEOPLE = r"(?:<@[UW][^<>\s]*>[\s,:;]*)+"
+_CALLED_BEFORE = re.compile(rf"^[\s,:;]*{_PEOPLE}")
+_CALLED_AFTER = re.compile(
+    rf"(?:(?<=[.!?。！？])|(?<!\S)[(/]*cc:?)\s*(?:[(/]*cc:?\s*)?{_PEOPLE}[).]*\s*$", re.IGNORECASE
+)
 _ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # in this order, so that &amp;lt; stays &lt;
 
 
@@ -89,24 +139,25 @@ class Spoken:
     """A message as its author reads it, without the bot's own mention."""
 
     text: str
+    question: str  #: the text without people who are only called in: at its beginning, and after its end
     mentions_me: bool
-    addresses_another: bool  #: begins with somebody else's mention, and not with the bot's
 
 
 def spoken(raw: str, my_user_id: str) -> Spoken:
     """Read an event's ``text``; links become "label (URL)", mentions become names or ids."""
-    leading = _LEADING_MENTIONS.match(raw)
-    called = _MENTION.findall(leading[0]) if leading else []
     mine = re.compile(rf"[ \t]?<@{re.escape(my_user_id)}(?:\|[^<>]*)?>")
-    text, count = mine.subn("", raw)
-    text = _ENTITY.sub(_decode, text)
+    said, count = mine.subn("", raw)
+    text = _decoded(said)
+    question = _decoded(_CALLED_AFTER.sub("", _CALLED_BEFORE.sub("", said)))
+    is_asked = any(sign.isalnum() for sign in question)
+    return Spoken(text=text, question=question if is_asked else text, mentions_me=count > 0)
+
+
+def _decoded(markup: str) -> str:
+    text = _ENTITY.sub(_decode, markup)
     for escaped, sign in _ESCAPES:
         text = text.replace(escaped, sign)
-    return Spoken(
-        text=_EMOJI.sub("", text).strip().lstrip(",:;").strip(),
-        mentions_me=count > 0,
-        addresses_another=bool(called) and my_user_id not in called,
-    )
+    return _EMOJI.sub("", text).strip().lstrip(",:;").strip()
 
 
 def _decode(entity: re.Match[str]) -> str:

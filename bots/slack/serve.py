@@ -10,22 +10,26 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, rates_of
-from bots.chat.incoming import Rejection
+from bots.chat.incoming import Incoming, Rejection
+from bots.chat.log_limit import LogLimit
 from bots.chat.messenger import ChatMessenger
 from bots.chat.proxies import is_reached_directly
+from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.slack import render
-from bots.slack.calls import SlackCalls, SlackRefused, open_calls, quiet_logger
-from bots.slack.manifest import PROMPTS
+from bots.slack.calls import NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
+from bots.slack.installations import Installation
+from bots.slack.manifest import PROMPTS, UNINSTALLED
+from bots.slack.oauth import OAuth, open_oauth
 from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
 from bots.slack.receive import receive
 from bots.slack.render import Message
-from bots.slack.route import PLATFORM, Me, Payload
+from bots.slack.route import PLATFORM, Payload, spaces_of
 from bots.slack.settings import SlackSettings
 from core.bootstrap import Footnote
 from core.errors import SettingsError
@@ -56,25 +60,33 @@ _BAD_APP_TOKEN = frozenset(
     }
 )
 
+#: Error codes of a token that will never work again.
+GONE = frozenset({"invalid_auth", "account_inactive", "token_revoked"})
+
 Response = dict[str, Any]  #: what goes back with the acknowledgement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackListeners:
-    """Hands the payloads of one installation to its inbox."""
+    """Hands the payloads of every installation to the inbox."""
 
     inbox: Inbox
     channel_store: ChannelStore
     calls: SlackCalls
-    me: Me
+    oauth: OAuth | None
+    unreadable: Unreadable
+    log_limit: LogLimit = field(default_factory=LogLimit)
 
     async def accept(self, payload: Payload) -> Response:
-        """Store or start what the payload asks for. If this raises, Slack delivers it again."""
-        event = payload.get("event") or {}
-        if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
-            self.inbox.begin(self._suggest(event["channel"]))
+        """Store or start what the payload asks for. If this raises, Slack delivers it again.
+
+        What cannot be read is acknowledged: it would not be readable the next time.
+        """
+        try:
+            incoming = self._incoming_of(payload)
+        except MALFORMED as fault:
+            self.unreadable.count(fault)
             return {}
-        incoming = receive(payload, self.me, self.channel_store.thread_state, now=time.time())
         if incoming is None:
             return {}
         if isinstance(incoming.request, Rejection) and payload.get("type") == "view_submission":
@@ -82,23 +94,53 @@ class SlackListeners:
         await self.inbox.accept(incoming)
         return {}
 
-    async def _suggest(self, channel: str) -> None:
+    def _incoming_of(self, payload: Payload) -> Incoming | None:
+        """What a person asked by it; None for what is not for the bot, or concerns only the app."""
+        installation = self.calls.installations.of(payload)
+        if installation is None:
+            if self.log_limit.admits("foreign"):
+                extra = {"workspaces": ", ".join(spaces_of(payload))}
+                logger.warning("what came from a workspace without the app was left alone", extra=extra)
+            return None
+        event = payload.get("event") or {}
+        if event.get("type") in UNINSTALLED:
+            self.inbox.begin(self._forget_if_revoked(installation))
+            return None
+        if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
+            self.inbox.begin(self._suggest(installation.me.space, event["channel"]))
+            return None
+        return receive(payload, installation.me, self.channel_store.thread_state, now=time.time())
+
+    async def _forget_if_revoked(self, installation: Installation) -> None:
+        """Such an event may come late, when the app is installed again: only Slack knows the token's state."""
+        try:
+            await self.calls.identify(installation.token)
+        except NotAuthorized as revoked:
+            logger.warning("a workspace uninstalled the app", extra={"workspace": installation.me.space})
+            if self.oauth is not None and revoked.code in GONE:
+                self.calls.installations.remove(installation.me.space)
+                await self.oauth.forget(installation.me)
+
+    async def _suggest(self, team: str, channel: str) -> None:
         """Suggest first prompts to somebody who opens the direct messages with the bot."""
         prompts = [{"title": title, "message": message} for title, message in PROMPTS.items()]
-        await self.calls.call("assistant.threads.setSuggestedPrompts", channel_id=channel, prompts=prompts)
+        await self.calls.call(
+            "assistant.threads.setSuggestedPrompts", team=team, channel_id=channel, prompts=prompts
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackServer:
-    """One installation, known to Slack and ready to serve."""
+    """The app, known to Slack and ready to serve."""
 
     settings: SlackSettings
     footnote: Footnote
     channel_store: ChannelStore
     calls: SlackCalls
-    me: Me
+    oauth: OAuth | None
     people: SlackPeople
     messenger: ChatMessenger[Message]
+    unreadable: Unreadable
 
     @asynccontextmanager
     async def serving(self, turns: Turns, port: int | None) -> AsyncIterator[None]:
@@ -108,11 +150,12 @@ class SlackServer:
             people=self.people, messenger=self.messenger, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), reorder_window=REORDER_WINDOW,
         )  # fmt: skip
         listeners = SlackListeners(
-            inbox=inbox, channel_store=self.channel_store, calls=self.calls, me=self.me
-        )
+            inbox=inbox, channel_store=self.channel_store, calls=self.calls, oauth=self.oauth,
+            unreadable=self.unreadable,
+        )  # fmt: skip
         try:
             async with _connected(listeners, self.settings, port):
-                logger.info("serving Slack", extra={"team": self.me.team_id})
+                logger.info("serving Slack")
                 yield
         finally:
             await inbox.drain()
@@ -120,23 +163,27 @@ class SlackServer:
 
 @asynccontextmanager
 async def open_slack(
-    settings: SlackSettings, footnote: Footnote, channel_store: ChannelStore
+    settings: SlackSettings, footnote: Footnote, channel_store: ChannelStore, *, is_http: bool = False
 ) -> AsyncIterator[SlackServer]:
-    """Find out who the bot is. Raises SettingsError if Slack does not know the token."""
-    async with open_calls(settings) as calls:
-        try:
-            known = await calls.call("auth.test")
-        except SlackRefused as refused:
-            raise SettingsError(f"Slack refused SLACK_BOT_TOKEN: {refused.code}.") from refused
-        except Unreachable as lost:
-            raise SettingsError("Slack cannot be reached; check the network and SLACK_API_URL.") from lost
-        me = Me(user_id=known["user_id"], bot_id=known.get("bot_id", ""), team_id=known["team_id"])
+    """Find out who the bot is. Raises SettingsError if Slack does not know the token.
+
+    Over HTTP workspaces may install the app, if there is a client id.
+    """
+    async with AsyncExitStack() as opened:
+        calls = await opened.enter_async_context(open_calls(settings))
+        if settings.bot_token:
+            calls.installations.add(await _identified(calls, settings.bot_token))
+        oauth = None
+        if settings.has_oauth and is_http:
+            data_dir = footnote.settings.data_dir
+            oauth = await opened.enter_async_context(open_oauth(settings, data_dir, calls))
         people = SlackPeople(calls=calls)
         uploads = SlackUploads(settings=settings, calls=calls)
+        unreadable = Unreadable()
         messenger = ChatMessenger.over(
             footnote,
             channel_store,
-            posts=SlackPosts(calls=calls, my_user_id=me.user_id),
+            posts=SlackPosts(calls=calls, unreadable=unreadable),
             renderer=render,
             people=people,
             uploads=uploads,
@@ -147,10 +194,20 @@ async def open_slack(
             footnote=footnote,
             channel_store=channel_store,
             calls=calls,
-            me=me,
+            oauth=oauth,
             people=people,
             messenger=messenger,
+            unreadable=unreadable,
         )
+
+
+async def _identified(calls: SlackCalls, token: str) -> Installation:
+    try:
+        return await calls.identify(token)
+    except (SlackRefused, NotAuthorized) as refused:
+        raise SettingsError(f"Slack refused SLACK_BOT_TOKEN: {refused.code}.") from refused
+    except Unreachable as lost:
+        raise SettingsError("Slack cannot be reached; check the network and SLACK_API_URL.") from lost
 
 
 @asynccontextmanager
@@ -164,9 +221,11 @@ async def _connected(
         if port is None:
             await _check_app_token(listeners.calls, settings.app_token)
             for _ in range(SOCKETS):
-                await connections.enter_async_context(_socket(app, settings))
+                await connections.enter_async_context(_socket(app, settings, listeners.unreadable))
         else:
-            await connections.enter_async_context(listening(app, settings.signing_secret, port))
+            flow = listeners.oauth.flow if listeners.oauth else None
+            served = listening(app, flow, settings.signing_secret, port, listeners.unreadable)
+            await connections.enter_async_context(served)
         yield
 
 
@@ -189,31 +248,52 @@ async def _check_app_token(calls: SlackCalls, token: str) -> None:
 def _bolt(listeners: SlackListeners) -> AsyncApp:
     """Bolt with one function before all its listeners: it acknowledges what that function stored."""
     from slack_bolt.app.async_app import AsyncApp
-    from slack_bolt.request.async_request import AsyncBoltRequest
+    from slack_bolt.middleware.async_middleware import AsyncMiddleware
     from slack_bolt.response import BoltResponse
 
-    async def store(req: AsyncBoltRequest, next: Any) -> BoltResponse:  # noqa: A002 - Bolt calls it so
-        if req.body.get("type") == "url_verification":
-            passed: BoltResponse = await next()
-            return passed
-        return BoltResponse(status=200, body=await listeners.accept(req.body) or "")
+    class StoreFirst(AsyncMiddleware):
+        """A plain function would get arguments that Bolt reads from the payload, whatever its shape."""
+
+        async def async_process(self, *, req: Any, resp: Any, next: Any) -> BoltResponse | None:  # noqa: A002, ARG002 - Bolt calls them so
+            if req.body.get("type") == "url_verification":
+                passed: BoltResponse | None = await next()
+                return passed
+            return BoltResponse(status=200, body=await listeners.accept(req.body) or "")
 
     return AsyncApp(
         name="footnote",
         client=listeners.calls.client,
+        oauth_flow=listeners.oauth.flow if listeners.oauth else None,
         logger=quiet_logger("bolt", logging.ERROR),  # it warns of environment variables that we read
-        before_authorize=store,
+        before_authorize=StoreFirst(),
         request_verification_enabled=False,  # ours is stricter, and over a socket there is none
     )
 
 
 @asynccontextmanager
-async def _socket(app: AsyncApp, settings: SlackSettings) -> AsyncIterator[None]:
+async def _socket(app: AsyncApp, settings: SlackSettings, unreadable: Unreadable) -> AsyncIterator[None]:
     from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+    from slack_sdk.socket_mode.response import SocketModeResponse
 
-    handler = AsyncSocketModeHandler(
-        app, settings.app_token, logger=quiet_logger("socket"), ping_interval=PING
-    )
+    async def handle(client: Any, envelope: Any) -> None:
+        """Acknowledges what Bolt itself cannot read."""
+        try:
+            await handler.handle(client, envelope)
+        except MALFORMED as fault:
+            unreadable.count(fault)
+            await client.send_socket_mode_response(SocketModeResponse(envelope_id=envelope.envelope_id))
+
+    def is_other(record: logging.LogRecord) -> bool:
+        """Counts what the SDK cannot read, which it would log with a traceback each time."""
+        fault = record.exc_info[1] if record.exc_info else None
+        if isinstance(fault, MALFORMED):
+            unreadable.count(fault)
+        return not isinstance(fault, MALFORMED)
+
+    log = quiet_logger("socket")
+    log.filters[:] = [is_other]
+    handler = AsyncSocketModeHandler(app, settings.app_token, logger=log, ping_interval=PING)
+    handler.client.socket_mode_request_listeners[:] = [handle]
     if is_reached_directly(settings.api_url):
         handler.client.proxy = None
     try:

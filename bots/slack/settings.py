@@ -17,40 +17,54 @@ _APP_TOKENS = ("xapp-",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackSettings:
-    """Tokens and addresses of one installation."""
+    """Tokens, secrets and addresses of one app."""
 
-    bot_token: str = field(repr=False)
+    bot_token: str = field(default="", repr=False)  #: of one workspace; others come by OAuth
     app_token: str = field(default="", repr=False)  #: opens Socket Mode
     signing_secret: str = field(default="", repr=False)  #: proves over HTTP that a request is Slack's
+    client_id: str = ""  #: of an app that is installed in several workspaces over OAuth
+    client_secret: str = field(default="", repr=False)
     api_url: str = field(default=API_URL, repr=False)  #: ends in a slash; of a proxy, it may hold a password
+
+    @property
+    def has_oauth(self) -> bool:
+        """Whether workspaces may install the app over HTTP."""
+        return bool(self.client_id and self.client_secret)
 
 
 def read_slack_settings(
     environment: Mapping[str, str], env_file: Path | None = Path(".env")
 ) -> SlackSettings | None:
-    """None if no bot token is set; SettingsError names every fault, but no token."""
+    """None without a bot token and a client id; SettingsError names every fault, but no token."""
     values = {**read_env_file(env_file), **environment}
-    bot_token, app_token, secret, address = (
+    bot_token, app_token, secret, client_id, client_secret, address = (
         values.get(name, "").strip()
         for name in (
             "SLACK_BOT_TOKEN",
             "SLACK_APP_TOKEN",
             "SLACK_SIGNING_SECRET",
+            "SLACK_CLIENT_ID",
+            "SLACK_CLIENT_SECRET",
             "SLACK_API_URL",
         )
     )
-    if not bot_token:
+    if not (bot_token or client_id):
         return None
     checks = (
-        (bot_token.startswith(_BOT_TOKENS), "SLACK_BOT_TOKEN must be a bot token, which begins with xoxb-"),
+        (
+            not bot_token or bot_token.startswith(_BOT_TOKENS),
+            "SLACK_BOT_TOKEN must be a bot token, which begins with xoxb-",
+        ),
         (
             not app_token or app_token.startswith(_APP_TOKENS),
             "SLACK_APP_TOKEN must be an app-level token, which begins with xapp-",
         ),
         (
-            bool(app_token or secret),
+            bool(app_token or secret) or not bot_token,
             "SLACK_APP_TOKEN is needed, or SLACK_SIGNING_SECRET to serve over HTTP",
         ),
+        (bool(client_secret or bot_token), "SLACK_CLIENT_SECRET is needed with SLACK_CLIENT_ID"),
+        (bool(secret or bot_token), "SLACK_SIGNING_SECRET is needed with SLACK_CLIENT_ID"),
         (not address or is_address(address), "SLACK_API_URL must be an http or https address"),
     )
     if faults := [sentence for is_met, sentence in checks if not is_met]:
@@ -59,5 +73,7 @@ def read_slack_settings(
         bot_token=bot_token,
         app_token=app_token,
         signing_secret=secret,
+        client_id=client_id,
+        client_secret=client_secret,
         api_url=f"{(address or API_URL).rstrip('/')}/",
     )

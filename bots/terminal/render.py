@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from bots.chat.markdown.safe import names_another_host, web_link
+from bots.chat.platform import Footnotes
+from bots.chat.quotes import marked_lines, places_in
 from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     answered_in,
@@ -23,6 +25,7 @@ from bots.chat.texts import (
     headings,
     omissions,
     origin_of,
+    places_of,
     provenance,
     remarks,
     say_in,
@@ -31,6 +34,7 @@ from bots.chat.texts import (
 from bots.terminal.markdown import AnswerMarkdown, line, link
 from bots.terminal.receive import COMMANDS
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, value
+from core.grounding.citations import by_place
 from core.library.store import Entry
 from core.text.language import language_of
 
@@ -74,13 +78,15 @@ def _answered(outcome: Outcome, answer: Answer, context: ScreenContext) -> Itera
     if lead := provenance(outcome, answer):
         yield Text(lead, style="dim italic")
         yield Text()
+    answer = by_place(answer)
     yield AnswerMarkdown(answer.text)
-    if answer.citations:
+    places = places_of(answer.citations)
+    if places:
         yield _RULE
-        shown = answer.citations[:FOOTNOTES_SHOWN]
+        shown = places[:FOOTNOTES_SHOWN]
         # An answer of quotes shows them already; a composed one has them below.
         yield footnotes(shown, outcome.language, context, with_quotes=answer.composed)
-    hidden = len(answer.citations) - FOOTNOTES_SHOWN
+    hidden = len(places) - FOOTNOTES_SHOWN
     more = say_in(outcome.language)("more_in_terminal", count=hidden) if hidden > 0 else ""
     if outcome.reason:  # an answer in spite of a problem, for example an unreachable model
         yield Text(line(outcome.reason), style="yellow")
@@ -98,17 +104,42 @@ def footnotes(
     context: ScreenContext,
     *,
     with_quotes: bool = True,
-    limit: int | None = QUOTE_SHOWN,
 ) -> RenderableType:
-    """Numbers, titles and places, with at most ``limit`` characters of each quote below; None: all of it."""
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(justify="right", style="bold cyan", no_wrap=True)
-    table.add_column(overflow="fold")
+    """Numbers, titles and places, with the beginning of each quote below."""
+    table = _numbered()
     for citation in citations:
         table.add_row(str(citation.number), _place(citation, language, context.files))
         if with_quotes:
-            quote = line(citation.quote)
-            table.add_row("", Text(f"“{clipped(quote, limit) if limit else quote}”", style="dim"))
+            table.add_row("", Text(f"“{clipped(line(citation.quote), QUOTE_SHOWN)}”", style="dim"))
+    return table
+
+
+def quotes(shown: Footnotes, context: ScreenContext) -> RenderableType:
+    """Every footnote with its quotes, each marked in its paragraph."""
+    table, language = _numbered(), shown.outcome.language
+    for place, excerpts in places_in(shown):
+        table.add_row(str(place.number), _place(place, language, context.files))
+        for excerpt in excerpts:
+            # Without colours, as in a pipe, the quotation marks alone say what is quoted.
+            marked = replace(excerpt, before=f"{excerpt.before}“", after=f"”{excerpt.after}")
+            table.add_row("", Text("\n").join(_marked(*each) for each in marked_lines(marked)))
+            if not excerpt.is_current:
+                table.add_row("", Text(say_in(language)("source_changed"), style="yellow"))
+    return table
+
+
+def _marked(indentation: str, pieces: Sequence[tuple[str, bool]]) -> Text:
+    text = Text(" " * len(indentation.expandtabs(4)))
+    for content, is_quote in pieces:
+        gap = " " if text.plain.strip() and content[:1].isspace() else ""
+        text.append(gap + line(content) + " " * content[-1:].isspace(), style="bold" if is_quote else "dim")
+    return text
+
+
+def _numbered() -> Table:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", style="bold cyan", no_wrap=True)
+    table.add_column(overflow="fold")
     return table
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from bots.chat import texts
+from bots.chat.quotes import footnotes_of
 from bots.chat.texts import language_of_turn, say_in
 from bots.indexing import BackgroundVectors, run_in_thread
 from bots.terminal import render
@@ -252,7 +253,9 @@ class Session:
         if last is None or not citations:
             self.screen.fault("The last answer has no footnotes.")
             return
-        self.screen.show(render.footnotes(citations, last.language, self._context(), limit=None))
+        store = self.library.store
+        shown = await asyncio.to_thread(footnotes_of, last, store, store.collections())
+        self.screen.show(render.quotes(shown, self._context()))
         self.screen.blank()
 
     async def list_sources(self, _argument: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.conversation import QUERY_LIMIT, Decision, Proposal
+from core.conversation import QUERY_LIMIT, Decision, Proposal, Question
 from core.errors import QuestionRejected
 from core.settings import WebApproval
 from core.text.characters import hides_something, without_shaping
@@ -18,10 +18,21 @@ def may_decide(
 
     An approver may always decide; under ``never_ask`` everyone may.
     """
-    if approval in ("anyone", "never_ask"):
-        return True
-    is_approver = bool({decision.author, *decision.groups} & set(approvers))
-    return is_approver or (approval == "asker" and decision.author == proposal.asker)
+    is_asker = approval == "asker" and decision.author == proposal.asker
+    return is_asker or _decides_for_others(decision.author, decision.groups, approval, approvers)
+
+
+def may_allow_reading(
+    question: Question, author: str, groups: Iterable[str], *, approval: WebApproval, approvers: Iterable[str]
+) -> bool:
+    """Whether the author may let the attachments of a question be read: its asker, or who may decide a search."""
+    return author == question.author or _decides_for_others(author, groups, approval, approvers)
+
+
+def _decides_for_others(
+    author: str, groups: Iterable[str], approval: WebApproval, approvers: Iterable[str]
+) -> bool:
+    return approval in ("anyone", "never_ask") or bool({author, *groups} & set(approvers))
 
 
 def fault_of_query(query: str | None) -> str | None:

@@ -28,6 +28,10 @@ class Documents(Protocol):
         """The neighbours of these passages in their documents, and the documents' heads."""
         ...
 
+    async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
+        """The first passages of these files, in reading order."""
+        ...
+
 
 class Web(Protocol):
     """A web search for a query that a person allowed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from core.graph.context import Deps
 from core.graph.policy import Policy
 from core.graph.routing import surviving
@@ -21,9 +23,12 @@ def ask_of(state: State, work: Work) -> Ask:
         question=work.question,
         history=history_before(state.get("history", ()), work),
         thread_context=state.get("thread_context", ()),
+        quoted=work.quoted,
         confidence=work.confidence,
         weights=work.weights,
         languages=_other_languages(work),
+        is_addressed=work.is_addressed,
+        files=tuple(PurePath(address).name for address in work.attached),
     )
 
 

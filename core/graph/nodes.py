@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from time import perf_counter
 from typing import Literal
 
@@ -27,6 +29,9 @@ from core.graph.routing import (
     certainty_of,
     falls_short,
     further_queries,
+    is_for_bot,
+    is_plain_answer,
+    may_join,
     may_quote,
     route_of,
     unseen,
@@ -38,7 +43,7 @@ from core.graph.web_nodes import propose_beside
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, edited, statements_of, verdicts_on
-from core.library.documents import Retrieved
+from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Ask, Draft, Grounded, Plan, Rejected, Statement, Strip
 from core.text.characters import without_shaping
@@ -54,8 +59,10 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
     state = {**state, "proposals": proposals}
     if isinstance(turn, Question):
         work = Work(
-            question=turn.text, asker=turn.author, report_passages=turn.report_passages, sources=turn.sources
-        )
+            question=turn.text, asker=turn.author, report_passages=turn.report_passages, sources=turn.sources,
+            is_addressed=turn.is_addressed or _is_awaited(state, turn), quoted=turn.quoted,
+            attached=turn.attached, has_unread=bool(turn.unread),
+        )  # fmt: skip
         update: State = {"work": work, "outcome": None, "proposals": proposals}
         return {**update, "thread_context": turn.thread_context} if turn.thread_context else update
     turn = replace(turn, query=turn.query and without_shaping(turn.query))
@@ -72,6 +79,12 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
         tried=proposal.tried,
     )
     return {"work": work, "outcome": None, "proposals": with_proposal(proposals, decided)}
+
+
+def _is_awaited(state: State, turn: Question) -> bool:
+    """Whether the bot asked its author back just before."""
+    last, history = state.get("outcome"), state.get("history", ())
+    return last is not None and last.kind == "clarify" and history[-1].author == turn.author
 
 
 def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str | None:
@@ -105,15 +118,10 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     deps.report(Progress(stage="reading"))
     began = perf_counter()
     limit = max(deps.policy.passages, work.report_passages)
-    found = await deps.documents.retrieve(
-        work.question,
-        limit=limit,
-        history=context_of(state, work),
-        within=work.sources,
-    )
+    found = await _look(state, deps, work, limit)
     elapsed = (perf_counter() - began) * 1000
     deps.report(Progress(stage="reading", count=found.searched))
-    passages = found.passages[: deps.policy.passages]
+    passages = await with_beginning(deps, work, found.passages[: deps.policy.passages])
     deps.report(Progress(stage="checking", count=len(passages)))
     work = replace(
         work,
@@ -124,18 +132,51 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
         retrieve_ms=elapsed,
         tried=(work.question,),
     )
+    if not work.is_addressed and not may_join(work, deps.policy, state.get("history", ())):
+        return outcomes.end_unshown(state, work)
     ask = ask_of(state, work)
     async with writing_ahead(deps, ask, work) as writing:
         plan, grades = await asyncio.gather(deps.reasoner.plan(ask), grade(deps, ask, passages))
         work = replace(work, plan=plan).with_grades(grades)
         work = await with_draft(replace(work, next=after_looking(work, deps.policy)), writing)
+    if not work.is_addressed and not is_for_bot(work, deps.policy):
+        return outcomes.end_unshown(state, work)
     return {"work": work.with_step("open")}
+
+
+async def _look(state: State, deps: Deps, work: Work, limit: int) -> Retrieval:
+    """The best passages, of the question's own files first; after others, where only those surely answer."""
+    retrieve = partial(deps.documents.retrieve, work.question, limit=limit, history=context_of(state, work))
+    found = await retrieve(within=work.attached or work.sources)
+    if not work.attached or found.confidence >= deps.policy.web_quote_at:
+        return found
+    everywhere = await retrieve(within=work.sources)
+    if everywhere.confidence < deps.policy.quote_at:
+        return found
+    best = everywhere.passages[: deps.policy.passages // 2]
+    known = {hit.passage.id for hit in best}
+    rest = (hit for hit in (*found.passages, *everywhere.passages) if hit.passage.id not in known)
+    merged = {hit.passage.id: hit for hit in (*best, *rest)}
+    return replace(everywhere, passages=tuple(merged.values())[:limit])
+
+
+async def with_beginning(deps: Deps, work: Work, passages: tuple[Retrieved, ...]) -> tuple[Retrieved, ...]:
+    """What was found in a question's own files, and how they begin: “summarise this” shares no word with them."""
+    room = deps.policy.passages - len(passages)
+    if not work.attached or room <= 0:
+        return passages
+    first = await deps.documents.beginning(work.attached, limit=deps.policy.passages)
+    known = {hit.passage.id for hit in passages}
+    new = (Retrieved(passage=passage, score=0.0) for passage in first if passage.id not in known)
+    return (*passages, *islice(new, room))
 
 
 def after_open(
     state: State, runtime: Runtime[Deps]
-) -> Literal["converse", "clarify", "generate", "verify", "regrade", "propose", "give_up"]:
+) -> Literal["converse", "clarify", "generate", "verify", "regrade", "propose", "give_up", "__end__"]:
     work = state["work"]
+    if state.get("outcome"):
+        return "__end__"
     route = route_of(work, runtime.context.policy, has_web=runtime.context.web is not None)
     if route == "none":
         return "converse"
@@ -167,6 +208,10 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     deps.report(Progress(stage="checking", count=len(new)))
     judged = (*new, *helpful) if deps.policy.weights is not None else new
     grades = await grade(deps, ask_of(state, work), judged if new else ())
+    surest = max(found, key=lambda each: each.confidence, default=None)
+    if work.attached and surest is not None and surest.confidence > work.confidence:
+        # The question's own files, looked into first, say less than the rest: that decides.
+        work = replace(work, confidence=surest.confidence, weights=dict(surest.weights), attached=())
     # The best of each retrieval has the same score; in a tie the later wording goes first.
     merged = sorted((*new, *work.passages), key=lambda hit: -hit.score)
     work = replace(
@@ -200,8 +245,17 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
 
 
 async def verify(state: State, runtime: Runtime[Deps]) -> State:
+    """Check the draft. A question that nobody addressed to the bot ends here: with a plain answer, or unshown."""
+    update = await _verified(state, runtime.context)
+    work = state["work"]
+    if work.is_addressed or is_plain_answer(update.get("outcome")):
+        return update
+    return outcomes.end_unshown(state, work)
+
+
+async def _verified(state: State, deps: Deps) -> State:
     """Check each claim against its strips, cut what is not supported, and check the rest for usefulness."""
-    deps, work = runtime.context, state["work"]
+    work = state["work"]
     strips, draft = (
         _strips_behind(work, deps.policy),
         work.draft or Draft(text="", composed=True, answers=False),

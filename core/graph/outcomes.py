@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.conversation import Answer, Citation, Decision, Exchange, Outcome, Proposal, Question
+from core.conversation import Answer, Citation, Decision, Exchange, Outcome, Proposal, Question, Turn
 from core.graph.policy import Policy
 from core.graph.state import (
     ANSWER_REMEMBERED,
@@ -45,7 +45,8 @@ def end_with_reply(state: State, work: Work) -> State:
     """Small talk: an answer without footnotes, whose grounding says so."""
     reply = work.plan.reply if work.plan else ""
     answer = Answer(text=reply, citations=(), grounding=grounding_of(()), composed=True)
-    return _end(state, work, _outcome(state, work, kind="answered", answer=answer), reply)
+    outcome = _outcome(state, work, kind="answered", answer=answer)
+    return _end(state, work, replace(outcome, unread=()), reply)  # it asked nothing of its files
 
 
 def end_with_clarification(state: State, work: Work) -> State:
@@ -71,6 +72,15 @@ def end_with_proposal(state: State, work: Work, proposal: Proposal) -> State:
 def end_without_answer(state: State, work: Work, closest: tuple[Citation, ...], reason: str) -> State:
     outcome = _outcome(state, work, kind="no_answer", closest=closest, reason=reason)
     return _end(state, work, outcome, "(no answer was found)")
+
+
+def end_unshown(state: State, work: Work) -> State:
+    """Nobody called the bot, and it has nothing sure to say: the conversation stays as it was."""
+    return {"work": Work(), "outcome": unshown(state["turn"], work.confidence)}
+
+
+def unshown(turn: Turn, confidence: float = 0.0) -> Outcome:
+    return Outcome(kind="no_answer", turn_id=turn.id, is_shown=False, confidence=round(confidence, 4))
 
 
 def end_with_failure(state: State, work: Work, reason: str) -> State:
@@ -125,12 +135,14 @@ def nothing_left(work: Work, *, has_web: bool) -> str:
     """Why the turn ends without an answer and without another proposal."""
     if work.proposal is not None:
         return Sentence("not_on_the_web")
-    return Sentence("not_found" if has_web else "not_found_without_web")
+    return Sentence("not_found" if has_web or work.has_unread else "not_found_without_web")
 
 
 def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: object) -> Outcome:
     question = work.question or _question_of(state)
     language = small_talk_language(question) or language_of(question)
+    if isinstance(turn := state["turn"], Question):
+        fields |= {"unread": turn.unread, "unreadable": turn.unreadable}
     return Outcome(
         turn_id=state["turn"].id,
         reason=reason and in_language(reason, language),

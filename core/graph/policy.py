@@ -62,10 +62,17 @@ class Policy:
     answer_at: float = 0.6  #: answer from this probability of being right
     quote_at: float = 0.85  #: the same without a model, for the library's confidence
     show_at: float = 0.6  #: from which a quote is shown as unsure, with a proposed search
-    web_quote_at: float = 0.4  #: the same for results of an allowed search
+    web_quote_at: float = 0.4  #: the same for results of an allowed search, and for attached files
     draft_at: float = 0.25  #: from which a draft is written for a model to judge
     speculate_at: float = 0.8  #: local confidence from which the draft is written while passages are graded
     closest_at: float = 0.12  #: from which a proposal shows the closest passages
+    continue_at: float = (
+        0.7  #: confidence from which a question to nobody is answered, on the subject of the last answer
+    )
+    follow_at: float = 0.85  #: the same on another subject
+    join_at: float = (
+        0.95  #: the same where the bot was not asked before, or the words speak of what happens now
+    )
 
 
 _PUBLISHED = Policy(

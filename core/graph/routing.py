@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from core.conversation import QUERY_LIMIT, Proposal
+from core.conversation import QUERY_LIMIT, Exchange, Outcome, Proposal
 from core.graph.evidence import Evidence, is_mixed, probability
 from core.graph.policy import Policy, WebQuery
 from core.graph.state import Next, Work
+from core.library.confidence import shared_terms
 from core.library.documents import Passage, Retrieved
-from core.reasoning.reasoner import SPEAKING, Grade, Route, Statement
+from core.reasoning.reasoner import DOCUMENTS, SPEAKING, Grade, Route, Statement
+from core.text.addressee import asks, kind_of
 from core.text.characters import as_query
+from core.text.courtesy import names_something, without_courtesy
+from core.text.followup import cited_before
 from core.text.sentences import STOP_WORDS
 
 Certainty = Literal["sure", "unsure", "none"]
 
 SURVIVING = 2  # best-ranked document passages that stay in where none of them is correct
+SHARED = 2  # terms of its own that a question to nobody has in common with the passage that answers it
 BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
 SURVIVING_HITS = 3  # hits of a web search that stay in: those whose pages are read
 
@@ -29,6 +34,10 @@ def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
     """
     plan = work.plan
     if plan is None or not policy.routes:
+        return "documents"
+    if plan.route == "clarify" and work.has_unread:  # the file may be what it lacks
+        return "web"
+    if plan.route == "clarify" and work.attached and any(work.sufficient):  # it was in the file
         return "documents"
     if plan.route in SPEAKING:
         return plan.route if plan.reply else "documents"
@@ -90,6 +99,34 @@ def after_looking(work: Work, policy: Policy) -> Next:
     return "propose"
 
 
+def may_join(work: Work, policy: Policy, history: Sequence[Exchange]) -> bool:
+    """Whether to look into a question that nobody addressed to the bot: the documents are sure to answer it."""
+    if not asks(work.question) or not work.passages:
+        return False
+    # The confidence in “How did that even happen?” is that of the questions before it.
+    if shared_terms(work.question, work.passages[0]) < SHARED:
+        return False
+    is_on_subject = work.passages[0].passage.source in cited_before(history)
+    least = policy.continue_at if is_on_subject else policy.follow_at
+    is_likely = bool(history) and kind_of(work.question) == "question"
+    return work.confidence >= (least if is_likely else policy.join_at)
+
+
+def is_for_bot(work: Work, policy: Policy) -> bool:
+    """Whether such a question may be answered, by its plan and what was found."""
+    is_said_to_it = work.plan is not None and work.plan.is_for_assistant
+    return is_said_to_it and work.next == "generate" and route_of(work, policy, has_web=True) in DOCUMENTS
+
+
+def is_plain_answer(outcome: Outcome | None) -> bool:
+    """Whether such a question may be answered with this: sure, whole, and without a proposed search."""
+    answer = outcome.answer if outcome else None
+    is_whole = outcome is not None and outcome.proposal is None and outcome.reason is None
+    return (
+        answer is not None and is_whole and answer.is_sure and bool(answer.citations) and not answer.missing
+    )
+
+
 def falls_short(work: Work) -> bool:
     """Whether a judge said that the passages do not answer all of the question."""
     return bool(work.sufficient) and not any(work.sufficient)
@@ -112,7 +149,8 @@ def _bar(work: Work, policy: Policy) -> float:
     """The probability from which to write: of a model's verdicts, or of confidence in documents or web pages."""
     if work.sufficient:
         return policy.answer_at
-    return policy.show_at if work.proposal is None else policy.web_quote_at
+    is_pointed_out = work.attached or work.proposal is not None  # a person wants what is in there
+    return policy.web_quote_at if is_pointed_out else policy.show_at
 
 
 def certainty_of(work: Work, policy: Policy) -> Certainty:
@@ -126,7 +164,9 @@ def certainty_of(work: Work, policy: Policy) -> Certainty:
     chance = probability(evidence_of(work, unsupported=unsupported), policy.weights)
     if chance < _bar(work, policy):
         return "none"
-    is_read_alone = not work.sufficient and work.proposal is None
+    is_read_alone = (
+        not work.sufficient and work.proposal is None and work.is_addressed
+    )  # else it is sure: may_join
     return "unsure" if is_read_alone and chance < policy.quote_at else "sure"
 
 
@@ -199,8 +239,8 @@ def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
     else:
         new = () if _folded(work.missing) in map(_folded, work.proposal.tried) else (work.missing,)
         wordings, sent = (*new, *work.proposal.wordings), set(map(_folded, queries_sent(work.proposal)))
-    lines = _distinct(as_query(wording, QUERY_LIMIT) for wording in wordings)
-    return tuple(line for line in lines if _folded(line) not in {*sent, ""})
+    lines = _distinct(as_query(without_courtesy(wording), QUERY_LIMIT) for wording in wordings)
+    return tuple(line for line in lines if _folded(line) not in sent and names_something(line))
 
 
 def queries_sent(proposal: Proposal) -> tuple[str, ...]:
@@ -211,7 +251,7 @@ def queries_sent(proposal: Proposal) -> tuple[str, ...]:
 def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
     standalone = work.plan.standalone if work.plan else work.question
     planned = work.plan.web_query if work.plan else ""
-    rewritten = (planned, work.missing, standalone, _keywords(standalone))
+    rewritten = (planned, work.missing, standalone, _keywords(without_courtesy(standalone)))
     wordings: dict[WebQuery, tuple[str, ...]] = {
         "rewritten": rewritten,
         "original": (work.question,),

@@ -25,7 +25,12 @@ NO_MODEL = Usage().name  # quoting is local and needs the grades' evidence: spec
 def may_pay(work: Work, deps: Deps) -> bool:
     """Whether a speculative draft will probably be kept."""
     has_model = deps.reasoner.usage.name != NO_MODEL
-    return has_model and bool(work.passages) and work.confidence >= deps.policy.speculate_at
+    return (
+        has_model
+        and work.is_addressed
+        and bool(work.passages)
+        and work.confidence >= deps.policy.speculate_at
+    )
 
 
 def strips_ahead(work: Work) -> tuple[Strip, ...]:

@@ -27,8 +27,12 @@ class Work:
 
     question: str = ""  #: in the person's own words; rewrites have fields of their own
     asker: str = ""
+    is_addressed: bool = True  #: False: nobody called the bot
     report_passages: int = 0
     sources: tuple[str, ...] = ()
+    attached: tuple[str, ...] = ()  #: addresses of the question's own files, which are looked into first
+    has_unread: bool = False  #: the question has files that nobody allowed to be read
+    quoted: tuple[ThreadMessage, ...] = ()
     plan: Plan | None = None
     passages: tuple[Retrieved, ...] = ()  #: best first; web passages are kept nowhere else
     weights: dict[str, float] = field(default_factory=dict)  #: of the question's terms
@@ -102,10 +106,13 @@ def history_before(history: tuple[Exchange, ...], work: Work) -> tuple[Exchange,
 
 
 def context_of(state: State, work: Work) -> tuple[Exchange, ...]:
-    """What a question may refer to: the messages of its thread, then what the bot was asked."""
-    messages = subjects(state.get("thread_context", ()))
-    before = (Exchange(question=m.text, answer="", author=m.author) for m in messages)
-    return (*before, *history_before(state.get("history", ()), work))
+    """What a question may refer to: the messages of its thread, what the bot was asked, and what it quotes."""
+    before = _exchanges(subjects(state.get("thread_context", ())))
+    return (*before, *history_before(state.get("history", ()), work), *_exchanges(work.quoted))
+
+
+def _exchanges(messages: tuple[ThreadMessage, ...]) -> tuple[Exchange, ...]:
+    return tuple(Exchange(question=each.text, answer="", author=each.author) for each in messages)
 
 
 def with_exchange(history: tuple[Exchange, ...], exchange: Exchange) -> tuple[Exchange, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from time import time
@@ -37,7 +37,7 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
         work = replace(work, missing="")
     closest = outcomes.closest_of(work, deps.policy)
     work = replace(work.with_step("propose"), next=None)
-    wordings = web_wordings(work, deps.policy) if deps.web else ()
+    wordings = web_wordings(work, deps.policy) if deps.web and not work.has_unread else ()
     if not wordings:
         return outcomes.end_without_answer(
             state, work, closest, outcomes.nothing_left(work, has_web=deps.web is not None)
@@ -82,7 +82,7 @@ def propose_beside(
     state: State, work: Work, deps: Deps, reason: str, closest: tuple[Citation, ...] = ()
 ) -> Proposal | None:
     """A proposal together with an answer that leaves something open; None if no search can be proposed."""
-    if deps.web is None or deps.approval == "never_ask" or work.proposal is not None:
+    if deps.web is None or deps.approval == "never_ask" or work.proposal is not None or work.has_unread:
         return None
     wordings = (work.missing, *web_wordings(replace(work, missing=""), deps.policy))
     queries = tuple(dict.fromkeys(query for wording in wordings if (query := as_query(wording, QUERY_LIMIT))))
@@ -104,7 +104,7 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     if proposal is None or deps.web is None:
         return outcomes.end_unfinished(state, work, Sentence("web_switched_off"))
     if proposal.allowed is None:  # no route leads here without it; nothing is sent if one ever does
-        raise PermissionError("a search needs a query that was allowed")
+        raise RuntimeError("a search needs a query that was allowed")
     deps.report(Progress(stage="searching"))
     question = proposal.standalone or work.question
     try:
@@ -122,8 +122,7 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
         if deps.approval == "never_ask":
             return outcomes.end_without_answer(state, work, proposal.closest, trouble.sentence)
         return outcomes.end_unfinished(state, work, trouble.sentence)
-    local = (hit for hit in found.passages if hit.passage.id not in proposal.dismissed)
-    kept = tuple(local)[: deps.policy.passages // 2] if deps.policy.web_joins else ()
+    kept = _kept_passages(found.passages, proposal, deps.policy)
     deps.report(Progress(stage="checking", count=len(hits)))
     work = replace(
         work,
@@ -138,6 +137,15 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     grades = await grade(deps, ask_of(state, work), work.passages if deps.policy.grades_web else kept)
     work = replace(work, grades={}, sufficient=()).with_grades(grades).with_step("web_search")
     return {"work": replace(work, next=_after_hits(work, deps.policy) if hits else "propose")}
+
+
+def _kept_passages(
+    passages: Sequence[Retrieved], proposal: Proposal, policy: Policy
+) -> tuple[Retrieved, ...]:
+    """The documents' passages that are read with the hits, without those dismissed before the search."""
+    if not policy.web_joins:
+        return ()
+    return tuple(hit for hit in passages if hit.passage.id not in proposal.dismissed)[: policy.passages // 2]
 
 
 def _after_hits(work: Work, policy: Policy) -> Next:

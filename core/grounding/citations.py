@@ -1,12 +1,14 @@
 """Footnotes: a draft cites strips as ``[n]``; an answer cites footnotes.
 
-Equal footnotes are merged and numbered in order of appearance. Each has a verbatim quote of its source.
+Equal footnotes are merged and numbered in order of appearance. Each has a verbatim quote of its source. People
+see one number for each place of a document, and the quotes behind it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from core.conversation import Answer, Citation, Grounding
@@ -51,11 +53,16 @@ class _Footnotes:
 
 
 def _composed(text: str, footnotes: _Footnotes) -> str:
-    """The draft; neighbouring sentences of a paragraph with the same footnotes show them once, after the last."""
     claims = claims_of(text)
     marks = {number: _marks(claim, footnotes) for number, claim in enumerate(claims)}
+    return _marked(text, claims, marks)
+
+
+def _marked(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
+    """Neighbouring sentences of a paragraph with the same footnotes show them once, after the last."""
     for number, (claim, following) in enumerate(pairwise(claims)):
-        if claim.block == following.block and claim.kind != "row" and marks[number] == marks[number + 1]:
+        is_same = number in marks and marks[number] == marks.get(number + 1)
+        if is_same and claim.block == following.block and claim.kind != "row":
             marks[number] = ""
     return rewritten(text, claims, (), marks)
 
@@ -121,7 +128,33 @@ def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
         end=end,
         origin=passage.origin,
         published=passage.published,
+        collection=passage.collection if passage.origin == "documents" else "",
     )
+
+
+def by_place(answer: Answer) -> Answer:
+    """The answer as people read it: footnotes at one place of a document share a number.
+
+    Numbers count from 1 in order of appearance; every citation keeps its quote.
+    """
+    places: dict[tuple[str | None, ...], int] = {}
+    numbers = {one.number: places.setdefault(_place(one), len(places) + 1) for one in answer.citations}
+    if len(places) == len(answer.citations):
+        return answer
+    claims = claims_of(answer.text)
+    marks = {
+        index: "".join(dict.fromkeys(f"[{numbers.get(number, number)}]" for number in claim.own))
+        for index, claim in enumerate(claims)
+        if claim.own
+    }
+    citations = (replace(one, number=numbers[one.number]) for one in answer.citations)
+    ordered = tuple(sorted(citations, key=lambda one: one.number))
+    return replace(answer, text=_marked(answer.text, claims, marks), citations=ordered)
+
+
+def _place(citation: Citation) -> tuple[str | None, ...]:
+    address = (citation.url or "").partition("#")[0]  # the anchor leads to the quote
+    return citation.origin, citation.collection, citation.source, citation.title, citation.location, address
 
 
 def footnotes_for(strips: Sequence[Strip]) -> tuple[Citation, ...]:

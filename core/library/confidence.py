@@ -158,6 +158,12 @@ def coverage_of(question: str, passages: Sequence[Retrieved]) -> float:
     return _most(weights, found) / total if total else 0.0
 
 
+def shared_terms(question: str, hit: Retrieved) -> int:
+    """How many of a question's own terms a passage and its headings contain."""
+    own = query_terms(question, language_of(hit.passage.text))
+    return len(_terms(hit, _all_text(hit)).intersection(own))
+
+
 def _gap(scores: Sequence[float]) -> float:
     """The best score less the mean of the background, which in a small library is the last rank."""
     if not scores:

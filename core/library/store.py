@@ -86,6 +86,10 @@ class DocumentStore:
         """All documents, or those of one collection, in order of their source."""
         return self._entries("?1 IS NULL OR c.name = ?1", (collection,))
 
+    def named(self, collection: str, source: str) -> list[Entry]:
+        """The documents of this source; several if folders of the same name were ingested."""
+        return self._entries("c.name = ? AND d.source = ?", (collection, source))
+
     def entry(self, collection: str, address: str) -> Entry | None:
         found = self._entries("c.name = ? AND d.address = ?", (collection, address))
         return found[0] if found else None
@@ -130,6 +134,16 @@ class DocumentStore:
         rows = self._rows(f"{_PASSAGE} WHERE p.id IN ({marks}) AND {where}", (*wanted, *values))
         return {str(row[0]): _passage(row) for row in rows}
 
+    def quoted(self, source: str, quote: str, start: int, scope: Scope) -> Passage | None:
+        """The passage of a source that holds this quote, the one nearest to this offset; None if no passage does."""
+        where, values = _scope_condition(scope)
+        rows = self._rows(
+            f"{_PASSAGE} WHERE p.document IN (SELECT id FROM documents WHERE source = ?) AND instr(p.text, ?) AND {where}"
+            ' ORDER BY p.start > ? OR p."end" <= ?, abs(p.start - ?) LIMIT 1',
+            (source, quote, *values, start, start, start),
+        )
+        return next((_passage(row) for row in rows), None)
+
     def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
         """The passages before and after these, and the first ones of their documents, in reading order."""
         wanted = json.dumps([int(number) for number in ids])
@@ -140,6 +154,14 @@ class DocumentStore:
             " AND (near.ordinal BETWEEN found.ordinal - 1 AND found.ordinal + 1 OR near.ordinal = 0)"
             f" WHERE found.id IN (SELECT value FROM json_each(?))) AND {where} ORDER BY p.document, p.ordinal",
             (wanted, *values),
+        )
+        return [_passage(row) for row in rows]
+
+    def beginning(self, scope: Scope, *, limit: int) -> list[Passage]:
+        """The first passages of a scope in reading order, those of each document's beginning first."""
+        where, values = _scope_condition(scope)
+        rows = self._rows(
+            f"{_PASSAGE} WHERE {where} ORDER BY p.ordinal, p.document LIMIT ?", (*values, limit)
         )
         return [_passage(row) for row in rows]
 

@@ -154,8 +154,10 @@ def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
 def standalone_question(ask: Ask) -> str:
     """The question, with its subject from an earlier question if it has none."""
     messages = [message.text for message in subjects(ask.thread_context)]
-    earlier = [*messages, *(exchange.question for exchange in ask.history)][-REMEMBERED_QUESTIONS:]
-    subject = next((question for question in reversed(earlier) if names_its_subject(question)), None)
+    asked = (exchange.question for exchange in ask.history)
+    earlier = [*messages, *asked, *(message.text for message in ask.quoted)][-REMEMBERED_QUESTIONS:]
+    others = (question for question in reversed(earlier) if question != ask.question)
+    subject = next((question for question in others if names_its_subject(question)), None)
     if subject is None or is_whole(ask.question) or not _needs_subject(ask):
         return ask.question
     return f"{subject.rstrip(' ?.!')} – {ask.question}"

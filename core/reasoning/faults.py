@@ -7,10 +7,10 @@ an HTTP status somewhere in the chain of causes, a timeout, or a class from a tr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from core.errors import ModelTrouble
+from core.errors import ModelTrouble, causes, is_timeout
 from core.wording import Sentence
 
 
@@ -81,11 +81,11 @@ def unreadable(complaint: str, reply: str = "") -> Fault:
 
 def diagnose(error: BaseException) -> Fault:
     """The fault behind a foreign exception; nothing of its text is kept."""
-    chain = tuple(_causes(error))
+    chain = tuple(causes(error))
     status = next((found for link in chain if (found := _status(link)) is not None), None)
     if status is not None:
         return replace(_of_status(status, chain), pause=_asked_pause(chain))
-    if any(isinstance(link, TimeoutError) or "Timeout" in type(link).__name__ for link in chain):
+    if is_timeout(error):
         return SILENT
     if any(isinstance(link, OSError) or _package(link) in TRANSPORTS for link in chain):
         return UNREACHABLE
@@ -98,14 +98,6 @@ def _of_status(status: int, chain: tuple[BaseException, ...]) -> Fault:
     if status >= 500:
         return BUSY
     return OF_STATUS.get(status, UNREADABLE)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _status(error: BaseException) -> int | None:

@@ -65,9 +65,10 @@ def plan(ask: Ask) -> Messages:
     """Which route to take and what to search for."""
     fence = Fence.around(_conversation(ask))
     instructions = f"{PLAN}\n\n{LANGUAGES.format(', '.join(ask.languages))}" if ask.languages else PLAN
-    return _messages(
-        fence, _with_thread(instructions, ask), *_before(fence, ask), fence.quote("question", ask.question)
-    )
+    if not ask.is_addressed:
+        instructions = f"{instructions}\n\n{UNADDRESSED}"
+    instructions = _with_context(instructions, ask, FILES_PLANNED)
+    return _messages(fence, instructions, *_before(fence, ask), fence.quote("question", ask.question))
 
 
 def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) -> tuple[Retrieved, ...]:
@@ -87,9 +88,9 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
         fence.quote(f"passage {number}", f"{title}\n{text}")
         for number, (title, text) in enumerate(zip(titles, shown, strict=True), start=1)
     )
-    return _messages(
-        fence, _with_thread(GRADE, ask), *_before(fence, ask), fence.quote("question", ask.question), *blocks
-    )
+    instructions = _with_context(GRADE, ask, FILES_GRADED)
+    question = fence.quote("question", ask.question)
+    return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
 
 
 def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Messages:
@@ -103,7 +104,7 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     blocks += [fence.quote("standing 1", text) for text in standing]
     instructions = f"{WRITE}\n\n{REWRITE}" if before else WRITE
     question = fence.quote("question", ask.question)
-    instructions = _with_thread(instructions, ask)
+    instructions = _with_context(instructions, ask)
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
 
 
@@ -133,7 +134,7 @@ def usefulness(ask: Ask, text: str) -> Messages:
     """Whether the text answers the question."""
     fence = Fence.around([*_conversation(ask), text])
     question = fence.quote("question", ask.question)
-    instructions = _with_thread(USEFULNESS, ask)
+    instructions = _with_context(USEFULNESS, ask)
     return _messages(fence, instructions, *_before(fence, ask), question, fence.quote("answer", text))
 
 
@@ -156,25 +157,37 @@ def _conversation(ask: Ask) -> list[str]:
     return [
         ask.question,
         *(text for exchange in ask.history for text in (exchange.question, exchange.answer)),
-        *(_thread_message(message) for message in ask.thread_context),
+        *(_thread_message(message) for message in (*ask.thread_context, *ask.quoted)),
+        *ask.files,
     ]
 
 
 def _before(fence: Fence, ask: Ask) -> list[str]:
-    """The messages from before the assistant was called, then the latest exchanges, oldest first."""
-    blocks = [fence.quote("thread message", _thread_message(message)) for message in ask.thread_context]
+    """The messages from before the assistant was called, the latest exchanges, and what the question quotes and
+    brings along."""
+    blocks = _thread_messages(fence, ask.thread_context)
     for exchange in ask.history[-HISTORY_SHOWN:]:
         blocks.append(fence.quote("earlier question", exchange.question[:EXCHANGE_LIMIT]))
         blocks.append(fence.quote("earlier answer", exchange.answer[:EXCHANGE_LIMIT]))
-    return blocks
+    blocks += _thread_messages(fence, ask.quoted)
+    return [*blocks, *(fence.quote("attached file", name) for name in ask.files)]
+
+
+def _thread_messages(fence: Fence, messages: tuple[ThreadMessage, ...]) -> list[str]:
+    return [fence.quote("thread message", _thread_message(message)) for message in messages]
 
 
 def _thread_message(message: ThreadMessage) -> str:
     return f"{message.author}: {message.text}"
 
 
-def _with_thread(instructions: str, ask: Ask) -> str:
-    return f"{instructions}\n\n{THREAD}" if ask.thread_context else instructions
+def _with_context(instructions: str, ask: Ask, of_files: str = "") -> str:
+    parts = [instructions]
+    if ask.thread_context or ask.quoted:
+        parts.append(THREAD)
+    if ask.files:
+        parts.append(f"{FILES} {of_files}" if of_files else FILES)
+    return "\n\n".join(parts)
 
 
 def _title(found: Retrieved) -> str:
@@ -228,14 +241,31 @@ For multi_hop, the steps instead, in order.
 - web_query: what to type into a public search engine. It leaves the company: no names of colleagues, customers or \
 projects, no addresses, no secrets.
 - reply: for none, a short friendly sentence; for clarify, the one question to ask back; otherwise empty.
-- options: for clarify, two to four readings of a few words each; otherwise empty."""
+- options: for clarify, two to four readings of a few words each; otherwise empty.
+- for_assistant: true, unless said otherwise below."""
 
 LANGUAGES = """\
 The documents found so far are in other languages than the question (ISO 639-1): {}. Put the queries in those."""
 
+UNADDRESSED = """\
+Nobody called the assistant this time: the message was written among colleagues. for_assistant is true only for a \
+question that the team's documents may answer and that continues what the assistant was asked before, or opens a \
+subject of its own. It is false for plans, opinions, thanks and jokes, for questions about what people do, want or \
+have seen, and for whatever is said to somebody. When in doubt, it is false."""
+
 THREAD = """\
 Thread messages are what people wrote to each other before the assistant was called into their conversation. They \
 say what the question is about; they are no evidence for an answer."""
+
+FILES = """\
+The question came with the files whose names are quoted: “this” or “it” means them where nothing else is named."""
+
+FILES_PLANNED = """\
+They are searched for it. Do not ask back which document is meant; to summarise them, or to say what they are about, \
+is a question for documents."""
+
+FILES_GRADED = """\
+Where they are to be summarised, a passage of theirs that says something of note is correct."""
 
 GRADE = """\
 You judge which passages help to answer a question. Judge only what is written in them, not what you know.

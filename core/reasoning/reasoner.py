@@ -17,6 +17,8 @@ Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
 SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})
 """Routes that need a reply of the plan."""
 
+DOCUMENTS: frozenset[Route] = frozenset({"documents", "multi_hop"})
+
 Relevance = Literal["correct", "ambiguous", "incorrect"]
 
 
@@ -27,9 +29,12 @@ class Ask:
     question: str  #: the person's own words, never rewritten
     history: tuple[Exchange, ...] = ()  #: oldest first
     thread_context: tuple[ThreadMessage, ...] = ()  #: earlier messages of the thread; no evidence
+    quoted: tuple[ThreadMessage, ...] = ()  #: messages that the question forwards or replies to; no evidence
     confidence: float = 0.0  #: local estimate that the retrieved documents answer it, 0 to 1
+    files: tuple[str, ...] = ()  #: names of the files that came with the question and are read
     weights: Mapping[str, float] = field(default_factory=dict)  #: inverse document frequency of each term
     languages: tuple[str, ...] = ()  #: of the documents found, without the question's own, ISO 639-1
+    is_addressed: bool = True  #: False: nobody called the assistant; people may be talking to each other
 
 
 @value
@@ -42,6 +47,7 @@ class Plan:
     web_query: str = ""  #: for a search engine
     reply: str = ""  #: for route none: small talk; for clarify: the question to ask back
     options: tuple[str, ...] = ()  #: for clarify: the readings to choose from
+    is_for_assistant: bool = True  #: False: it was said to other people
 
 
 @value

@@ -91,6 +91,7 @@ class PlanReply(Reply):
     web_query: str = Field(description="what to type into a public search engine")
     reply: str = Field(description="for none and clarify; otherwise empty")
     options: list[str] = Field(description="for clarify; otherwise empty")
+    for_assistant: bool = Field(default=True, description="false where it was said to other people")
 
 
 class PassageReply(Reply):
@@ -154,6 +155,7 @@ def to_plan(reply: PlanReply, ask: Ask) -> Plan:
         web_query=one_line(reply.web_query, QUERY_LIMIT) or one_line(standalone, QUERY_LIMIT),
         reply=text if reply.route in SPEAKING else "",
         options=options if text and len(options) > 1 else (),
+        is_for_assistant=reply.for_assistant,
     )
 
 

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 from core.text.language import language_of, stop_words
-from core.text.sentences import STOP_WORDS
+from core.text.sentences import GERMAN_NOUNS, STOP_WORDS
 
 BACKGROUND = 200  # passages of general text added to every library's counts
 BACKGROUND_HELD = 2  # how many of them hold any given term
@@ -162,6 +162,12 @@ def _content_words(text: str, language: str) -> list[str]:
     """The words and their parts without stop words; all of them if nothing is left."""
     found = [part for word in _words(text) for part in _parts(word)]
     return [part for part in found if part not in _glue(language)] or found
+
+
+def has_content(text: str, language: str) -> bool:
+    """Whether a word is no stop word. Some nouns are stop words where they are looked for in documents."""
+    glue = _glue(language) - GERMAN_NOUNS
+    return any(part not in glue for word in _words(text) for part in _parts(word))
 
 
 @cache

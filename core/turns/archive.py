@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextvars import Context
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import count
@@ -85,21 +85,33 @@ async def _outcome_of(turn_id: str) -> Outcome | None:
     return outcome_from(status.output) if status and isinstance(status.output, dict) else None
 
 
+async def is_stored(turn_id: str) -> bool:
+    """Whether a turn or a command of this id is kept."""
+    from dbos import DBOS
+
+    return await DBOS.get_workflow_status_async(turn_id) is not None
+
+
 async def question_of(turn_id: str) -> Question | None:
     """The question of a turn; None for another turn, or one that is not kept any more."""
+    turn = await stored_turn(turn_id)
+    return turn if isinstance(turn, Question) else None
+
+
+async def stored_turn(turn_id: str) -> Turn | None:
+    """A question or a decision; None for one that is not kept any more."""
     from dbos import DBOS
 
     status = await DBOS.get_workflow_status_async(turn_id)
-    return _question_in(status.input) if status else None
+    return _turn_in(status.input) if status else None
 
 
-def _question_in(stored: Any) -> Question | None:
-    """None for another kind of turn, and for an unreadable one."""
+def _turn_in(stored: Any) -> Turn | None:
+    """None for a command, and for an unreadable turn."""
     try:
-        turn = turn_from(stored["args"][0])
+        return turn_from(stored["args"][0])
     except (TypeError, KeyError, IndexError, ValueError, AttributeError):
         return None
-    return turn if isinstance(turn, Question) else None
 
 
 async def questions_since(moment: float) -> list[Question]:
@@ -112,11 +124,44 @@ async def questions_since(moment: float) -> list[Question]:
             name=TURN, start_time=datetime.fromtimestamp(moment, UTC).isoformat(),
             limit=BATCH, offset=offset, load_output=False,
         )  # fmt: skip
-        questions = (_question_in(each.input) for each in stored)
-        found += [question for question in questions if question and question.asked_at >= moment]
+        turns = ((_turn_in(each.input), each.status) for each in stored)
+        found += [
+            turn for turn, status in turns if isinstance(turn, Question) and _counts(turn, status, moment)
+        ]
         if len(stored) < BATCH:
             break
     return sorted(found, key=lambda question: question.asked_at)
+
+
+def _counts(question: Question, status: str, moment: float) -> bool:
+    """Whether it was asked since then; one that nobody addressed to the bot, only if it was answered."""
+    is_asked = question.is_addressed or (status == "SUCCESS" and not is_erased(question))
+    return is_asked and question.asked_at >= moment
+
+
+async def erase(turn: Turn) -> None:
+    """Delete the text of a question that stays unanswered; its id stays, against redeliveries."""
+    from core.turns.queue import replace_arguments
+
+    erased = replace(turn, text="", quoted=()) if isinstance(turn, Question) else turn
+    no_route: dict[str, Any] = {}  # it may hold the text too
+    await asyncio.to_thread(replace_arguments, turn.id, [plain(erased), no_route])
+
+
+def is_erased(turn: Turn) -> bool:
+    return isinstance(turn, Question) and not turn.text
+
+
+async def outcomes_in(conversation: Conversation) -> tuple[Outcome, ...]:
+    """How the finished turns of a conversation ended, as far as they are kept."""
+    return await asyncio.create_task(_outcomes_in(conversation), context=Context())
+
+
+async def _outcomes_in(conversation: Conversation) -> tuple[Outcome, ...]:
+    from core.turns.queue import finished_in
+
+    found = [await _outcome_of(turn_id) for turn_id in await finished_in(conversation.id)]
+    return tuple(outcome for outcome in found if outcome is not None)
 
 
 async def forget_turns(conversation: Conversation) -> tuple[str, ...]:

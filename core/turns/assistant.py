@@ -15,12 +15,21 @@ from weakref import WeakValueDictionary
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-from core.conversation import Conversation, Outcome, Progress, Proposal, Question, ThreadMessage, Turn
-from core.errors import FootnoteError, StoreTrouble
+from core.conversation import (
+    Conversation,
+    Outcome,
+    Progress,
+    Proposal,
+    Question,
+    ThreadMessage,
+    Turn,
+    is_unaddressed,
+)
+from core.errors import DocumentError, FootnoteError, StoreTrouble
 from core.graph import outcomes
 from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
-from core.graph.state import State, Work
+from core.graph.state import State, Work, with_proposal
 from core.reasoning.reasoner import Reasoner
 from core.turns.checkpoints import PrunedSqliteSaver, translate_errors
 from core.wording import Sentence, in_language
@@ -29,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 Report = Callable[[Progress], None]
 ReadThread = Callable[[], Awaitable[tuple[ThreadMessage, ...]]]  # what was said before the bot was called
+ReadAttachments = Callable[[Question], Awaitable[Question]]  # makes the question's files known to the library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,30 +49,48 @@ class Assistant:
     checkpoints: PrunedSqliteSaver
     make_deps: Callable[[Turn, Report], Deps]  #: the ports of one turn
     turn_timeout: float  #: seconds
+    link: Callable[[Outcome], Outcome] | None = (
+        None  #: puts links to the documents into an outcome; may block
+    )
     #: how an error is put to the person who asked
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence")
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def run(
-        self, turn: Turn, report: Report = lambda _: None, read_thread: ReadThread | None = None
+        self,
+        turn: Turn,
+        report: Report = lambda _: None,
+        read_thread: ReadThread | None = None,
+        read_attachments: ReadAttachments | None = None,
     ) -> Outcome:
         """The turn's outcome. A turn that ended returns the stored one; a turn that was cut off continues.
 
-        ``read_thread`` is called for the first question of a conversation.
+        ``read_thread`` is called for the first question of a conversation, ``read_attachments`` for a question
+        whose attachments a person allowed to be read.
         """
         async with self._one_at_a_time(turn.conversation.id):
             with translate_errors():
-                return await self._run(turn, report, read_thread)
+                return await self._run(turn, report, read_thread, read_attachments)
 
-    async def _run(self, turn: Turn, report: Report, read_thread: ReadThread | None) -> Outcome:
+    async def _run(
+        self,
+        turn: Turn,
+        report: Report,
+        read_thread: ReadThread | None,
+        read_attachments: ReadAttachments | None,
+    ) -> Outcome:
         conversation = turn.conversation.id
         began = perf_counter()
         stored = await self._state(conversation)
         if (ended := _outcome_of(stored, turn)) is not None:
             return ended
+        if is_unaddressed(turn):
+            return await self._consider(turn, stored, report, began)
         if read_thread is not None and not stored and isinstance(turn, Question):
             turn = replace(turn, thread_context=await read_thread())
         is_cut_off = _is_same(stored.get("turn"), turn)
+        if read_attachments is not None and isinstance(turn, Question) and turn.reading_allowed_by:
+            turn = turn if is_cut_off else _with_readable(await read_attachments(turn))
         reasoner: Reasoner | None = None
         state: State = {}
         try:
@@ -85,6 +113,24 @@ class Assistant:
             await self._fail(turn, Sentence("own_fault"))
         return await self._close(turn, reasoner, began, _outcome_of(state, turn))
 
+    async def _consider(self, turn: Turn, stored: State, report: Report, began: float) -> Outcome:
+        """The outcome of a question that nobody addressed to the bot: until it is answered, nothing is stored."""
+        graph = self.graph.copy({"checkpointer": None})
+        try:
+            async with asyncio.timeout(self.turn_timeout):
+                deps = self.make_deps(turn, report)
+                values: Any = await graph.ainvoke(
+                    {**stored, "turn": turn}, {"recursion_limit": RECURSION_LIMIT}, context=deps
+                )
+        except (TimeoutError, FootnoteError):
+            logger.info("an unaddressed question was left", extra={"turn": turn.id}, exc_info=True)
+            return outcomes.unshown(turn)
+        outcome: Outcome = values["outcome"]
+        if not outcome.is_shown:
+            return outcome
+        await self.graph.aupdate_state(_config(turn.conversation.id), values, as_node="give_up")
+        return await self._close(turn, deps.reasoner, began, outcome)
+
     async def _close(
         self, turn: Turn, reasoner: Reasoner | None, began: float, outcome: Outcome | None = None
     ) -> Outcome:
@@ -99,9 +145,21 @@ class Assistant:
             trouble = reasoner.trouble and in_language(reasoner.trouble, outcome.language)
             outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble)
         outcome = replace(outcome, timing_ms=timing)
+        values: dict[str, Any] = {"outcome": outcome}
+        if self.link is not None:
+            values = await self._linked(conversation, outcome)
         saver = cast("PrunedSqliteSaver", self.graph.checkpointer)  # a copy that knows our types
-        await saver.compact(conversation, {"outcome": outcome})
-        return outcome
+        await saver.compact(conversation, values)
+        return cast("Outcome", values["outcome"])
+
+    async def _linked(self, conversation: str, outcome: Outcome) -> dict[str, Any]:
+        """The outcome with links to its documents, and the conversation's proposals with them."""
+        assert self.link is not None
+        outcome = await asyncio.to_thread(self.link, outcome)
+        if outcome.proposal is None:
+            return {"outcome": outcome}
+        proposals = (await self._state(conversation)).get("proposals", ())
+        return {"outcome": outcome, "proposals": with_proposal(proposals, outcome.proposal)}
 
     async def give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
         """End a turn without running it further. A turn that ended returns the stored outcome.
@@ -112,6 +170,8 @@ class Assistant:
             ended = _outcome_of(await self._state(turn.conversation.id), turn)
             if ended is not None:
                 return ended
+            if is_unaddressed(turn):
+                return outcomes.unshown(turn)
             await self._fail(turn, reason, is_final=is_final)
             return await self._close(turn, None, perf_counter())
 
@@ -165,6 +225,13 @@ class Assistant:
 
 def _config(conversation: str) -> RunnableConfig:
     return {"configurable": {"thread_id": conversation}}
+
+
+def _with_readable(question: Question) -> Question:
+    """The question; DocumentError where none of its attachments could be read."""
+    if not question.attached:
+        raise DocumentError(" ".join(question.unreadable) or Sentence("own_fault"))
+    return question
 
 
 def _is_same(stored: Turn | None, turn: Turn) -> bool:

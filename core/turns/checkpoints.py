@@ -19,14 +19,14 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from core.errors import SettingsError, StoreTrouble
-from core.schema import Schema, prepare
+from core.schema import Schema, add_fields, prepare
 from core.turns.disk_watch import disk_trouble
 from core.wording import Sentence
 
 logger = logging.getLogger(__name__)
 
 #: LangGraph makes the tables. A type of :class:`State` that gets another name, module or field needs a migration.
-SCHEMA = Schema()
+SCHEMA = Schema(migrations=(add_fields,))
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
 #: Within a turn, a checkpoint does not wait for the disk. With a write-ahead log, a killed process loses nothing;

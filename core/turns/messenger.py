@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from core.conversation import Command, Outcome, Progress, ThreadMessage, Turn
+from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 
 ReplyRoute = Mapping[str, Any]  # where to answer, in the platform's own terms; JSON types only
+
+NOWHERE = "nowhere"  # begins the handle of a turn whose outcome can be shown nowhere; what follows says why
 
 
 class Unreachable(Exception):
@@ -20,12 +22,23 @@ class Messenger(Protocol):
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         """Show the first sign; its handle lets the outcome replace it. Raises Unreachable.
 
-        ``is_again``: it may have been shown before, so look first.
+        ``is_again``: it may have been shown before, so look first. A handle that begins with NOWHERE: the
+        turn is not carried out, and :meth:`deliver` tells its author why.
         """
         ...
 
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        """The messages of the thread before the bot was called into it, oldest first; bounded."""
+        """The messages of the thread before the bot was called into it, oldest first; bounded.
+
+        Raises Unreachable.
+        """
+        ...
+
+    async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:
+        """Index its attachments for its conversation; the question with their addresses, and what is wrong with others.
+
+        Raises Unreachable.
+        """
         ...
 
     def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:

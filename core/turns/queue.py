@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sqlite3
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.errors import SettingsError
-from core.schema import Schema, prepare
+from core.schema import Schema, add_fields, prepare
 from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.order import UnhurriedClock
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = Schema()  # DBOS makes the tables; a change of a turn's fields needs a migration
+SCHEMA = Schema(
+    migrations=(add_fields,)
+)  # DBOS makes the tables; a change of a turn's fields needs a migration
 APPLICATION_VERSION = "1"  # pinned: after an update, the turns of the version before must be found
 EXECUTOR = "footnote"  # stable: DBOS resumes the turns of the executor of this name
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
@@ -204,8 +207,8 @@ def _refuse(_self: object, _row: str) -> NoReturn:
     raise ValueError("pickled rows are not read")
 
 
-async def delete_finished(partition: str) -> tuple[str, ...]:
-    """Delete the finished workflows of one partition of the queue; returns their ids."""
+async def finished_in(partition: str) -> tuple[str, ...]:
+    """The ids of the finished workflows of one partition of the queue."""
     from dbos import DBOS
 
     # DBOS has no filter for partitions, so all finished workflows are listed.
@@ -217,10 +220,33 @@ async def delete_finished(partition: str) -> tuple[str, ...]:
         ids += [each.workflow_id for each in finished if each.queue_partition_key == partition]
         if len(finished) < SWEEP_BATCH:
             break
-    if ids:
-        await DBOS.delete_workflows_async(ids)
-        await asyncio.to_thread(_empty_log)
     return tuple(ids)
+
+
+async def delete_finished(partition: str) -> tuple[str, ...]:
+    """Delete the finished workflows of one partition of the queue; returns their ids."""
+    from dbos import DBOS
+
+    ids = await finished_in(partition)
+    if ids:
+        await DBOS.delete_workflows_async([*ids])
+        await asyncio.to_thread(_empty_log)
+    return ids
+
+
+def replace_arguments(workflow_id: str, arguments: list[Any]) -> None:
+    """Store other arguments of a workflow that runs, for which DBOS has no call; the old ones are overwritten."""
+    from dbos._dbos import _get_dbos_instance
+    from sqlalchemy import select, update
+
+    system = _get_dbos_instance()._sys_db  # noqa: SLF001 - the file is DBOS's
+    table = system.tables.workflow_input
+    is_its = table.c.workflow_uuid == workflow_id
+    with system.engine.begin() as connection:
+        stored = connection.execute(select(table.c.inputs).where(is_its)).scalar_one()
+        replaced = json.dumps(json.loads(stored) | {"positionalArgs": arguments})
+        connection.execute(update(table).where(is_its).values(inputs=replaced))
+    _empty_log()
 
 
 def _empty_log() -> None:

@@ -71,6 +71,10 @@ class Rates:
         self.count(person, channel, at)
         return None
 
+    def has_room(self, person: str, channel: str, at: float) -> bool:
+        """Whether a question would be admitted; it is not counted."""
+        return not any(self._wait(key, rate, at) > 0 for key, rate, _ in self._limited(person, channel))
+
     def count(self, person: str, channel: str, at: float) -> None:
         """A question that was admitted, here or by the process before this one."""
         for key, _, _ in self._limited(person, channel):

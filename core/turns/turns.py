@@ -19,16 +19,26 @@ from weakref import WeakValueDictionary
 
 from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
 
-from core.conversation import Command, Conversation, Outcome, Progress, Question, Turn
+from core.conversation import (
+    Command,
+    Conversation,
+    Decision,
+    Outcome,
+    Question,
+    ThreadMessage,
+    Turn,
+    is_unaddressed,
+)
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
 from core.turns import archive
-from core.turns.archive import COMMAND, TURN, command_from, outcome_from, plain, turn_from
+from core.turns.archive import COMMAND, TURN, command_from, is_erased, outcome_from, plain, turn_from
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
-from core.turns.messenger import Messenger, ReplyRoute, Unreachable
+from core.turns.messenger import NOWHERE, Messenger, ReplyRoute, Unreachable
 from core.turns.order import Position, Resequencer, order_of, said_at, wait_for_earlier
 from core.turns.queue import APPLICATION_VERSION, launched
+from core.turns.seats import Seat, Seats
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -77,8 +87,7 @@ class Turns:
     messengers: Mapping[str, Messenger]  #: by the conversation's platform label
     drain: float = DRAIN  #: seconds
     disk: DiskWatch = field(default_factory=DiskWatch)  #: why nothing can be stored, if so
-    _seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(THINKING))
-    _waiting: int = 0  #: turns that have no seat yet
+    _seats: Seats = field(default_factory=lambda: Seats(THINKING))
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
     _orders: WeakValueDictionary[str, Resequencer] = field(
@@ -149,34 +158,61 @@ class Turns:
         return task is not None and task.cancel()
 
     async def begin(self, run: TurnRun, turn: Turn, route: ReplyRoute) -> str:
-        """Show the first sign. Returns its handle; empty if the platform could not be reached."""
+        """Show the first sign. Returns its handle; empty if the platform could not be reached.
+
+        A search is then not carried out: nobody could read its answer.
+        """
         with self._step(turn, "begin"):
+            if is_unaddressed(turn):  # it may never be answered
+                return ""
             messenger = self.messengers[turn.conversation.platform]
             handle = await _retry(
                 turn,
                 lambda is_again: messenger.begin(turn, route, is_again=is_again),
                 is_again=await run.count() > 1,
             )
+            if handle is None and isinstance(turn, Decision) and turn.verdict == "approve":
+                return NOWHERE
             return handle or ""
 
     async def think(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Record:
         """The outcome as JSON: of the graph, of an error, or of a stop."""
         with self._step(turn, "think"):
-            if await run.count() > ATTEMPTS:
-                return plain(await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS)))
-            report = self.messengers[turn.conversation.platform].reporter(turn, route, handle)
+            outcome = await self._outcome(run, turn, route, handle)
+            if not outcome.is_shown:
+                await self._erase(turn)
+            return plain(outcome)
+
+    async def _erase(self, turn: Turn) -> None:
+        """Until the disk takes it."""
+        pause = FIRST_PAUSE
+        while True:
             try:
-                async with self._seat(report):
-                    return plain(await self._run(turn, route, report))
-            except FootnoteError as trouble:
-                outcome = await self._give_up(turn, for_people(trouble))
-                if handle and self.disk.is_passing(trouble.__cause__ or trouble):
-                    await self._deliver_early(turn, route, handle, outcome)
-                return plain(outcome)
-            except Exception:
-                # The boundary of a turn: the person learns of every failure.
-                logger.exception("turn failed", extra=_named(turn))
-                return plain(await self._give_up(turn, Sentence("own_fault")))
+                return await archive.erase(turn)
+            except Exception as trouble:
+                if not self.disk.is_passing(trouble):
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _outcome(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Outcome:
+        if await run.count() > ATTEMPTS or is_erased(turn):
+            return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
+        if handle.startswith(NOWHERE):
+            return await self._give_up(turn, Sentence("not_shown"))
+        report = self.messengers[turn.conversation.platform].reporter(turn, route, handle)
+        try:
+            async with self._seats.taken(report) as seat:
+                return await self._run(turn, route, report, seat)
+        except FootnoteError as trouble:
+            outcome = await self._give_up(turn, for_people(trouble))
+            if handle and self.disk.is_passing(trouble.__cause__ or trouble):
+                await self._deliver_early(turn, route, handle, outcome)
+            return outcome
+        except Exception:
+            # The boundary of a turn: the person learns of every failure.
+            logger.exception("turn failed", extra=_named(turn))
+            return await self._give_up(turn, Sentence("own_fault"))
 
     async def _deliver_early(self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome) -> None:
         """Show an outcome that the disk cannot record yet. It is delivered again later, in the same message."""
@@ -223,25 +259,19 @@ class Turns:
         for step in self._steps:
             step.cancel()
 
-    @asynccontextmanager
-    async def _seat(self, report: Report) -> AsyncIterator[None]:
-        """A place among the turns that think; a turn that must wait reports how many are before it."""
-        if self._seats.locked():
-            report(Progress(stage="waiting", count=self._waiting))
-        self._waiting += 1
-        try:
-            await self._seats.acquire()
-        finally:
-            self._waiting -= 1
-        try:
-            yield
-        finally:
-            self._seats.release()
-
-    async def _run(self, turn: Turn, route: ReplyRoute, report: Report) -> Outcome:
+    async def _run(self, turn: Turn, route: ReplyRoute, report: Report, seat: Seat) -> Outcome:
         messenger = self.messengers[turn.conversation.platform]
-        read_thread = partial(messenger.thread_context, turn, route)
-        task = asyncio.create_task(self.assistant.run(turn, report, read_thread))
+        retry = partial(_retry, turn, is_again=False, sleep=seat.sleep)
+
+        async def read_thread() -> tuple[ThreadMessage, ...]:
+            read = await retry(lambda _: messenger.thread_context(turn, route))
+            return read or ()
+
+        async def read_attachments(question: Question) -> Question:
+            read = await retry(lambda _: messenger.read_attachments(question, route))
+            return read or question
+
+        task = asyncio.create_task(self.assistant.run(turn, report, read_thread, read_attachments))
         self._thinking[turn.conversation.id] = task
         try:
             await asyncio.wait([task])
@@ -263,7 +293,9 @@ class Turns:
             logger.exception("turn could not be given up", extra=_named(turn))
             language = language_of(turn.text) if isinstance(turn, Question) else LANGUAGES[0]
             sentence = in_language(reason, language)
-            return Outcome(kind="failed", turn_id=turn.id, reason=sentence, language=language)
+            return Outcome(
+                kind="failed", turn_id=turn.id, reason=sentence, language=language, is_shown=not is_unaddressed(turn)
+            )  # fmt: skip
 
     @contextmanager
     def _step(self, turn: Turn | Command, name: str) -> Iterator[None]:
@@ -277,23 +309,29 @@ class Turns:
             self._steps.discard(task)
 
 
-async def _retry(turn: Turn | Command, call: Callable[[bool], Awaitable[T]], *, is_again: bool) -> T | None:
+async def _retry(
+    turn: Turn | Command,
+    call: Callable[[bool], Awaitable[T]],
+    *,
+    is_again: bool,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> T | None:
     """Call a platform until it can be reached. None if it refuses, or stays out of reach for too long."""
     loop = asyncio.get_running_loop()
-    until, pause = loop.time() + PATIENCE, FIRST_PAUSE
+    until, pause, level = loop.time() + PATIENCE, FIRST_PAUSE, logging.WARNING
     while True:
         try:
             return await call(is_again)
         except Unreachable:
-            logger.warning("platform out of reach", extra={**_named(turn), "pause_seconds": pause})
+            logger.log(level, "platform out of reach", extra={**_named(turn), "pause_seconds": pause})
             if loop.time() + pause > until:
                 return None
         except Exception:
             # A message that can never be sent must not hold up the conversation behind it.
             logger.exception("platform refused", extra=_named(turn))
             return None
-        await asyncio.sleep(pause)
-        pause, is_again = min(2 * pause, LONGEST_PAUSE), True
+        await sleep(pause)
+        pause, is_again, level = min(2 * pause, LONGEST_PAUSE), True, logging.INFO
 
 
 def _named(turn: Turn | Command) -> dict[str, str]:
@@ -317,7 +355,8 @@ def _register(turns: Turns) -> None:
         run, turn = TurnRun(record["id"]), turn_from(record)
         handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
         outcome = await DBOS.run_step_async({"name": "think"}, turns.think, run, turn, route, handle)
-        await turns.deliver(turn, route, handle, outcome_from(outcome), is_again=run.attempt != 1)
+        if (ended := outcome_from(outcome)).is_shown:
+            await turns.deliver(turn, route, handle, ended, is_again=run.attempt != 1)
         return outcome
 
     @workflow(name=COMMAND)

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "drafts_retrieval": "the same for questions as colleagues type them",
     "languages": "the same for questions and documents in several languages, by words alone",
     "followups": "how well questions that need their history are recognised",
+    "manners": "whether messages without a mention are answered where they are for the bot, and only there",
     "confidence": "whether the confidence separates questions that the documents answer from others",
     "extraction": "whether the offline reasoner quotes the sentences that answer",
     "citations": "whether footnotes lead to the passages that answer, offline",
@@ -37,5 +38,6 @@ BENCHMARKS = {
     "fuzz": "the properties of the tests, driven by coverage",
     "fit_confidence": "fits the coefficients of the confidence and judges them on what they have not seen",
     "fit_selection": "fits the credits that rank sentences and judges them on what they have not seen",
+    "pictures": "draws the pictures of messages in the READMEs of Slack and Discord",
     "reader": "lets a person, or any model, reply in the model's place",
 }

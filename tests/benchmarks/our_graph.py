@@ -152,6 +152,10 @@ class WorldDocuments:
         """Its documents are passages."""
         return ()
 
+    async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
+        """Its questions have no files."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class WorldWeb:

@@ -106,6 +106,9 @@ class CountingMessenger:
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return ()
 
+    async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:
+        return question
+
     def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
         return lambda _: None
 

@@ -29,6 +29,20 @@ async def test_a_question_is_answered_with_quotes_that_stand_in_the_file(machine
     assert len(record["passages"]) <= 3
 
 
+async def test_a_footnote_is_a_link_where_its_document_stands_on_the_web(machine):
+    machine.settings["SOURCE_URL_BASE"] = "https://github.com/acme/docs/blob/main"
+
+    answered = await machine.run("ask", PONTOON_QUESTION, "--docs", "docs", "--json")
+    proposed = await machine.run("ask", "Who pays for the mooring of a rowing boat?", "--json")
+
+    (footnote,) = answered.record["citations"]
+    lines = (machine.docs / "harbour.md").read_text()[: footnote["start"]].count("\n") + 1
+    assert footnote["url"] == f"https://github.com/acme/docs/blob/main/harbour.md?plain=1#L{lines}-L{lines}"
+    assert {each["url"].partition("?")[0] for each in proposed.record["closest"]} == {
+        "https://github.com/acme/docs/blob/main/harbour.md"
+    }
+
+
 async def test_without_json_the_answer_is_text_that_can_be_kept_in_a_file(machine):
     ran = await machine.run("ask", PONTOON_QUESTION, "--docs", "docs")
 

@@ -165,7 +165,7 @@ async def test_turns_kept_elsewhere_are_begun_anew_too(first, tmp_path):
 
 async def test_a_folder_of_a_newer_version_is_refused_and_left_alone(first):
     for store in STORES:
-        change(first, store, "PRAGMA user_version = 2")
+        change(first, store, "PRAGMA user_version = 99")
     before = {store: content_of(first, store) for store in STORES}
 
     asked = await first.run("ask", FERRY_QUESTION)

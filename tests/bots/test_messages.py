@@ -136,7 +136,7 @@ def test_the_whole_outcome_as_text_for_a_file():
         "18 euros. [1]\n\n"
         "[1] Harbour handbook › Mooring fees · docs/harbour.md · https://h.example/\n"
         "    “A night costs 18 euros.”\n\n"
-        "Answered in 12 ms from 1 passage."
+        "Answered in 12 ms from 1 passage · written by a language model."
     )
 
 

@@ -7,9 +7,19 @@ import re
 import unicodedata
 
 import pytest
+from fakes.quotes import quotes_behind
 
 from bots.terminal.markdown import SafeConsole
-from bots.terminal.render import ScreenContext, card, footnotes, link_of, proposal_list, source_list, write
+from bots.terminal.render import (
+    ScreenContext,
+    card,
+    footnotes,
+    link_of,
+    proposal_list,
+    quotes,
+    source_list,
+    write,
+)
 from bots.terminal.screen import THEME
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.library.store import Entry
@@ -55,7 +65,7 @@ def test_an_answer_stands_above_its_footnotes_and_their_quotes():
         "───\n"
         "1 Harbour handbook › Mooring fees · docs/harbour.md\n"
         "  “A night costs 18 euros.”\n"
-        "Answered in 2.1 s from 1 passage"
+        "Answered in 2.1 s from 1 passage · written by a language model"
     )
 
 
@@ -79,18 +89,21 @@ def test_at_most_five_footnotes_are_shown_and_the_rest_is_named():
 
     assert "docs/5.md" in page
     assert "docs/6.md" not in page
-    assert page.endswith("Answered in 2.1 s from 8 passages · 3 more: /more")
+    assert page.endswith("Answered in 2.1 s from 8 passages · written by a language model · 3 more: /more")
 
 
 def test_a_long_quote_is_cut_beneath_an_answer_and_whole_in_more():
     long = citation(quote="word " * 200)
+    behind = quotes_behind(answered(citations=(long,)), before="Before it. ", after="And after.")
 
     cut = shown(footnotes([long], "en", ScreenContext()))
-    whole = shown(footnotes([long], "en", ScreenContext(), limit=None))
+    whole = shown(quotes(behind, ScreenContext()))
 
     assert cut.count("word") < 50
     assert "…”" in cut
     assert whole.count("word") == 200
+    assert "Before it. “word word" in whole
+    assert "And after." in whole
 
 
 def test_a_web_answer_names_host_and_date():

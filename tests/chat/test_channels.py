@@ -84,6 +84,25 @@ def test_a_channel_keeps_how_it_is_followed_and_what_people_thought(tmp_path):
         assert channel_store.ratings("q1") == {"ann": False}
 
 
+def test_an_answer_that_is_withdrawn_counts_once_for_thirty_days_and_its_thread_is_not_followed(
+    channel_store,
+):
+    day = 86_400.0
+    for turn, at in (("q1", 1 * day), ("q2", 20 * day), ("q3", 35 * day)):
+        assert channel_store.note_unasked(turn, HERE, at)
+        assert not channel_store.note_unasked(turn, HERE, at)
+    channel_store.note_unasked("q4", ELSEWHERE, 35 * day)
+    channel_store.remember_thread(HERE, "ann", 35 * day)
+
+    for _ in range(2):
+        channel_store.withdraw("q3", HERE)
+
+    assert channel_store.unasked(HERE, 36 * day) == (2, 1)
+    assert channel_store.unasked(ELSEWHERE, 36 * day) == (1, 0)
+    assert channel_store.unasked(HERE, 99 * day) == (0, 0)
+    assert not channel_store.thread_state(HERE).knows_thread
+
+
 def test_a_word_is_taken_once(channel_store):
     assert channel_store.is_first("slack/T1/C1/1.2")
     assert not channel_store.is_first("slack/T1/C1/1.2")

@@ -79,7 +79,7 @@ def test_the_terminal_shows_what_was_left_out_beneath_and_the_query_last():
         "Nicht in deinen Dokumenten: wie lange Protokolle aufbewahrt werden",
         "Weggelassen: ein Satz, den deine Dokumente nicht belegen.",
         "  “Sie werden 90 Tage aufbewahrt.” (keine Frist in der Quelle)",
-        "Beantwortet in 2,1 s aus 1 Textstelle",
+        "Beantwortet in 2,1 s aus 1 Textstelle · von einem Sprachmodell verfasst",
         "",
         "Ich würde mit DuckDuckGo suchen nach:",
         f"  {QUERY}",

@@ -6,11 +6,19 @@ import json
 
 import pytest
 
-from bots.chat.incoming import Attachment, Feedback
+from bots.chat.incoming import Feedback
 from bots.discord.interactions import Interaction, read_command, read_form, read_press
 from bots.discord.render import editor
 from bots.discord.route import conversation_of, is_outside_thread, said_at
-from core.conversation import QUERY_LIMIT, QUESTION_LIMIT, Conversation, Decision, Proposal, Question
+from core.conversation import (
+    QUERY_LIMIT,
+    QUESTION_LIMIT,
+    Attachment,
+    Conversation,
+    Decision,
+    Proposal,
+    Question,
+)
 from core.errors import QuestionRejected
 
 ID = "300000000000000000"
@@ -140,7 +148,7 @@ def test_another_message_can_be_asked_about_if_it_has_words():
         (command("sources"), "", True),
         (command("follow", whom="asker"), "asker", True),
         (command("follow"), "", True),
-        (command("forget"), "", False),
+        (command("forget"), "", True),
     ],
     ids=str,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fakes.discord.faults import Refusal
 from fakes.fork_server import DEVNULL, start_python
 from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment
 from server import Server
@@ -35,7 +36,7 @@ async def test_a_question_is_shown_and_a_thread_opened_on_it_that_goes_on(server
     (second,) = await server.until_answered(follow_up)
     again = await fake.slash(bob, general, "ask", question=PONTOON)
     other, (apart,) = await shown_question(server, fake, general, "bob asks:")
-    pressed = await fake.press(second, "👍", bob)
+    pressed = await fake.press(second, "Helpful", bob)
 
     assert command.is_ephemeral
     assert again.is_ephemeral
@@ -52,20 +53,32 @@ async def test_a_question_is_shown_and_a_thread_opened_on_it_that_goes_on(server
     assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
 
 
+async def test_a_greeting_by_a_command_opens_no_thread(server, fake, ann, general):
+    await server.open()
+
+    await fake.slash(ann, general, "ask", question="hello!")
+    asked, (greeted,) = await shown_question(server, fake, general, "ann asks:")
+
+    assert greeted.visible.startswith("Hello.")
+    assert greeted.referenced is asked
+    assert fake.threads(general) == []
+    assert (fake.violations, fake.rejected, fake.failed) == ([], [], [])
+
+
 async def test_a_thread_that_a_command_began_can_be_forgotten(server, fake, ann, general):
     await server.open()
     await fake.slash(ann, general, "ask", question=FERRY)
     asked, _ = await shown_question(server, fake, general, "ann asks:")
 
     forget = await fake.slash(ann, asked.thread, "forget")
-    await fake.until(lambda: len(fake.said(asked.thread)) == 2)
+    await fake.until(lambda: forget.messages)
     unheard = await fake.post(ann, asked.thread, PONTOON)
     marker = await fake.mention(ann, asked.thread, PONTOON)
     (answer,) = await server.until_answered(marker)
     assert await server.stop() == 0
 
     assert forget.is_ephemeral
-    assert "I forgot this thread" in fake.said(asked.thread)[1].visible
+    assert "I forgot this thread" in forget.text
     assert fake.replies(unheard) == [answer]
     assert PONTOON_ANSWER in answer.visible
     files = [file for file in (server.folder / ".footnote").iterdir() if file.is_file()]
@@ -134,7 +147,7 @@ async def test_a_message_can_be_asked_about_by_somebody_else(server, fake, ann, 
     assert asked.is_ephemeral
     assert again.is_ephemeral
     assert FERRY_ANSWER in answer.visible
-    assert message.thread.name == f"@bob {FERRY}"
+    assert message.thread.name == f"bob {FERRY}"
     assert answer.channel is message.thread
     assert second.channel is message.thread
     assert "no words in this message" in wordless.text
@@ -164,26 +177,56 @@ async def test_help_sources_and_follow_are_answered_in_private(server, fake, ann
     assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
 
 
-async def test_a_file_is_learned_and_an_address_of_this_machine_is_not(server, fake, ann, general):
+async def test_a_message_that_is_asked_about_brings_its_files(server, fake, ann, general):
+    await server.open()
+    question = "When does the lease of the boathouse end?"
+    said = await fake.post(ann, general, question, files=[("lease.md", b"# Lease\n\nIt ends in October.\n")])
+
+    await fake.context_menu(ann, said, "Ask about this")
+    (offer,) = await server.until_answered(said)
+
+    assert "I have not read the attached file: lease.md" in offer.visible
+
+
+async def test_a_file_is_learned_in_private_and_an_address_of_this_machine_is_not(server, fake, ann, general):
     await server.open()
 
     file = await fake.slash(ann, general, "learn", file=("bees.md", b"# Bees\n\nBees sleep at night.\n"))
-    await fake.until(lambda: len(fake.said(general)) == 1)
+    await fake.until(lambda: file.messages)
     page = await fake.slash(ann, general, "learn", url="http://127.0.0.1:1/page")
-    await fake.until(lambda: len(fake.said(general)) == 2)
-    await fake.slash(ann, general, "learn")
-    await fake.until(lambda: len(fake.said(general)) == 3)
+    await fake.until(lambda: page.messages)
+    nothing = await fake.slash(ann, general, "learn")
+    await fake.until(lambda: nothing.messages)
+    assert fake.said() == []
     asked = await fake.mention(ann, general, "When do bees sleep?")
     (answer,) = await server.until_answered(asked)
+    forget = await fake.slash(ann, answer.channel, "forget")
+    await fake.until(lambda: forget.messages)
 
-    learned, refused, nothing, *_ = fake.said(general)
-    assert file.is_ephemeral
-    assert page.is_ephemeral
-    assert "1 document added" in learned.visible
-    assert "127.0.0.1" in refused.visible
-    assert "Attach a file" in nothing.visible
+    assert all(one.is_ephemeral for one in (file, page, nothing, forget))
+    assert "1 document added" in file.text
+    assert "127.0.0.1" in page.text
+    assert "Attach a file" in nothing.text
     assert "at night" in answer.visible
+    assert "I forgot this thread" in forget.text
+    assert fake.replies(asked) == [answer]
     assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_what_was_learned_is_told_in_a_direct_message_once_the_command_is_too_old(
+    server, fake, ann, general
+):
+    fake.faults.queue(
+        "POST /webhooks/{webhook_id}/{webhook_token}", Refusal(401, 50027, "Invalid Webhook Token")
+    )
+    await server.open()
+
+    await fake.slash(ann, general, "learn", file=("bees.md", b"# Bees\n\nBees sleep at night.\n"))
+    (told,) = await fake.until(lambda: fake.said(fake.dm_of(ann)))
+
+    assert "1 document added" in told.visible
+    assert fake.said(general) == []
+    assert (fake.violations, fake.failed) == ([], [])
 
 
 async def test_a_question_that_cannot_be_asked_is_refused_in_private(server, fake, ann, general):

@@ -195,7 +195,7 @@ async def test_a_locked_thread_is_not_written_in_and_its_asker_is_told(server, f
 
     (word,) = await fake.until(lambda: fake.said(fake.dm_of(ann)), within=PATIENCE)
 
-    assert "may not write" in word.visible
+    assert "is locked, and only those with Manage Threads may write in it" in word.visible
     assert len(fake.replies(asked)) == 0
 
 

@@ -17,13 +17,13 @@ from server import Server
 
 from bots.discord.commands import COMMANDS, PERMISSIONS, invite_url
 from bots.discord.doctor import compare
-from bots.discord.doctor_servers import (
+from bots.discord.doctor_servers import ServerChannel
+from bots.discord.permissions import (
     HISTORY,
     NEEDED,
     SEND,
     SEND_IN_THREADS,
     VIEW,
-    ServerChannel,
     channel_permissions,
     server_permissions,
 )

@@ -14,6 +14,7 @@ from server import Server
 CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
 OPEN = "POST /channels/{channel_id}/messages/{message_id}/threads"
 RESPOND = "POST /interactions/{interaction_id}/{interaction_token}/callback"
+FOLLOW_UP = "POST /webhooks/{webhook_id}/{webhook_token}"
 LATER = 3_600.0  # seconds, by which Discord has long forgotten a nonce
 
 
@@ -77,7 +78,7 @@ async def test_a_kill_around_what_is_said_leaves_one_answer(server, fake, ask, m
     assert len(fake.said()) == 2
 
 
-@pytest.mark.parametrize("route", [RESPOND, CREATE])
+@pytest.mark.parametrize("route", [RESPOND, CREATE, EDIT])
 async def test_a_kill_after_a_decision_sends_one_search_and_gives_one_answer(
     server, fake, ann, general, route
 ):
@@ -98,6 +99,36 @@ async def test_a_kill_after_a_decision_sends_one_search_and_gives_one_answer(
         assert "ann allowed this search" in card.visible
         assert len(engine.requests) == 1
         assert len(fake.said()) == 2
+
+
+async def test_a_kill_before_a_refused_decision_is_explained_searches_nothing_and_explains_it(
+    server, fake, ann, general
+):
+    async with FakeSearXNG([FRANCE]) as engine:
+        server.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        await server.open()
+        asked = await fake.mention(ann, general, CUP)
+        (card,) = await server.until_answered(asked)
+        fake.lock(asked.thread)
+        fake.faults.queue(FOLLOW_UP, Hang())
+        pressed = await fake.press(card, "Search the web", ann)
+        await fake.until(lambda: fake.faults.injected, within=PATIENCE)
+        await kill(server, fake)
+
+        await server.open()
+        told = await fake.until(lambda: pressed.text or said_to(fake, ann), within=PATIENCE)
+        fake.unlock(asked.thread)
+        await fake.press(card, "Search the web", ann)
+        _, answer = await server.until_answered(asked, 2)
+
+    assert "Nothing was sent to the web" in told
+    assert "France" in answer.visible
+    assert "ann allowed this search" in card.visible
+    assert len(engine.requests) == 1
+
+
+def said_to(fake, user):
+    return "".join(one.visible for one in fake.said(fake.dm_of(user)))
 
 
 async def kill_at_random(server, fake, ask, *, questions, kills):

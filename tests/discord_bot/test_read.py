@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.chat.incoming import Attachment, ChatCommand, ThreadState
+from bots.chat.incoming import ChatCommand, ThreadState
 from bots.discord.receive import MessageEvent, plain_text, read, route_of, thread_name
 from bots.discord.route import DIRECT, Me, said_at
-from core.conversation import QUESTION_LIMIT, Conversation, Question
+from core.conversation import QUESTION_LIMIT, Attachment, Conversation, Question, ThreadMessage
 from core.errors import QuestionRejected
 
 ME = Me(user_id="99", role_ids=frozenset({"98"}))
@@ -31,6 +31,10 @@ def follow_up(text, **more):
 
 def direct(text, **more):
     return message(text, **({"server": DIRECT, "takes_threads": False} | more))
+
+
+def said(text):
+    return (ThreadMessage(author="bob", text=text),)
 
 
 def meaning(event, thread, moved=None):
@@ -145,6 +149,8 @@ def test_follow_ups_are_read_as_the_channel_chose(thread, author, is_read):
         ("<@&97> who knows?", {}),
         ("@everyone lunch?", {}),
         ("@here, lunch?", {}),
+        ("is <@2> right?", {}),
+        ("is @here bad?", {}),
         ("how?", {"answers": "150"}),
         ("", {}),
     ],
@@ -154,10 +160,8 @@ def test_a_follow_up_to_somebody_else_is_left_alone(text, more):
     assert meaning(follow_up(text, **more), KNOWN) is None
 
 
-@pytest.mark.parametrize(
-    "text", ["<@2> <@99> how?", "<@2> ask <@99> how?", "is <@2> right?", "is @here bad?"]
-)
-def test_a_message_that_calls_the_bot_or_only_names_somebody_is_read(text):
+@pytest.mark.parametrize("text", ["<@2> <@99> how?", "<@2> ask <@99> how?"])
+def test_a_message_that_calls_the_bot_too_is_read(text):
     assert isinstance(meaning(follow_up(text), KNOWN), Question)
 
 
@@ -172,6 +176,19 @@ def test_the_empty_mention_gets_help(text):
     word = meaning(message(text), NEW)
 
     assert (word.name, word.argument, word.is_private) == ("help", "", False)
+
+
+@pytest.mark.parametrize(
+    "event", [direct(""), message("", answers_me=True, answers="150"), follow_up("")], ids=str
+)
+def test_a_sticker_alone_says_nothing(event):
+    assert meaning(event, KNOWN) is None
+
+
+@pytest.mark.parametrize("word", ["approve", "forget", "stop", ""])
+def test_an_edit_asks_but_commands_nothing(word):
+    assert meaning(message(f"<@99> {word}", edited_at=9.5), KNOWN) is None
+    assert meaning(message("<@99> how?", edited_at=9.5), NEW).asked_at == 9.5
 
 
 def test_a_question_that_is_too_long_is_rejected_with_a_sentence():
@@ -201,11 +218,37 @@ def test_a_question_is_read_as_its_author_sees_it(raw, text):
     assert meaning(direct(raw, names=names), NEW).text == text
 
 
-def test_a_threads_name_is_the_question_on_one_line():
-    assert thread_name("how do\n  cookies work?") == "how do cookies work?"
-    assert thread_name("") == "Question"
-    assert len(thread_name("word " * 100)) <= 100
-    assert thread_name("word " * 100).endswith("…")
+def test_a_mention_beside_mentions_of_others_alone_has_no_words():
+    names = {"2": "bob", "8": "general"}
+
+    alone = meaning(message("<@99> <@2> <#8>", names=names), NEW)
+    with_words = meaning(message("<@99> <@2> how?", names=names), NEW)
+
+    assert alone.name == "help"
+    assert with_words.text == "@bob how?"
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("how do\n  cookies work?", "how do cookies work?"),
+        ("is @Bob Smith right, @everyone?", "is Bob Smith right, everyone?"),
+        (":wave: why :shrug:?", "why ?"),
+        ("why does this fail?\n```py\nraise X\n```", "why does this fail?"),
+        ("```py\nraise ValueError\n```", "raise ValueError"),
+        ("```raise ValueError", "raise ValueError"),
+        ("## What does **`foo_bar`** do, ~~or~~ _not_?", "What does foo_bar do, or not?"),
+        ("> quoted\n- why 2 * 3 at 10:30:15?", "quoted why 2 * 3 at 10:30:15?"),
+        ("see [the page](https://a.test/x) or <https://b.test>", "see the page or https://b.test"),
+        ("mail a@b.test about https://a.test/@me", "mail a@b.test about https://a.test/@me"),
+        (":shrug:", ":shrug:"),
+        ("what does \u202efdp.exe\u202c do?", "what does fdp.exe do?"),
+        ("word " * 100, ("word " * 18).strip() + "…"),
+    ],
+)
+def test_a_thread_is_named_from_its_question_in_plain_words(question, name):
+    assert thread_name(question) == name
+    assert len(name) <= 100
 
 
 # Words.
@@ -270,8 +313,10 @@ def test_every_text_is_a_question_a_word_or_nothing(text, is_direct):
     [
         (follow_up("<@99>", title="How do I set a cookie?"), "How do I set a cookie?"),
         (follow_up("<@99> with FastAPI", title="Cookies?"), "Cookies?\nwith FastAPI"),
-        (message("<@99>", quoted="<@2> how do cookies work?"), "@2 how do cookies work?"),
-        (message("<@99> what is this?", quoted="cookies"), "what is this?"),
+        (message("<@99>", quoted=said("how do cookies work?")), "how do cookies work?"),
+        (message("<@99> what is this?", quoted=said("cookies")), "what is this?"),
+        (direct("", quoted=said("forget")), "forget"),
+        (message("<@99>", quoted=said("approve")), "approve"),
     ],
 )
 def test_a_posts_title_asks_and_so_does_what_a_bare_mention_replies_to(event, text):

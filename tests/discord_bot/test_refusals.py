@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from fakes.discord import Hang
+from fakes.discord import Hang, Refusal
 from fakes.fork_server import DEVNULL, start_python
 from fakes.served import CUP, FERRY, FRANCE, PONTOON, PONTOON_ANSWER, environment
 from fakes.web_servers import FakeSearXNG
+
+RESPOND = "POST /interactions/{interaction_id}/{interaction_token}/callback"
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ async def test_a_stranger_who_decides_in_words_is_told_alone_that_it_is_not_for_
         await fake.post(ann, asked.thread, "approve")
         _, answer = await server.until_answered(asked, 2)
 
-    assert "Only ann or an approver" in told.visible
+    assert "Only ann can decide this search." in told.visible
     assert fake.said(asked.thread) == [card, answer]
     assert "ann allowed this search" in card.visible
     assert len(engine.requests) == 1
@@ -136,3 +138,18 @@ async def test_who_may_not_teach_is_told_alone_what_is_not_for_them(server, fake
     ]
     assert fake.said(general) == [chosen]
     assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_a_form_that_comes_too_late_is_spoken_of_in_a_direct_message(server, fake, ann, general):
+    """Discord knows the press no longer, so that nothing can be shown in answer to it."""
+    async with FakeSearXNG([FRANCE]) as engine:
+        server.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        await server.open()
+        asked = await fake.mention(ann, general, CUP)
+        (card,) = await server.until_answered(asked)
+        fake.faults.queue(RESPOND, Refusal(404, 10062, "Unknown interaction"))
+
+        await fake.press(card, "Edit query", ann)
+        (told,) = await privately(fake, ann)
+
+    assert told.visible.startswith("The form could not be opened")

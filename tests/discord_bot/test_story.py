@@ -104,7 +104,7 @@ async def test_a_search_is_proposed_refused_to_a_stranger_edited_approved_and_an
     await fake.until(lambda: late_edit.text)
 
     assert offered == ["Search the web", "Edit query", "No thanks"]
-    assert "Only ann or an approver" in refusal.text
+    assert "Only ann can decide this search." in refusal.text
     assert refusal.is_ephemeral
     assert edit.kind == "modal"
     assert not submission.is_failed
@@ -139,8 +139,8 @@ async def test_words_decide_and_what_was_open_can_be_decided_after_a_restart(
     submission = await fake.submit(edit.modal, {"query": "edited before the restart"})
     found = [(await server.until_answered(each, 2))[1] for each in (first, third)]
     denied, _ = await server.until_answered(second, 2)
-    nothing = await fake.post(ann, second.thread, "approve")
-    (nothing_open,) = await server.until_answered(nothing)
+    await fake.post(ann, second.thread, "approve")
+    (nothing_open,) = await told(fake, ann)
 
     assert ["France" in answer.visible for answer in found] == [True, True]
     assert not submission.is_failed
@@ -211,7 +211,9 @@ async def test_who_may_decide_and_who_may_teach_can_be_a_role(server, fake, sear
     word = await fake.mention(carl, asked.thread, "approve football world cup")
     (answer,) = await server.until_answered(word)
 
-    assert "Only an approver" in refusal.text
+    assert card.revisions[-2].visible.endswith("Waiting for librarians. Nothing is sent until then.")
+    assert refusal.text == "Only librarians can decide this search."
+    assert not any(message.pings for message in fake.said())
     assert "LEARNERS" in not_learned.visible
     assert fake.replies(untaught) == []
     assert "France" in answer.visible
@@ -220,27 +222,79 @@ async def test_who_may_decide_and_who_may_teach_can_be_a_role(server, fake, sear
     assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
 
 
+async def test_those_who_may_decide_are_called_once_where_the_operator_wants_it(
+    server, fake, searxng, ann, general
+):
+    role = fake.add_role("librarians", is_mentionable=True)
+    carl = fake.add_user("carl", roles=[role])
+    approvers = f"{role.id},{carl.id},{ann.id},S0BB"
+    server.settings |= {"WEB_APPROVERS": approvers, "NOTIFY_APPROVERS": "on"}
+    await server.open()
+
+    asked = await fake.mention(ann, general, CUP)
+    card, call = await server.until_answered(asked, 2)
+    await fake.press(card, "No thanks", carl)
+    await server.until_answered(asked, 3)
+
+    assert (call.pings.roles, call.pings.users) == ({role.id}, {carl.id})
+    assert [one for one in fake.said() if one.pings] == [call]
+    assert call.visible == f"@librarians @carl: above I ask whether I may search for “{CUP.rstrip('?')}”."
+    assert "Waiting for ann, librarians or carl." in card.revisions[-2].visible
+    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+FOR_ANN = "Waiting for ann. Nothing is sent until then."
+ELSEWHERE = "Waiting for carl. Nothing is sent until then. Better ask this in a channel where an approver is."
+
+
+@pytest.mark.parametrize(
+    "rule", [("asker", FOR_ANN), ("anyone", FOR_ANN), ("approvers", ELSEWHERE)], ids=lambda each: each[0]
+)
+async def test_in_a_direct_message_nobody_is_called_who_cannot_see_it(server, fake, searxng, ann, rule):
+    carl, (approval, waiting) = fake.add_user("carl"), rule
+    server.settings |= {
+        "WEB_APPROVAL": approval, "WEB_APPROVERS": str(carl.id), "NOTIFY_APPROVERS": "on"
+    }  # fmt: skip
+    await server.open()
+
+    await fake.post(ann, fake.dm_of(ann), CUP)
+    await told(fake, ann)
+    await fake.until(lambda: "Waiting for" in fake.said(fake.dm_of(ann))[0].visible, within=30)
+    await fake.post(ann, fake.dm_of(ann), "help")
+    card, help_text = await told(fake, ann, 2)
+
+    assert waiting in card.visible
+    assert "I answer from" in help_text.visible
+    assert not any(message.pings for message in fake.said())
+
+
+async def told(fake, user, count=1):
+    """So many direct messages of the bot."""
+    return await fake.until(lambda: (found := fake.said(fake.dm_of(user)))[count - 1 :] and found, within=30)
+
+
 async def test_words_to_the_bot_are_answered_where_they_are_said(server, fake, ann, general):
     await server.open()
 
-    said, replies = {}, {}
-    for words in (
-        "help", "", "sources", "stop", "follow mention", "use nothing", "deny", "use ../x", "use `default`",
-        "learn ftp://x", "follow everybody",
-    ):  # fmt: skip
+    said, replies, private = {}, {}, {}
+    for words in ("help", "", "sources", "follow mention", "use `default`"):
         said[words] = await fake.mention(ann, general, words)
         (replies[words],) = await server.until_answered(said[words])
+    for words in ("stop", "use nothing", "use ../x", "deny", "learn ftp://x", "follow everybody"):
+        await fake.mention(ann, general, words)
+        private[words] = (await told(fake, ann, len(private) + 1))[-1]
 
     assert "1 document" in replies["help"].visible == replies[""].visible
     assert "handbook.md" in replies["sources"].visible
-    assert "Nothing is running" in replies["stop"].visible
+    assert "/ask, /help, /sources, /forget, /follow, /learn" in replies["help"].visible
+    assert "Nothing is running" in private["stop"].visible
     assert "only when I am mentioned" in replies["follow mention"].visible
-    assert "no collection" in replies["use nothing"].visible
-    assert "no web search to decide" in replies["deny"].visible
-    assert "Name a collection: use NAME" in replies["use ../x"].visible
+    assert "no collection" in private["use nothing"].visible
+    assert "no web search to decide" in private["deny"].visible
+    assert "Name a collection: use NAME" in private["use ../x"].visible
     assert "now reads the collection default" in replies["use `default`"].visible
-    assert "name the address of a page" in replies["learn ftp://x"].visible
-    assert "I can follow mention, asker, thread" in replies["follow everybody"].visible
+    assert "name the address of a page" in private["learn ftp://x"].visible
+    assert "I can follow mention, asker, thread" in private["follow everybody"].visible
     assert {words: reply.referenced for words, reply in replies.items()} == said
     assert fake.threads(general) == []
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
@@ -294,8 +348,8 @@ async def test_what_is_learned_in_private_is_read_there_alone(server, fake, ann,
     outside = await fake.mention(ann, general, SECRET)
     (found,) = await server.until_answered(inside)
     (hidden,) = await server.until_answered(outside)
-    use = await fake.mention(ann, general, f"use channel-discord-{fake.guild.id}-{secret.id}")
-    (refused,) = await server.until_answered(use)
+    await fake.mention(ann, general, f"use channel-discord-{fake.guild.id}-{secret.id}")
+    (refused,) = await told(fake, ann)
 
     assert "1 document added" in learned.visible
     assert "4711" in found.visible
@@ -309,11 +363,11 @@ async def test_what_one_channel_learned_is_read_in_no_other_whoever_names_it(ser
     await server.open()
     learn = await fake.mention(ann, general, "", files=[VAULT])
     await server.until_answered(learn)
-    unread = await fake.mention(ann, general, "learn http://127.0.0.1:1/page")
-    (refused,) = await server.until_answered(unread)
+    await fake.mention(ann, general, "learn http://127.0.0.1:1/page")
+    await told(fake, ann)
 
-    use = await fake.mention(ann, other, f"use channel-discord-{fake.guild.id}-{general.id}")
-    (unused,) = await server.until_answered(use)
+    await fake.mention(ann, other, f"use channel-discord-{fake.guild.id}-{general.id}")
+    refused, unused = await told(fake, ann, 2)
     asked = await fake.mention(ann, other, SECRET)
     (answer,) = await server.until_answered(asked)
 
@@ -335,9 +389,9 @@ async def test_what_is_not_for_the_bot_is_left_alone(server, fake, ann, bob, gen
     await fake.post(ann, thread, "@here lunch?")
     await fake.mention(robot, general, FERRY)
     await fake.post(robot, thread, PONTOON)
-    await fake.edit(remark, f"{fake.bot.mention} {PONTOON}")
+    await fake.edit(remark, f"{ann.mention} {PONTOON}")
     await fake.duplicate(asked)
-    marker = await fake.post(bob, thread, PONTOON)
+    marker = await fake.post(ann, thread, PONTOON)
     await server.until_answered(marker)
 
     assert [one.referenced for one in fake.said(thread)] == [None, marker]
@@ -377,7 +431,7 @@ async def test_nobody_is_notified_nothing_is_previewed_and_no_link_is_masked(ser
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
 
 
-async def test_feedback_is_kept_and_all_footnotes_are_shown_to_who_asks(server, fake, model, people):
+async def test_feedback_is_kept_and_quotes_are_shown_to_who_asks(server, fake, model, people):
     ann, bob, general = people
     long = f"The mast of the Aurora is {'very ' * 60}tall indeed."
     await server.open()
@@ -386,10 +440,11 @@ async def test_feedback_is_kept_and_all_footnotes_are_shown_to_who_asks(server, 
     asked = await fake.mention(ann, general, "How tall is the mast of the Aurora?")
     (answer,) = await server.until_answered(asked)
 
-    shown = await fake.press(answer, "Show all footnotes", bob)
+    shown = await fake.press(answer, "Show quotes", bob)
     await fake.until(lambda: shown.text)
     pressed = [
-        await fake.press(answer, label, user) for label, user in (("👍", ann), ("👎", bob), ("👍", bob))
+        await fake.press(answer, label, user)
+        for label, user in (("Helpful", ann), ("Not helpful", bob), ("Helpful", bob))
     ]
     assert await server.stop() == 0
 

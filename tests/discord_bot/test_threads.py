@@ -33,7 +33,7 @@ async def test_called_into_a_running_thread_it_knows_what_was_asked_there(server
 
     called = await fake.mention(bob, thread, ASKED)
     (answer,) = await server.until_answered(called)
-    follow_up = await fake.post(ann, thread, PONTOON)
+    follow_up = await fake.post(bob, thread, PONTOON)
     (second,) = await server.until_answered(follow_up)
 
     assert FERRY_ANSWER in answer.visible

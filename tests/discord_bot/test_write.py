@@ -14,17 +14,18 @@ from fakes.discord import limits, spec
 from fakes.discord.components import walk
 from fakes.discord_markdown import entities, visible
 from fakes.hostile import KINDS
+from fakes.quotes import quotes_behind
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bots.chat import proposals
 from bots.chat.markdown.safe import names_another_host, web_link
-from bots.chat.platform import CardContext, Footnotes, Note, Sources
+from bots.chat.platform import CardContext, Note, Sources
 from bots.chat.texts import help_lines, say_in
 from bots.discord import components
 from bots.discord.components import packed
 from bots.discord.limits import CUSTOM_ID
-from bots.discord.render import editor, messages, note, proposal_card, reply
+from bots.discord.render import decided_already, editor, messages, note, proposal_card, reply
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.store import Entry
 
@@ -34,6 +35,7 @@ TURN = f"discord/{BIGGEST}/{BIGGEST}/{BIGGEST}~99"
 ENGLISH = say_in("en")
 SETTING = CardContext(engine="DuckDuckGo", names={"1": "Ann", "2": "Bob"})
 V2 = 1 << 15  # the flag of a message that consists of components
+OWN_MOMENTS = ("<t:1:t>", "<t:1700000000:t>")  # of the decisions below
 APART = "\u200b"  # takes no room on the screen
 
 
@@ -132,6 +134,8 @@ def assert_sendable(message):
 def assert_harmless(message, own=()):
     for markdown in texts(message):
         for entity in entities(markdown):
+            if entity.kind == "time" and entity.target in OWN_MOMENTS:
+                continue
             assert entity.kind == "link", entity
             assert entity.target.replace("%28", "(").replace("%29", ")") in own, entity
             assert not names_another_host(entity.label, entity.target), entity
@@ -153,7 +157,7 @@ def test_an_answer_shows_its_words_then_where_they_stand():
         "Use BackgroundTasks. [1]\n───\n"
         "1 Background Tasks › Using BackgroundTasks · tutorial/background-tasks.md\n"
         "“Declare a parameter with a type of BackgroundTasks.”\n"
-        "Answered in 2.1 s from 1 passage\n[👍] [👎]"
+        "Answered in 2.1 s from 1 passage · written by a language model\n[Helpful] [Not helpful] [Show quotes]"
     )
     assert_sendable(message)
 
@@ -196,7 +200,7 @@ def test_a_title_that_names_another_host_is_not_what_is_clicked():
 def test_a_title_with_code_is_a_link_in_plain_words():
     (message,) = messages(answered("Yes. [1]", citation(title="The `Depends` class", url=GOOD)), SETTING)
 
-    assert links(message) == [(GOOD, "The 'Depends' class › Using BackgroundTasks")]
+    assert links(message) == [(GOOD, "The Depends class › Using BackgroundTasks")]
 
 
 def test_a_link_that_would_ping_is_words():
@@ -240,12 +244,16 @@ def test_quotes_of_an_uncomposed_answer_are_not_repeated():
     assert seen(message).startswith("Quoted from your documents, not composed.")
 
 
-def test_a_quote_is_shown_as_it_stands_in_its_source():
+def test_a_quote_is_shown_without_the_marks_of_markdown():
     quote = "- *path* `x[1]` __init__ # > ||a|| <b> \\n"
+    table = "| Plan | Rate |\n|---|---|\n| **Free** | `60` |"
 
-    (message,) = messages(answered("Yes. [1]", citation(quote=quote)), SETTING)
+    (message,) = messages(
+        answered("Yes. [1]", citation(quote=quote), citation(2, location="Rates", quote=table)), SETTING
+    )
 
-    assert f"“{quote}”" in seen(message)
+    assert "“path x[1] __init__ # > ||a|| <b> \\n”" in seen(message)
+    assert "“Plan · Rate; Free · 60”" in seen(message)
 
 
 def test_an_answer_without_footnotes_says_so():
@@ -255,30 +263,65 @@ def test_an_answer_without_footnotes_says_so():
 
 
 def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
-    outcome = answered("Yes. [1]", *(citation(n, quote=f"quote {n}") for n in range(1, 9)))
+    outcome = answered("Yes. [1]", *(citation(n, location=f"{n}", quote=f"quote {n}") for n in range(1, 9)))
 
     (message,) = messages(outcome, SETTING)
-    (shown,) = reply(Footnotes(outcome=outcome))
+    (shown,) = reply(quotes_behind(outcome))
 
-    assert buttons(message)[2:] == [("3 more: show all footnotes", f"footnotes:{TURN}")]
+    assert buttons(message)[2:] == [("3 more: show quotes", f"footnotes:{TURN}")]
     assert "quote 5" in seen(message)
     assert "quote 6" not in seen(message)
     assert all(f"quote {n}" in seen(shown) for n in range(1, 9))
     assert_sendable(message)
 
 
-def test_a_quote_that_is_cut_can_be_seen_whole():
-    (cut,) = messages(answered("Yes. [1]", citation(quote="word " * 60)), SETTING)
-    (whole,) = messages(answered("Yes. [1]", citation()), SETTING)
+@pytest.mark.parametrize("composed", [True, False])
+def test_quotes_can_be_seen_wherever_there_is_a_footnote(composed):
+    (cited,) = messages(answered("Yes. [1]", citation(), composed=composed), SETTING)
+    (bare,) = messages(answered("Hello."), SETTING)
 
-    assert buttons(cut)[2:] == [("Show all footnotes", f"footnotes:{TURN}")]
-    assert buttons(whole)[2:] == []
+    assert buttons(cited)[2:] == [("Show quotes", f"footnotes:{TURN}")]
+    assert buttons(bare)[2:] == []
+
+
+def test_a_place_is_named_once_and_its_quotes_stand_behind_it():
+    cited = (citation(1, quote="It keeps 300."), citation(2, quote="Restart it."))
+    outcome = answered("It keeps 300. [1]\n\nThen restart it. [2]", *cited)
+
+    (message,) = messages(outcome, SETTING)
+    (shown,) = reply(quotes_behind(outcome))
+
+    assert "Then restart it. [1]" in seen(message)
+    assert seen(message).count("tutorial/background-tasks.md") == 1
+    assert "Restart it." not in seen(message)
+    assert seen(shown).count("tutorial/background-tasks.md") == 1
+    assert "**It keeps 300.**" in shown.text
+    assert "**Restart it.**" in shown.text
+
+
+def test_a_quote_is_marked_within_its_paragraph_and_what_has_changed_is_said():
+    outcome = answered("Yes. [1]", citation(quote="Restart *it*: `now`\n    x | y"))
+    changed = quotes_behind(outcome)
+
+    (shown,) = reply(quotes_behind(outcome, before="| a | **b\n```\nso ", after=" @everyone\n- c"))
+    (alone,) = changed.excerpts
+    (other,) = reply(replace(changed, excerpts=(replace(alone, is_current=False),)))
+
+    quoted = [each for each in shown.text.split("\n") if each.startswith("> ")]
+    assert quoted[2:] == [
+        "> so **Restart \\*it\\*: \\`now\\`**",
+        "> \u00a0\u00a0\u00a0\u00a0**x \\| y** `@\u200beveryone`",
+        "> \\- c",
+    ]
+    assert ENGLISH("source_changed") in seen(other)
+    assert ENGLISH("source_changed") not in seen(shown)
+    assert_sendable(shown)
 
 
 def test_all_footnotes_hold_every_quote_whole():
     long = " ".join(f"word{n}" for n in range(4_000))
 
-    shown = reply(Footnotes(outcome=answered("Yes. [1]", citation(quote=long))))
+    shown = reply(quotes_behind(answered("Yes. [1]", citation(quote=long))))
 
     assert re.findall(r"word\d+", "".join(map(seen, shown))) == long.split()
     for message in shown:
@@ -288,8 +331,8 @@ def test_all_footnotes_hold_every_quote_whole():
 def test_all_footnotes_of_no_answer_are_its_closest_passages_and_of_none_a_sentence():
     closest = Outcome(kind="no_answer", turn_id=TURN, closest=(citation(),))
 
-    assert "“Declare a parameter" in seen(reply(Footnotes(outcome=closest))[0])
-    assert seen(reply(Footnotes(outcome=answered("Hello.")))[0]) == ENGLISH("no_footnotes")
+    assert "Declare a parameter" in seen(reply(quotes_behind(closest))[0])
+    assert seen(reply(quotes_behind(answered("Hello.")))[0]) == ENGLISH("no_footnotes")
 
 
 def test_feedback_and_footnotes_share_a_row_and_carry_the_turn():
@@ -324,7 +367,7 @@ def test_no_answer_shows_the_closest_passages_and_what_to_do():
         "1 Background Tasks › Using BackgroundTasks · tutorial/background-tasks.md\n"
         "“Declare a parameter with a type of BackgroundTasks.”\n"
         "You can rephrase, name the document, or add one. To add one, mention me with learn and a file.\n"
-        "[👍] [👎]"
+        "[Helpful] [Not helpful] [Show quotes]"
     )
     assert_sendable(message)
 
@@ -428,7 +471,7 @@ def test_the_text_of_a_message_is_its_words():
     assert message.text == (
         "Use **this**. [1]\n"
         "**1** Background Tasks › Using BackgroundTasks · tutorial/background-tasks.md\n"
-        "Answered in 2.1 s from 1 passage"
+        "Answered in 2.1 s from 1 passage · written by a language model"
     )
 
 
@@ -510,14 +553,34 @@ def test_the_edge_of_the_card_tells_open_from_decided():
     assert len({card.components[0]["accent_color"] for card in cards}) == 3
 
 
-def test_who_may_not_decide_is_told_who_may():
-    assert proposals.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
+@pytest.mark.parametrize(
+    ("more", "who"),
+    [
+        ({}, "Ann"),
+        ({"has_approvers": True}, "Ann or an approver"),
+        ({"has_approvers": True, "approvers": ("Bob", "librarians")}, "Ann, Bob or librarians"),
+        ({"has_approvers": True, "approvers": ("Ann",)}, "Ann"),
+        ({"has_approvers": True, "approvers": tuple("BCDEFG")}, "Ann, B, C, D, E, F or another approver"),
+        ({"has_approvers": True, "approvers": ("Bob",), "approval": "approvers"}, "Bob"),
+        ({"has_approvers": True, "approval": "approvers"}, "an approver"),
+    ],
+)
+def test_the_card_and_a_refusal_name_those_who_may_decide(more, who):
+    card_context = replace(SETTING, **more)
+
+    assert f"Waiting for {who}. Nothing is sent until then." in seen(proposal_card(proposal(), card_context))
+    assert proposals.refused(proposal(), card_context) == f"Only {who} can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
-    assert proposals.decided_already(decided("deny"), SETTING).startswith(
-        "Bob already said no to this search at "
+    assert seen(decided_already(decided("deny"), SETTING)) == (
+        "Bob already said no to this search at <t:1700000000:t>."
     )
+
+
+def test_a_moment_is_shown_in_the_readers_own_time():
+    for message in (proposal_card(decided("approve"), SETTING), decided_already(decided("deny"), SETTING)):
+        assert texts(message)[-1].endswith(" at <t:1700000000:t>.")
 
 
 def test_somebody_without_a_name_is_never_mentioned():
@@ -611,10 +674,10 @@ def everywhere(text):
         Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), card_context
     )
     yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), card_context)
-    yield from reply(Footnotes(outcome=answered(text, *cited)))
+    yield from reply(quotes_behind(answered(text, *cited), before=text, after=text))
     yield from (
         note(proposals.refused(sly, card_context)),
-        note(proposals.decided_already(closed, card_context)),
+        decided_already(closed, card_context),
     )
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
@@ -703,7 +766,7 @@ def test_a_long_answer_is_several_messages_that_discord_takes(text, notes):
     made = messages(answered("\n\n".join([text] * 3), *cited), SETTING)
 
     assert order(" ".join(map(seen, made))) == order(text)
-    assert [label for message in made for label, _ in buttons(message)][:2] == ["👍", "👎"]
+    assert [label for message in made for label, _ in buttons(message)][:2] == ["Helpful", "Not helpful"]
     for message in made:
         assert_fits(message)
         assert not re.search(r"```|\*\*", seen(message))

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from core.conversation import Command, Outcome, Progress, ThreadMessage, Turn
+from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 from core.turns.messenger import ReplyRoute
 
 
@@ -28,6 +28,9 @@ class RecordingMessenger:
 
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return self.remarks
+
+    async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:
+        return question
 
     async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         self._meet_fault()

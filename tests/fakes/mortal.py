@@ -19,7 +19,7 @@ from pathlib import Path
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 
-from core.conversation import Command, Outcome, Progress, ThreadMessage, Turn
+from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 from core.turns.messenger import ReplyRoute
 from core.turns.turns import open_turns
 
@@ -58,6 +58,9 @@ class Sink:
 
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return ()
+
+    async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:
+        return question
 
     async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         raise NotImplementedError

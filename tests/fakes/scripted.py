@@ -115,6 +115,7 @@ class ScriptedDocuments:
     near: dict[str, tuple[Passage, ...]] = field(
         default_factory=dict
     )  #: by id of a passage, what stands beside it
+    first: tuple[Passage, ...] = ()  #: what the question's own files begin with
     confidence: float = 0.5
     asked: list[str] = field(default_factory=list)
 
@@ -129,6 +130,9 @@ class ScriptedDocuments:
         self, passages: Sequence[Passage], within: tuple[str, ...] = ()
     ) -> Sequence[Passage]:
         return [near for passage in passages for near in self.near.get(passage.id, ())]
+
+    async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
+        return self.first[:limit]
 
 
 @dataclass

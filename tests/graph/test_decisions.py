@@ -196,6 +196,14 @@ def test_what_is_looked_for_next(asked, tried, missing, planned, queries):
     assert routing.further_queries(work) == queries
 
 
+def test_politeness_is_no_part_of_a_query_for_the_web():
+    work = Work(question="Thanks, and when does the ferry leave, please?")
+    nothing = Work(question="Thanks, and what about it, please?")
+
+    assert routing.web_wordings(work, Policy(name="x")) == ("when does the ferry leave", "ferry leave")
+    assert routing.web_wordings(nothing, Policy(name="x")) == ()
+
+
 def test_queries_for_the_web_are_those_the_policy_wants():
     plan = Plan(route="documents", standalone="how tall is the tower in Paris?", web_query="tower height")
     work = Work(question="And how tall is it?", plan=plan, missing="height of the tower")

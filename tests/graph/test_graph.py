@@ -16,12 +16,15 @@ from fakes.scripted import (
     question,
     web_hit,
 )
+from langgraph.runtime import Runtime
 
+from core.conversation import Proposal
 from core.graph import outcomes
 from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.graph.state import Work
+from core.graph.web_nodes import web_search
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine
 from core.reasoning.reasoner import Draft, Plan
@@ -283,6 +286,21 @@ async def test_never_ask_searches_in_the_same_turn(tmp_path):
 
     assert outcome.kind == "answered"
     assert outcome.steps[-4:] == ("propose", "web_search", "generate", "verify")
+
+
+async def test_the_node_that_searches_sends_no_query_that_nobody_allowed():
+    web = ScriptedWeb(hits=WEB)
+    deps = Deps(
+        policy=PRESETS["footnote"], reasoner=ScriptedReasoner(), documents=ScriptedDocuments(), web=web
+    )
+    undecided = Proposal(
+        id="p1", turn_id="t1", question="How tall?", asker="ann", query="tower height", reason="", tried=()
+    )
+
+    with pytest.raises(RuntimeError, match="allowed"):
+        await web_search({"work": Work(question="How tall?", proposal=undecided)}, Runtime(context=deps))
+
+    assert web.sent == []
 
 
 async def test_an_unsupported_claim_is_written_once_more_and_then_dropped(tmp_path):

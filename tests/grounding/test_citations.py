@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from core.conversation import Answer
-from core.grounding.citations import footnotes_for, grounding_of, to_answer
+from core.grounding.citations import by_place, footnotes_for, grounding_of, to_answer
 from core.grounding.strips import refine
 from core.reasoning.reasoner import Draft, Grade, Strip
 from core.reasoning.replies import to_draft
@@ -65,6 +65,16 @@ def assert_whole(answer: Answer, *texts: str) -> None:
     for citation in answer.citations:
         assert citation.quote
         assert any(citation.quote == text[citation.start : citation.end] for text in texts)
+
+
+def assert_same_with_places(answer: Answer) -> None:
+    """One number for each place, without gaps; no word and no quote is lost."""
+    shown = by_place(answer)
+    places = {(citation.source, citation.location): citation.number for citation in shown.citations}
+    assert sorted(places.values()) == sorted(set(numbers_in(shown.text))) == list(range(1, len(places) + 1))
+    assert {citation.quote for citation in shown.citations} == {one.quote for one in answer.citations}
+    words, said = (re.sub(r"\[\d+\]", "", text).split() for text in (shown.text, answer.text))
+    assert words == said
 
 
 def test_footnotes_are_numbered_in_order_of_appearance():
@@ -255,6 +265,38 @@ def test_the_closest_passages_are_numbered_from_one(hit):
     ]
 
 
+def test_places_that_are_the_same_share_a_number_and_keep_their_quotes():
+    guide = loose_strip("The cache keeps 300 entries. Restart the workers. It is quick.")
+    other = loose_strip("Logs are kept for a day.", number=2)
+    text = "It keeps 300 entries. [1] It is quick. [1]\n\n- Logs: a day. [2]\n- Restart the workers. [1][2]"
+
+    answer = composed(text, guide, other)
+    shown = by_place(answer)
+
+    assert [citation.number for citation in answer.citations] == [1, 2, 3, 4]
+    assert (
+        shown.text
+        == "It keeps 300 entries. It is quick. [1]\n\n- Logs: a day. [2]\n- Restart the workers. [1][2]"
+    )
+    assert [(citation.number, citation.quote) for citation in shown.citations] == [
+        (1, "The cache keeps 300 entries."),
+        (1, "It is quick."),
+        (1, "Restart the workers."),
+        (2, "Logs are kept for a day."),
+    ]
+
+
+def test_what_looks_like_a_footnote_in_code_stays_where_places_share_a_number(hit):
+    pieces = ("The cache is quick.", "```python\ncache.clear()  # x[1]\n```", "It keeps 300 entries.")
+    answer = quoted(*(replace(strip_of(hit, piece), number=n) for n, piece in enumerate(pieces, start=1)))
+
+    shown = by_place(answer)
+
+    assert numbers_in(answer.text) == [1, 2, 3]
+    assert numbers_in(shown.text) == [1, 1, 1]
+    assert "cache.clear()  # x[1]" in shown.text
+
+
 MARKED = st.sampled_from([" [1]", "[2]", " [1][2]", " [2, 1].", " ([1])", "\n\n[2]", " [7]", "", " `x[1]`"])
 DRAFTS = st.builds(
     lambda text, marks: "\n\n".join(
@@ -281,6 +323,7 @@ def test_any_composed_draft_becomes_a_whole_answer(text):
     named = set(numbers_in(answer.text))
     assert [citation.number for citation in answer.citations] == list(range(1, len(answer.citations) + 1))
     assert named == {citation.number for citation in answer.citations}
+    assert_same_with_places(answer)
     assert all(c.quote in strips[0].text or c.quote in strips[1].text for c in answer.citations)
 
 
@@ -295,6 +338,7 @@ def test_any_quotes_become_a_whole_answer(text, data):
     answer = quoted(*strips)
 
     assert_whole(answer, text)
+    assert_same_with_places(answer)
 
 
 def test_quotes_of_a_real_documentation_stand_in_its_files(shared_data):

@@ -180,6 +180,16 @@ def test_a_scope_reads_what_it_names_and_nothing_else(store, wanted, expected):
     assert {passage.text for passage in given_out.values()} == expected
 
 
+def test_a_scope_is_read_from_the_beginning_of_each_of_its_documents(store):
+    store.put(document("/docs/a.md", "Ants walk.", "Apes climb.", "Asps creep."))
+    store.put(document("/docs/b.md", "Bees fly.", "Bats sleep."))
+    store.put(document("/docs/c.md", "Cats purr."))
+
+    first = store.beginning(scope("/docs/a.md", "/docs/b.md"), limit=3)
+
+    assert [passage.text for passage in first] == ["Ants walk.", "Bees fly.", "Apes climb."]
+
+
 def test_a_limit_bounds_the_ids_of_a_scope(store):
     animals(store)
 

@@ -235,3 +235,20 @@ def test_a_judge_of_passages_is_shown_no_blank_lines_tags_or_markup_and_each_tit
     assert f"({len(spans)}) So is this." in shown
     assert "///" not in shown
     assert "div" not in shown
+
+
+def test_the_files_of_a_question_are_named_to_whoever_plans_grades_writes_and_judges():
+    ask = Ask(question="What does this say?", files=("lease.md",))
+    limits = strip("The limit is 5.")
+
+    asked = (
+        prompts.plan(ask),
+        prompts.grade(ask, (limits.retrieved,)),
+        prompts.write(ask, (limits,)),
+        prompts.usefulness(ask, "It is 5."),
+    )
+
+    for messages in asked:
+        assert ("attached file", "lease.md") in blocks_of(messages)
+        assert prompts.FILES in messages[0][1]
+    assert prompts.FILES not in prompts.plan(Ask(question="What is the limit?"))[0][1]

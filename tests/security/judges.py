@@ -103,6 +103,9 @@ def _kinds(value: Any) -> Iterator[str]:
             yield from _kinds(inner)
 
 
+_DECIDED_AT = re.compile(r" at <t:\d{10}:t>\.")  # when somebody decided, as a card says it
+
+
 def discord_faults(components: Collection[Any], links: Collection[str]) -> list[str]:
     """What a message in Discord would do beside being read. Its own break of a ping is a space of no width."""
     everything = list(walk(list(components)))
@@ -110,7 +113,7 @@ def discord_faults(components: Collection[Any], links: Collection[str]) -> list[
         f"{one.kind} {one.target!r} as {one.label!r}"
         for part in everything
         if part["type"] == TEXT
-        for one in discord_entities(part["content"])
+        for one in discord_entities(_DECIDED_AT.sub("", part["content"]))
         if does_harm(one.kind, one.target, one.label, links)
     ]
     found += [f"a link of its own: {part['url']}" for part in everything if part.get("url")]

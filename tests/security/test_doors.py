@@ -16,15 +16,16 @@ from private_addresses import NAMES, PUBLIC, URLS
 
 from bots.chat.channels import open_channel_store
 from bots.chat.commands import ChatCommands
-from bots.chat.incoming import Attachment, ChatCommand, is_page
+from bots.chat.incoming import ChatCommand, is_page
 from bots.chat.texts import say_in
+from bots.chat.upload_index import UploadIndex
 from bots.commands.documents import ingest
 from bots.discord.people import DiscordUploads
 from bots.discord.settings import read_discord_settings
 from bots.slack.people import SlackUploads
 from bots.slack.settings import read_slack_settings
 from core.bootstrap import Footnote, make_fetcher, make_web, open_library
-from core.conversation import Conversation
+from core.conversation import Attachment, Conversation
 from core.errors import DocumentError, FetchRefused, SearchTrouble
 from core.settings import read_settings
 from core.web.fetch import GuardedFetcher
@@ -133,7 +134,10 @@ def test_nothing_is_ingested_from_there(settings, connections, capsys):
 async def test_nothing_is_learned_from_there(settings, connections, tmp_path):
     with closing(open_library(settings)) as library, open_channel_store(tmp_path) as channel_store:
         footnote = Footnote(settings=settings, library=library, assistant=None)
-        words = ChatCommands(footnote=footnote, channel_store=channel_store, people=None, uploads=None)
+        uploads = UploadIndex(footnote=footnote, uploads=None)
+        words = ChatCommands(
+            footnote=footnote, channel_store=channel_store, people=None, upload_index=uploads
+        )
         for number, url in enumerate(URLS):
             word = ChatCommand(
                 name="learn", argument=url, id=str(number), conversation=HERE, author="U1", said_at=0.0
@@ -202,7 +206,7 @@ async def test_no_attached_file_is_fetched_from_anywhere_else(platform, connecti
         "slack": lambda: SlackUploads(
             settings=read_slack_settings(tokens, None), calls=Namespace(client=NoSession())
         ),
-        "discord": lambda: DiscordUploads(settings=read_discord_settings(tokens, None)),
+        "discord": lambda: DiscordUploads(settings=read_discord_settings(tokens, None), calls=Namespace()),
     }[platform]()
 
     for url in FILES:

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from benchmarks.evaluation_sets import add_paragraphs
 
-from bots.chat.channels import open_channel_store, own_collection
+from bots.chat.channels import open_channel_store, own_collection, thread_collection
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Question
 from core.settings import Settings
@@ -102,6 +102,30 @@ async def test_no_channel_hears_what_another_learned(size, count, tmp_path, capl
     ours = [record.getMessage() for record in caplog.records if record.name.startswith(("core.", "bots."))]
     written = "\n".join([*ours, *shown])
     assert not [word for word in all_secrets if word in written]
+
+
+async def test_a_file_of_a_thread_is_read_in_that_thread_alone(tmp_path):
+    settings = Settings(data_dir=tmp_path / "data", embedding_model="none", web_search="off")
+    settings.data_dir.mkdir()
+    threads = [channel(0, 0, "t1"), channel(0, 0, "t2"), channel(0, 1, "t1"), channel(2, 0, "t1")]
+    with open_channel_store(settings.data_dir) as channel_store:
+        async with open_footnote(settings, purpose="test", reads=channel_store.reads) as footnote:
+            library = footnote.library
+            add_paragraphs(
+                library, "/lease.md", "Lease", ["The lease of the boathouse ends on the ninth of October."],
+                collection=thread_collection(threads[0]),
+            )  # fmt: skip
+            told = []
+            for number, here in enumerate(threads):
+                asked = Question(
+                    id=f"q{number}", conversation=here, author="ann", text="When does the lease of the boathouse end?",
+                    asked_at=0.0,
+                )  # fmt: skip
+                told.append("ninth of October" in json.dumps(plain(await footnote.assistant.run(asked))))
+            used = [channel_store.use(here, thread_collection(threads[0]), library) for here in threads]
+
+    assert told == [True, False, False, False]
+    assert not any(used)
 
 
 async def test_what_a_channel_may_no_longer_read_is_gone_with_the_next_question(tmp_path):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from fakes.quotes import quotes_behind
 from forgeries import CITED, LINKS, MENTIONS, OTHER
 from judges import discord_faults, slack_faults, slack_view_faults, strings, unclean
 
 import bots.discord.render as discord
 import bots.slack.render as slack
 from bots.chat import proposals
-from bots.chat.platform import CardContext, Footnotes, Note, Sources
+from bots.chat.platform import CardContext, Note, Sources
 from bots.chat.texts import help_lines
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
 from core.library.store import Entry
@@ -57,10 +58,14 @@ def proposal(text):
     )  # fmt: skip
 
 
+DECIDED_AT = 1_234_567_890  # seconds since the epoch
+OWN_MOMENT = f"time '<t:{DECIDED_AT}:t>' as ''"  # that of the decision, which the bot writes itself
+
+
 def decided(text):
     decision = Decision(
         id="d", conversation=HERE, author="U9", proposal_id="p1", verdict="approve", query=f"{text} edited"[:400],
-        decided_at=1.0,
+        decided_at=DECIDED_AT,
     )  # fmt: skip
     return proposal(text).with_decision(decision)
 
@@ -86,7 +91,9 @@ CREATED = {
     "proposal": lambda on, text, here: on.messages(
         outcome("approval_needed", text, proposal=proposal(text)), here
     ),
-    "footnotes": lambda on, text, _here: on.reply(Footnotes(outcome=answered_in_part(text, None))),
+    "footnotes": lambda on, text, _here: on.reply(
+        quotes_behind(answered_in_part(text, None), before=text, after=text)
+    ),
     "sources": lambda on, text, _here: on.reply(Sources(language="en", entries=(document(text),))),
     "help": lambda on, text, _here: on.reply(
         Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
@@ -98,7 +105,7 @@ EDITED = {
         outcome("approval_needed", text, proposal=decided(text)), here
     ),
     "decided in part": lambda on, text, here: on.messages(answered_in_part(text, decided(text)), here),
-    "late press": lambda on, text, here: (on.note(proposals.decided_already(decided(text), here)),),
+    "late press": lambda on, text, here: (on.decided_already(decided(text), here),),
     "refusal": lambda on, text, here: (on.note(proposals.refused(proposal(text), here)),),
     "note": lambda on, text, _here: (on.note(text),),
 }
@@ -129,7 +136,7 @@ def faults_in_slack(text, kinds):
 def faults_in_discord(text, kinds):
     links = (*LINKED, text)
     for message in messages(discord, text, kinds):
-        yield from discord_faults(message.components, links)
+        yield from (fault for fault in discord_faults(message.components, links) if fault != OWN_MOMENT)
     form = discord.editor(proposal(text), {})
     yield from (sign for each in strings(form) for sign in unclean(each))
 

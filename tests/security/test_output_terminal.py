@@ -6,12 +6,13 @@ import io
 import re
 
 import pytest
+from fakes.quotes import quotes_behind
 from forgeries import CITED, ESCAPES, LIES, LINKS, MENTIONS
 from judges import is_forged, quoted, unclean
 
 from bots.chat.texts import page_of
 from bots.terminal.markdown import SafeConsole
-from bots.terminal.render import ScreenContext, card, footnotes, proposal_list, ranking, source_list, write
+from bots.terminal.render import ScreenContext, card, proposal_list, quotes, ranking, source_list, write
 from bots.terminal.screen import THEME, Screen
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
 from core.library.store import Entry
@@ -43,14 +44,15 @@ def pages(text):
         id=1, collection=text, address=text, root="", source=text, title=text, url=text, hash="", size=1, modified=1,
         passages=1,
     )  # fmt: skip
-    yield write(Outcome(kind="answered", turn_id="t", answer=answer, reason=text), card_context)
+    answered = Outcome(kind="answered", turn_id="t", answer=answer, reason=text)
+    yield write(answered, card_context)
     yield write(Outcome(kind="no_answer", turn_id="t", reason=text, closest=cited), card_context)
     yield write(Outcome(kind="clarify", turn_id="t", reason=text, options=(text,)), card_context)
     yield write(Outcome(kind="failed", turn_id="t", reason=text), card_context)
     yield from (
         card(proposal, card_context),
         proposal_list([proposal]),
-        footnotes(cited, "en", card_context, limit=None),
+        quotes(quotes_behind(answered, before=text, after=text), card_context),
     )
     yield from (
         source_list([document]),

@@ -22,7 +22,9 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bots.slack.http import BODY_LIMIT, PATH, listening
+from bots.chat.unreadable import Unreadable
+from bots.slack.http import BODY_LIMIT, listening
+from bots.slack.manifest import EVENTS_PATH
 
 SECRET = "a secret of Slack's"
 EVENT = json.dumps(
@@ -86,9 +88,9 @@ def forged(random: Random) -> tuple[str, str, bytes, dict[str, str]]:
         body = bytes(random.randrange(256) for _ in range(40))
     method = random.choice(("POST",) * 12 + ("GET", "PUT", "DELETE", "OPTIONS", "HEAD"))
     path = (
-        PATH
+        EVENTS_PATH
         if random.random() < 0.9
-        else random.choice(("/", PATH + "/", "/slack/install", "/slack/%2e%2e/events"))
+        else random.choice(("/", EVENTS_PATH + "/", "/slack/install", "/slack/%2e%2e/events"))
     )
     return (
         method,
@@ -112,7 +114,7 @@ async def test_no_forged_request_begins_anything_or_breaks_the_server(count):
     statuses: Counter[int] = Counter()
     random = Random(6)
     port = free_port()
-    async with listening(app, SECRET, port), aiohttp.ClientSession() as session:
+    async with listening(app, None, SECRET, port, Unreadable()), aiohttp.ClientSession() as session:
         for _ in range(count):
             method, path, body, headers = forged(random)
             async with session.request(
@@ -127,7 +129,7 @@ async def test_no_forged_request_begins_anything_or_breaks_the_server(count):
         signed = {"X-Slack-Request-Timestamp": now, "X-Slack-Signature": signature(EVENT.encode(), now)}
         begun = len(handled)
         async with session.post(
-            f"http://127.0.0.1:{port}{PATH}",
+            f"http://127.0.0.1:{port}{EVENTS_PATH}",
             data=EVENT,
             headers={**signed, "Content-Type": "application/json"},
         ) as answered:
@@ -171,6 +173,7 @@ async def test_no_malformed_payload_of_a_socket_breaks_the_bot(count, template, 
                 await office.kill()
 
     assert FERRY_ANSWER in answer.visible
+    assert "Traceback" not in office.log
     assert code == 0
 
 
@@ -190,7 +193,7 @@ async def test_no_malformed_payload_of_a_gateway_breaks_the_bot(count, template,
                 name, data = random.choice(known)
                 strange = mutated(data, random)
                 discord.gateway.dispatch(name, lambda _, strange=strange: strange)
-            after = await discord.mention(ann, general, FERRY)
+            after = await discord.mention(ann, discord.add_channel("other"), FERRY)
             (answer,) = await server.until_answered(after)
             code = await server.stop()
         finally:
@@ -198,4 +201,5 @@ async def test_no_malformed_payload_of_a_gateway_breaks_the_bot(count, template,
                 await server.kill()
 
     assert FERRY_ANSWER in answer.visible
+    assert "Traceback" not in server.log
     assert code == 0

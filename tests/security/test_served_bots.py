@@ -124,7 +124,9 @@ class InSlack:
 
     def faults(self, links):
         for shown in self.slack.shown:
-            yield from slack_faults(shown.text, shown.blocks, links)
+            # A streamed message has no text of the app's: the server reads one from its blocks.
+            is_streamed = any(block["type"] in ("plan", "task_card") for block in shown.blocks)
+            yield from slack_faults("" if is_streamed else shown.text, shown.blocks, links)
 
     def elsewhere(self):
         roots = {message.ts for message in self.asked.values()}
@@ -213,7 +215,10 @@ async def test_nothing_that_it_is_told_does_anything(stage, template, tmp_path):
             await served.kill()
 
     links = [f"{CUP_URL}/{named(number)}" for number in IN_PAGES]
-    assert sorted(set(stage.faults(links))) == []
+    found = sorted(
+        set(stage.faults(links))
+    )  # outside the assertion: pytest would print all that the stage holds
+    assert found == []
     assert stage.elsewhere() == []
     assert [request.query["q"] for request in engine.requests] == [
         f"sailing cup {named(number)}" for number in IN_PAGES

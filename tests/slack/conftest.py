@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
+from fakes.ports import free_port
 from fakes.slack import FakeSlack
+from fakes.slack.oauth import Browser
 from office import Office
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
@@ -50,3 +52,18 @@ async def office(template, tmp_path, slack):
     """Footnote, which is not yet begun."""
     async with Office.copied(template, tmp_path, slack) as office:
         yield office
+
+
+@pytest.fixture
+async def installable(office, slack):
+    """Served to whoever installs the app; no workspace has, but for the one that a bot token is set for."""
+    slack.state.installations.clear()
+    office.port = free_port()
+    office.browser = Browser(slack, f"http://127.0.0.1:{office.port}")
+    slack.request_url = f"http://127.0.0.1:{office.port}/slack/events"
+    office.arguments = ("run", "slack", "--http", str(office.port))
+    office.settings |= {
+        "SLACK_BOT_TOKEN": "", "SLACK_APP_TOKEN": "", "SLACK_CLIENT_ID": slack.client_id,
+        "SLACK_CLIENT_SECRET": slack.client_secret,
+    }  # fmt: skip
+    return office

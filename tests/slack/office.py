@@ -25,7 +25,7 @@ from fakes.slack.state import Message
 
 __all__ = [
     "CUP", "CUP_URL", "FERRY", "FERRY_ANSWER", "FRANCE", "PATIENCE", "PONTOON", "PONTOON_ANSWER",
-    "Office", "environment", "make_data_dir",
+    "Office", "environment", "make_data_dir", "served", "workspace",
 ]  # fmt: skip
 
 
@@ -66,3 +66,18 @@ class Office(Served):
             )
 
         return await self.slack.until(finals, within=within)
+
+
+async def served(office, slack):
+    count = office.log.count('"listening"') if (office.folder / "log").exists() else 0
+    await office.open(is_connected=False)
+    await slack.until(lambda: office.log.count('"listening"') > count, within=PATIENCE)
+
+
+async def workspace(office, slack, name):
+    """A workspace in which somebody installs the app, and a channel there."""
+    team = slack.add_workspace(name)
+    user = slack.add_user(f"{name}-user", team=team)
+    status, page = await office.browser.install(team, user)
+    assert (status, "Thank you" in page) == (200, True)
+    return team, user, slack.add_channel(f"{name}-general", user, team=team)

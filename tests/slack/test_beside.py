@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from fakes.quotes import quotes_behind
 from fakes.slack.rendering import visible_text
 
 from bots.chat.messenger import ChatMessenger
@@ -12,7 +13,6 @@ from bots.chat.platform import CardContext
 from bots.slack import render
 from bots.slack.calls import open_calls
 from bots.slack.post import SlackPosts
-from bots.slack.render import all_footnotes
 from bots.slack.settings import read_slack_settings
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal, Question
 
@@ -63,10 +63,10 @@ def test_an_answer_in_part_says_what_is_missing_and_offers_to_search_for_it():
         "Protokolle darf nur das Betriebsteam lesen. [1]\n───\n"
         "1 Handbuch › Protokolle · handbuch.md\n"
         "“Protokolle darf nur das Betriebsteam lesen.”\n"
-        "[ Alle Fußnoten zeigen ]\n"
+        "[ Zitate zeigen ]\n"
         "Nicht in deinen Dokumenten: wie lange Protokolle aufbewahrt werden\n"
         "Weggelassen: ein Satz, den deine Dokumente nicht belegen.\n"
-        "Beantwortet in 2,1 s aus 1 Textstelle\nHilfreich Nicht hilfreich\n───\n"
+        "Beantwortet in 2,1 s aus 1 Textstelle · von einem Sprachmodell verfasst\nHilfreich Nicht hilfreich\n───\n"
         f"Ich würde mit DuckDuckGo suchen nach:\n{QUERY}\n"
         "[ Im Web suchen ] [ Anfrage ändern ] [ Nein danke ]\n"
         "Wartet auf Ann. Bis dahin wird nichts gesendet."
@@ -75,7 +75,7 @@ def test_an_answer_in_part_says_what_is_missing_and_offers_to_search_for_it():
 
 
 def test_what_was_left_out_is_shown_with_the_footnotes_in_private():
-    (shown,) = all_footnotes(IN_PART)
+    (shown,) = render.reply(quotes_behind(IN_PART))
 
     assert seen(shown).endswith(
         "Weggelassen: ein Satz, den deine Dokumente nicht belegen.\n"
@@ -113,6 +113,9 @@ class Ann:
     async def names(self, route, users):
         return dict.fromkeys(filter(None, users), "Ann")
 
+    def is_direct(self, route):
+        return bool(route.get("is_direct"))
+
 
 def voice_of(calls, proposal):
     async def proposals(_conversation):
@@ -122,8 +125,8 @@ def voice_of(calls, proposal):
         return {"q1": IN_PART}.get(turn_id)
 
     return ChatMessenger(
-        posts=SlackPosts(calls=calls, my_user_id="UBOT"), renderer=render, people=Ann(), commands=None,
-        proposals=proposals, engine="DuckDuckGo", approval="asker", has_approvers=False, refresh=90.0,
+        posts=SlackPosts(calls=calls), renderer=render, people=Ann(), commands=None,
+        proposals=proposals, engine="DuckDuckGo", approval="asker", approvers=(), refresh=90.0,
         outcomes=outcomes,
     )  # fmt: skip
 
@@ -131,7 +134,7 @@ def voice_of(calls, proposal):
 @pytest.mark.parametrize("verdict", ["approve", "deny"])
 async def test_the_buttons_give_way_to_who_decided_and_the_answer_stays(slack, ann, general, verdict):
     asked = await slack.mention(ann, general, ASKED)
-    route = {"team": "T1", "channel": general, "thread": asked.ts, "message": asked.ts, "user": ann}
+    route = {"team": slack.team, "channel": general, "thread": asked.ts, "message": asked.ts, "user": ann}
     conversation = Conversation(platform="slack", space="T1", channel=general, thread=asked.ts)
     question = Question(id="q1", conversation=conversation, author="U1", text=ASKED, asked_at=1.0)
     decision = replace(decided(verdict), conversation=conversation)
@@ -139,17 +142,21 @@ async def test_the_buttons_give_way_to_who_decided_and_the_answer_stays(slack, a
         kind="no_answer", turn_id="d1", reason="Es wurde nichts ins Web geschickt.", language="de"
     )
     async with open_calls(read_slack_settings(slack.environment)) as calls:
+        calls.installations.add(await calls.identify(slack.bot_token))
         before, after = voice_of(calls, PROPOSAL), voice_of(calls, PROPOSAL.with_decision(decision))
 
         handle = await before.begin(question, route, is_again=False)
         await before.deliver(question, route, handle, IN_PART, is_again=False)
         first_sign = slack.replies(general, asked.ts)[0].revisions[0].visible
-        await after.deliver(decision, route, "", ended, is_again=False)
+        sign = await before.begin(decision, route, is_again=False)
+        settled = slack.replies(general, asked.ts)[0].visible
+        await after.deliver(decision, route, sign, ended, is_again=False)
 
     answer, told = slack.replies(general, asked.ts)
-    assert first_sign == "Ich lese deine Dokumente…"
+    assert first_sign == "Ich lese deine Dokumente"
     assert ANSWER.text in answer.visible
     assert ("hat diese Suche um" if verdict == "approve" else "hat um") in answer.visible
+    assert settled == answer.visible
     assert "Im Web suchen" not in answer.visible
     assert told.visible.startswith("Es wurde nichts ins Web geschickt.")
     assert slack.rejected == []

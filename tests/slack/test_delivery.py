@@ -14,6 +14,7 @@ from fakes.slack import LostResponse, RateLimited, ServerError
 from fakes.slack.deliveries import signature
 from office import FERRY, FERRY_ANSWER, PATIENCE
 
+SENDS = ("chat.startStream", "chat.stopStream", "chat.postMessage", "chat.update", "chat.delete")
 TROUBLE = {RateLimited(1): 0.1, ServerError(): 0.1, LostResponse(): 0.1}
 
 
@@ -28,7 +29,7 @@ async def answers_of(office, asked, *, within):
 
 async def test_three_in_ten_failing_sends_lose_double_and_hurry_nothing(office, slack, ann, general):
     await office.open()
-    slack.faults.chances = dict.fromkeys(("chat.postMessage", "chat.update"), TROUBLE)
+    slack.faults.chances = dict.fromkeys(SENDS, TROUBLE)
 
     asked = await ask(slack, ann, general, 20)
     answers = await answers_of(office, asked, within=120)
@@ -51,7 +52,7 @@ async def test_sockets_that_are_refreshed_and_broken_lose_nothing(office, slack,
     assert slack.sockets.opened > 2
 
 
-async def test_a_channel_that_was_archived_meanwhile_ends_quietly(office, slack, ann, general):
+async def test_who_asked_in_a_channel_that_was_archived_meanwhile_is_told_alone(office, slack, ann, general):
     await office.open()
     slack.state.conversations[general].is_archived = True
     asked = await slack.mention(ann, general, FERRY)
@@ -59,23 +60,26 @@ async def test_a_channel_that_was_archived_meanwhile_ends_quietly(office, slack,
 
     heard = await slack.mention(ann, other, FERRY)
     (answer,) = await office.until_answered(heard)
-    await slack.until(lambda: "is_archived" in office.log, within=PATIENCE)
+    direct = slack.state.direct(slack.team, [ann, slack.bot])
+    (told,) = await slack.until(lambda: [*direct.messages.values()], within=PATIENCE)
 
     assert FERRY_ANSWER in answer.visible
+    assert "is archived, so I cannot answer there" in told.visible
     assert slack.replies(general, asked.ts) == []
     assert {entry["level"] for entry in office.faults} == {"warning"}
 
 
 async def test_a_message_that_was_deleted_meanwhile_is_said_anew(office, slack, ann, general):
     await office.open()
-    slack.faults.queue("chat.update", *[ServerError()] * 3)
+    slack.faults.queue("chat.stopStream", RateLimited(1))
     asked = await slack.mention(ann, general, FERRY)
-    (placeholder,) = await slack.until(lambda: slack.replies(general, asked.ts))
-    slack.remove(placeholder)
+    await slack.until(lambda: slack.faults.injected, within=PATIENCE)
+    (plan,) = slack.replies(general, asked.ts)
+    slack.remove(plan)
 
     (answer,) = await office.until_answered(asked)
 
-    assert answer.ts != placeholder.ts
+    assert answer.ts != plan.ts
     assert FERRY_ANSWER in answer.visible
 
 

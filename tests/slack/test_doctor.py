@@ -13,7 +13,7 @@ import pytest
 from fakes.fork_server import PIPE, start_python
 from fakes.slack import App, FakeSlack, Hang, Refusal, ServerError
 from fakes.slack.sockets import CONNECTIONS, Sockets
-from office import FERRY, PATIENCE, Office, environment
+from office import FERRY, PATIENCE, Office, environment, served, workspace
 
 from bots.slack.manifest import SCOPES, manifest
 
@@ -324,3 +324,23 @@ async def test_for_a_person_it_reads_well_and_shows_no_token(office, slack, ann,
     assert (code, err) == (1, "")
     assert "xoxb" not in out
     assert slack.app_token not in out
+
+
+async def test_the_doctor_names_each_workspace_and_what_is_wrong_with_its_token(installable, slack):
+    none_yet = await examined(installable)
+    await served(installable, slack)
+    await workspace(installable, slack, "acme")
+    globex, *_ = await workspace(installable, slack, "globex")
+    await installable.stop()
+    slack.refused_tokens[slack.state.installation(globex).token] = "account_inactive"
+
+    found = await examined(installable)
+
+    assert [each["state"] for each in none_yet["workspaces"]] == ["warning"]
+    assert {each["finding"]: each["state"] for each in found["workspaces"]} == {
+        "acme installed the app.": "ok",
+        "globex: Slack refuses its token, account_inactive.": "failed",
+    }
+    assert "/slack/install" in found["workspaces"][1]["fix"]
+    assert "bot" not in found
+    assert {each["state"] for each in found["HTTP"]} <= {"ok", "warning"}

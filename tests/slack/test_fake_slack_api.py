@@ -228,17 +228,111 @@ async def test_an_agents_session_has_status_title_prompts_and_a_stop(slack, clie
     assert slack.prompts[page, ""][0]["title"] == "Ask"
     assert wrong["error"] == "invalid_arguments"
     assert slack.told("app_home_opened")[0]["event"]["tab"] == "messages"
-    assert slack.told("agent_session_stopped")[0]["event"]["thread_ts"] == root.ts
+    stopped = slack.told("agent_session_stopped")[0]["event"]
+    assert (stopped["thread_ts"], stopped["streaming_message_ts"]) == (root.ts, [])
+
+
+async def test_an_app_that_is_no_agent_has_no_sessions(client, slack, ann, general):
+    slack.app = App(is_agent=False)
+    root = await slack.say(ann, general, "question")
+
+    refused = await refusal(
+        client.agents_sessions_setStatus(channel_id=general, thread_ts=root.ts, status="processing")
+    )
+
+    assert refused["error"] == "not_authorized"
+
+
+def task(title, status):
+    return {"type": "task_update", "id": title, "title": title, "status": status}
+
+
+@pytest.fixture
+async def plan(slack, client, ann, general):
+    """A plan that is open in a thread of ann's: where it is."""
+    root = await slack.say(ann, general, "question")
+    started = await client.chat_startStream(
+        channel=general, thread_ts=root.ts, recipient_team_id=slack.team, recipient_user_id=ann,
+        task_display_mode="plan", chunks=[task("Reading", "in_progress")],
+    )  # fmt: skip
+    return {"channel": general, "ts": started["ts"]}
+
+
+async def test_a_plan_is_part_of_a_session_and_notifies_at_its_end(slack, client, ann, general, plan):
+    (shown,) = slack.posts()
+    session = general, shown.root
+    at_start = slack.session(*session), slack.notified(ann), shown.visible
+    (open_one,) = (await client.conversations_replies(channel=general, ts=shown.root))["messages"][1:]
+
+    await client.chat_stopStream(
+        **plan, chunks=[task("Reading", "complete"), {"type": "markdown_text", "text": "Yes."}],
+        metadata={"event_type": "x", "event_payload": {"turn": "t1"}}, session_status="suspended",
+    )  # fmt: skip
+
+    assert at_start == ("processing", [], "Reading")
+    assert (open_one["streaming_state"], "metadata" in open_one) == ("in_progress", False)
+    assert (shown.visible, shown.metadata["event_payload"]) == ("Yes.", {"turn": "t1"})
+    assert slack.session(*session) == "suspended"
+    assert [one.text for one in slack.notified(ann)] == ["Yes. Reading"]
+
+
+async def test_an_open_stream_is_neither_edited_nor_deleted(client, plan):
+    edited = await refusal(client.chat_update(**plan, text="no"))
+    deleted = await refusal(client.chat_delete(**plan))
+    await client.chat_stopStream(**plan)
+    await client.chat_delete(**plan)
+
+    assert edited["error"] == "streaming_state_conflict"
+    assert deleted["error"] == "cant_delete_message"
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"markdown_text": "x"}, "streaming_mode_mismatch"),
+        ({"markdown_text": "x", "chunks": [task("x", "complete")]}, "cannot_provide_both_markdown_text_and_chunks"),
+        ({"chunks": [task("x", "done")]}, "invalid_chunks"),
+        ({"chunks": [task("x" * 257, "complete")]}, "invalid_chunks"),
+        ({"chunks": [{"type": "carpet"}]}, "invalid_chunks"),
+        ({"chunks": [{"type": "markdown_text", "text": "x" * 12_001}]}, "msg_too_long"),
+    ],
+)  # fmt: skip
+async def test_a_stream_takes_what_it_began_with(client, plan, given, error):
+    assert (await refusal(client.chat_appendStream(**plan, **given)))["error"] == error
+
+
+async def test_who_stops_a_session_ends_its_streams(slack, client, ann, general, plan):
+    (shown,) = slack.posts()
+
+    await slack.press_stop(ann, general, shown.root)
+    late = await refusal(client.chat_appendStream(**plan, chunks=[task("x", "complete")]))
+    closing = await refusal(client.chat_stopStream(**plan))
+
+    assert slack.told("agent_session_stopped")[0]["event"]["streaming_message_ts"] == [plan["ts"]]
+    assert late["error"] == "stopped_by_user"
+    assert closing["error"] == "message_not_in_streaming_state"
+    assert slack.session(general, shown.root) == "processing"
 
 
 async def test_an_ephemeral_message_is_seen_by_one_and_is_in_no_thread(slack, client, ann, general):
     root = await slack.say(ann, general, "question")
+    reply = await slack.say(ann, general, "and another", root.ts)
 
     await client.chat_postEphemeral(channel=general, user=ann, thread_ts=root.ts, text="Only ann decides.")
 
     assert [one.visible for one in slack.whispers(ann)] == ["Only ann decides."]
-    assert slack.thread(general, root.ts) == [root]
+    assert slack.thread(general, root.ts) == [root, reply]
     assert slack.shown[-1].action == "ephemeral"
+
+
+async def test_an_ephemeral_message_in_a_thread_without_replies_is_seen_by_nobody(
+    slack, client, ann, general
+):
+    root = await slack.say(ann, general, "question")
+
+    await client.chat_postEphemeral(channel=general, user=ann, thread_ts=root.ts, text="Only ann decides.")
+
+    assert slack.whispers(ann) == []
 
 
 async def test_reactions_and_permalinks(slack, client, ann, general):

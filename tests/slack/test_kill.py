@@ -8,7 +8,7 @@ import random
 import pytest
 from fakes.slack import Hang, Message
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE
+from office import CUP, FERRY, FRANCE, PATIENCE
 
 
 async def restart(office, slack):
@@ -19,46 +19,17 @@ async def restart(office, slack):
     await slack.redeliver()
 
 
-#: The call of the app that the process does not survive, and whether Slack had carried it out by then.
-MOMENTS = {
-    "before the placeholder": ("chat.postMessage", False),
-    "after the placeholder": ("chat.postMessage", True),
-    "before the answer": ("chat.update", False),
-    "after the answer": ("chat.update", True),
-}
-
-
-@pytest.mark.parametrize(
-    "moment",
-    [
-        pytest.param("before the placeholder", marks=pytest.mark.long),
-        "after the placeholder",
-        "before the answer",
-        pytest.param("after the answer", marks=pytest.mark.long),
-    ],
-)
-async def test_a_kill_around_what_is_said_leaves_one_answer(office, slack, ann, general, moment):
-    method, is_done = MOMENTS[moment]
-    await office.open()
-    slack.faults.queue(method, Hang(after_effect=is_done))
-    asked = await slack.mention(ann, general, FERRY)
-    await slack.until(lambda: any(method == name for name, _ in slack.faults.injected), within=PATIENCE)
-    await slack.until(lambda: not is_done or slack.replies(general, asked.ts))
-
-    await restart(office, slack)
-    (answer,) = await office.until_answered(asked)
-
-    assert FERRY_ANSWER in answer.visible
-    assert len(slack.replies(general, asked.ts)) == 1
-
-
-async def test_a_kill_after_a_decision_sends_one_search_and_gives_one_answer(office, slack, ann, general):
+@pytest.mark.parametrize("method", ["chat.startStream", "chat.update"])
+async def test_a_kill_after_a_decision_sends_one_search_and_gives_one_answer(
+    office, slack, ann, general, method
+):
+    """Before its first sign, and before its card is settled."""
     async with FakeSearXNG([FRANCE]) as engine:
         office.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
         await office.open()
         asked = await slack.mention(ann, general, CUP)
         (card,) = await office.until_answered(asked)
-        slack.faults.queue("chat.postMessage", Hang())
+        slack.faults.queue(method, Hang())
         await slack.press(card, "approve", ann)
         await slack.until(lambda: slack.faults.injected, within=PATIENCE)
 

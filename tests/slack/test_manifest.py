@@ -9,7 +9,7 @@ import pytest
 from fakes.slack.events import EVENT_SCOPES, App
 
 from bots.commands import describe
-from bots.slack.manifest import manifest
+from bots.slack.manifest import EVENTS, UNINSTALLED, manifest
 from bots.slack.settings import API_URL, read_slack_settings
 from core.errors import SettingsError
 from core.settings import Settings
@@ -47,17 +47,59 @@ def test_it_asks_for_nothing_that_changes_the_workspace():
 
 
 def test_the_command_prints_it_as_json(capsys):
-    code = describe.manifest(Namespace(platform="slack", sync=False), Settings())
+    code = describe.manifest(Namespace(platform="slack", sync=False, http=None), Settings())
 
     assert code == 0
     assert json.loads(capsys.readouterr().out) == manifest()
 
 
+def test_over_http_it_names_where_slack_sends_events_and_installers(capsys):
+    asked = Namespace(platform="slack", sync=False, http="https://bot.example.com/")
+    describe.manifest(asked, Settings())
+
+    told = json.loads(capsys.readouterr().out)
+
+    settings = told["settings"]
+    assert not settings["socket_mode_enabled"]
+    urls = {settings[each]["request_url"] for each in ("event_subscriptions", "interactivity")}
+    assert urls == {"https://bot.example.com/slack/events"}
+    assert told["oauth_config"]["redirect_urls"] == ["https://bot.example.com/slack/oauth_redirect"]
+    assert set(settings["event_subscriptions"]["bot_events"]) == {*EVENTS, *UNINSTALLED}
+    assert "request_url" not in json.dumps(manifest())
+
+
+@pytest.mark.parametrize(
+    ("platform", "address"), [("slack", "http://bot.example.com"), ("discord", "https://a.b")]
+)
+def test_an_address_that_slack_would_not_take_is_refused(platform, address):
+    with pytest.raises(SettingsError, match="--http"):
+        describe.manifest(Namespace(platform=platform, sync=False, http=address), Settings())
+
+
 BOT, SOCKET = {"SLACK_BOT_TOKEN": "xoxb-1"}, {"SLACK_APP_TOKEN": "xapp-1"}
 
 
-def test_without_a_bot_token_there_is_no_slack():
+OAUTH = {"SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "secret-c", "SLACK_SIGNING_SECRET": "secret-s"}
+
+
+def test_without_a_bot_token_and_a_client_id_there_is_no_slack():
     assert read_slack_settings(SOCKET, None) is None
+
+
+def test_a_client_id_and_its_secrets_serve_without_a_bot_token():
+    settings = read_slack_settings(OAUTH, None)
+
+    assert settings.has_oauth
+    assert "secret-" not in repr(settings)
+    assert not read_slack_settings(BOT | SOCKET, None).has_oauth
+
+
+def test_a_client_id_needs_both_secrets():
+    with pytest.raises(SettingsError) as fault:
+        read_slack_settings({"SLACK_CLIENT_ID": "1.2"}, None)
+
+    assert "SLACK_CLIENT_SECRET is needed" in str(fault.value)
+    assert "SLACK_SIGNING_SECRET is needed" in str(fault.value)
 
 
 def test_settings_are_read_and_secrets_are_not_shown():

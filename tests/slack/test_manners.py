@@ -22,6 +22,8 @@ async def test_people_who_talk_to_each_other_in_its_thread_are_left_alone(office
         await slack.until_acked(heard)
     thanked = await slack.say(ann, general, "ok, thanks!", asked.ts)
     await slack.until_acked(thanked)
+    chosen = await slack.mention(ann, general, "follow thread")
+    await office.until_answered(chosen)
     question = await slack.say(bob, general, PONTOON, asked.ts)
     _, second = await office.until_answered(question, 2)
 
@@ -130,7 +132,8 @@ async def test_a_question_that_is_too_long_is_refused_once(office, slack, ann, g
 async def test_a_question_that_the_app_may_not_answer_yet_is_answered_once_it_may(
     office, slack, ann, general
 ):
-    slack.faults.queue("chat.postMessage", Refusal("missing_scope"))
+    for method in ("chat.startStream", "chat.postMessage"):
+        slack.faults.queue(method, Refusal("missing_scope"))
     await office.open()
 
     asked = await slack.mention(ann, general, FERRY)

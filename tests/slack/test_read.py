@@ -120,14 +120,15 @@ def test_what_is_said_in_a_channel_outside_a_thread_needs_a_mention():
 
 
 @pytest.mark.parametrize(
-    "text", ["<@U2> what do you think?", "<@U2>, see above", "<@U2|bob> <@U3> hi", " <@U2>"]
+    "text",
+    ["<@U2> what do you think?", "<@U2>, see above", "<@U2|bob> <@U3> hi", " <@U2>", "is <@U2> right?"],
 )
 def test_a_follow_up_to_somebody_else_is_left_alone(text):
     assert request_in(reply(text), KNOWN) is None
 
 
-@pytest.mark.parametrize("text", ["<@U2> <@UBOT> how?", "<@U2> ask <@UBOT> how?", "is <@U2> right?"])
-def test_a_message_that_calls_the_bot_or_only_names_somebody_is_read(text):
+@pytest.mark.parametrize("text", ["<@U2> <@UBOT> how?", "<@U2> ask <@UBOT> how?"])
+def test_a_message_that_calls_the_bot_too_is_read(text):
     assert isinstance(request_in(reply(text), KNOWN), Question)
 
 
@@ -153,6 +154,48 @@ def test_a_message_that_calls_the_bot_or_only_names_somebody_is_read(text):
 )
 def test_bots_edits_and_notices_are_left_alone(more):
     assert request_in(message("<@UBOT> how?", **more), KNOWN) is None
+
+
+def edited(text, at):
+    return message(text, "app_mention", edited={"user": "U1", "ts": at})
+
+
+def test_a_mention_that_an_edit_adds_is_a_question_of_the_message_asked_when_it_was_edited():
+    before = request_in(message("<@UBOT> how?", "app_mention"), NEW)
+    after = request_in(edited("<@UBOT> how?", "260.5"), NEW)
+
+    assert (after.id, after.conversation, after.text) == (before.id, before.conversation, "how?")
+    assert after.asked_at == 260.5
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("<@UBOT> approve", "260.5"),
+        ("<@UBOT> forget", "260.5"),
+        ("<@UBOT>", "260.5"),
+        ("<@UBOT> how?", "86700.5"),
+    ],
+)
+def test_an_edit_commands_nothing_and_counts_for_a_day(text, at):
+    assert request_in(edited(text, at), KNOWN) is None
+
+
+def test_a_forwarded_message_is_quoted_and_clipped_and_calls_nobody():
+    forwarded = {
+        "is_share": True,
+        "from_url": "https://x.test",
+        "author_name": "Bob",
+        "text": "<@UBOT> help " * 900,
+    }
+
+    asked = request_in(message("<@UBOT> what of this?", "app_mention", attachments=[forwarded] * 9), NEW)
+
+    assert asked.text == "what of this?"
+    assert {one.author for one in asked.quoted} == {"Bob"}
+    assert sum(len(one.text) for one in asked.quoted) <= 10_000
+    assert request_in(reply("", attachments=[forwarded]), KNOWN) is None
+    assert len(request_in(direct("", attachments=[forwarded]), NEW).text) <= QUESTION_LIMIT
 
 
 def test_a_reply_that_is_also_sent_to_the_channel_is_the_same_turn():
@@ -204,6 +247,27 @@ def test_payloads_of_other_kinds_are_left_alone():
 )
 def test_a_question_is_read_as_its_author_sees_it(raw, text):
     assert request_in(direct(raw), NEW).text == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("<@UBOT> how long? cc <@U2>", "how long?"),
+        ("<@UBOT> how long? (cc: <@U2>, <@U3|bob>)", "how long?"),
+        ("<@UBOT> how long cc <@U2>", "how long"),
+        ("how long? <@U2> <@UBOT>", "how long?"),
+        ("<@UBOT> <@U2>, how long?", "how long?"),
+        ("<@UBOT> who is <@U2>?", "who is @U2?"),
+        ("<@UBOT> ask <@U2> how", "ask @U2 how"),
+        ("<@UBOT> <@U2>?", "@U2?"),
+    ],
+)
+def test_people_who_are_only_called_in_are_no_part_of_a_question(raw, text):
+    assert request_in(message(raw, "app_mention"), NEW).text == text
+
+
+def test_a_word_that_somebody_else_is_told_is_no_command():
+    assert isinstance(request_in(message("<@UBOT> <@U2> approve", "app_mention"), NEW), Question)
 
 
 # Words.

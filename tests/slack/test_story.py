@@ -37,7 +37,7 @@ async def test_a_mention_is_answered_in_its_thread_and_followed_up_without_one(o
     code = await office.stop()
 
     assert first_sign[0].ts == answer.ts
-    assert answer.revisions[0].visible.endswith("…")
+    assert answer.revisions[0].visible == "Reading your documents"
     assert FERRY_ANSWER in answer.visible
     assert "handbook.md" in answer.visible
     assert not answer.unfurl_links
@@ -146,8 +146,9 @@ async def test_words_to_the_bot_are_answered(office, slack, ann, general):
     replies = {
         words: (await office.until_answered(message))[0].visible
         for words, message in said.items()
-        if words != "stop"
+        if words not in ("stop", "use nothing")
     }
+    told = await slack.until(lambda: (seen := slack.whispers(ann))[1:] and [each.visible for each in seen])
     forget = await slack.mention(ann, general, "forget", asked.ts)
     await office.until_answered(forget, 2)
     unheard = await slack.say(ann, general, PONTOON, asked.ts)
@@ -156,8 +157,9 @@ async def test_words_to_the_bot_are_answered(office, slack, ann, general):
     assert "1 document" in replies["help"] == replies[""]
     assert "handbook.md" in replies["sources"]
     assert "only when I am mentioned" in replies["follow mention"]
-    assert "no collection" in replies["use nothing"]
-    assert slack.whispers(ann)[0].visible.startswith("Nothing is running")
+    assert any("no collection" in each for each in told)
+    assert any(each.startswith("Nothing is running") for each in told)
+    assert slack.replies(general, said["use nothing"].ts) == []
     assert len(slack.replies(general, asked.ts)) == 2
     assert (slack.rejected, office.faults) == ([], [])
 
@@ -178,12 +180,13 @@ async def test_what_a_private_channel_learned_is_read_there_alone(office, slack,
     (found,) = await office.until_answered(inside)
     (hidden,) = await office.until_answered(outside)
     use = await slack.mention(ann, general, f"use channel-slack-{slack.team}-{secret}")
-    (refused,) = await office.until_answered(use)
+    (refused,) = await slack.until(lambda: slack.whispers(ann))
 
     assert "1 document added" in learned.visible
     assert "4711" in found.visible
     assert "4711" not in hidden.visible
     assert "no collection" in refused.visible
+    assert slack.replies(secret, use.ts) == []
     assert (slack.rejected, office.faults) == ([], [])
 
 
@@ -202,12 +205,75 @@ async def test_who_may_decide_and_who_may_teach_can_be_a_user_group(office, slac
     await slack.press(card, "approve", bob)
     _, answer = await office.until_answered(asked, 2)
 
-    assert "an approver" in refusal.visible
+    assert card.revisions[-2].visible.endswith("Waiting for librarians. Nothing is sent until then.")
+    assert refusal.visible == "Only librarians can decide this search."
+    assert not any(entity.is_ping for _, entity in slack.entities())
     assert "LEARNERS" in not_learned.visible
     assert slack.replies(general, untaught.ts) == []
     assert "France" in answer.visible
     assert "bob allowed this search" in card.visible
     assert (slack.rejected, office.faults) == ([], [])
+
+
+async def test_those_who_may_decide_are_called_once_where_the_operator_wants_it(
+    office, slack, searxng, people
+):
+    ann, bob, general = people
+    group = slack.add_usergroup("librarians", bob)
+    office.settings |= {"WEB_APPROVERS": f"{group},{bob},{ann},123", "NOTIFY_APPROVERS": "on"}
+    await office.open()
+
+    asked = await slack.mention(ann, general, CUP)
+    card, call = await office.until_answered(asked, 2)
+    await slack.press(card, "deny", bob)
+    await office.until_answered(asked, 3)
+
+    pings = [(entity.target, shown.ts) for shown, entity in slack.entities() if entity.is_ping]
+    assert set(pings) == {(group, call.ts), (bob, call.ts)}
+    assert call.visible == f"@librarians @bob: above I ask whether I may search for “{CUP.rstrip('?')}”."
+    assert CUP.rstrip("?") in call.text
+    assert "Waiting for ann, librarians or bob." in card.revisions[-2].visible
+    assert card.text.startswith(f"{CUP.rstrip('?')} · bob said no at ")
+    assert (slack.rejected, office.faults) == ([], [])
+
+
+FOR_ANN = "Waiting for ann. Nothing is sent until then."
+ELSEWHERE = "Waiting for librarians or bob. Nothing is sent until then. Better ask this in a channel where an approver is."
+
+
+@pytest.mark.parametrize(
+    "rule", [("asker", FOR_ANN), ("anyone", FOR_ANN), ("approvers", ELSEWHERE)], ids=lambda each: each[0]
+)
+async def test_in_a_direct_message_nobody_is_called_who_cannot_see_it(office, slack, searxng, people, rule):
+    (ann, bob, _), (approval, waiting) = people, rule
+    group = slack.add_usergroup("librarians", bob)
+    office.settings |= {
+        "WEB_APPROVAL": approval, "WEB_APPROVERS": f"{group},{bob}", "NOTIFY_APPROVERS": "on"
+    }  # fmt: skip
+    await office.open()
+
+    asked = await slack.dm(ann, CUP)
+    (card,) = await office.until_answered(asked)
+    await slack.dm(ann, "help", asked.ts)
+    _, help_text = await office.until_answered(asked, 2)
+
+    assert waiting in card.visible
+    assert "I answer from" in help_text.visible
+    assert not any(entity.is_ping for _, entity in slack.entities())
+
+
+async def test_in_a_direct_message_an_approver_decides_alone(office, slack, searxng, people):
+    ann, bob, _ = people
+    office.settings |= {
+        "WEB_APPROVAL": "approvers",
+        "WEB_APPROVERS": slack.add_usergroup("librarians", ann, bob),
+    }
+    await office.open()
+
+    asked = await slack.dm(ann, CUP)
+    (card,) = await office.until_answered(asked)
+
+    assert card.visible.endswith("Waiting for ann. Nothing is sent until then.")
 
 
 async def test_oauth_variables_in_the_environment_do_not_take_the_bot_tokens_place(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from fakes.hostile import HOSTILE, KINDS
+from fakes.quotes import quotes_behind
 from fakes.slack.blocks import is_too_long, message_faults, view_faults
 from fakes.slack.rendering import entities_of, visible_text
 from hypothesis import example, given, settings
@@ -14,11 +16,12 @@ from hypothesis import strategies as st
 from bots.chat import proposals
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host, web_link
-from bots.chat.platform import CardContext, Footnotes, Note, Sources
+from bots.chat.platform import CardContext, Note, Sources
 from bots.chat.texts import help_lines, say_in
 from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
-from bots.slack.render import editor, messages, note, proposal_card, reply
+from bots.slack.render import decided_already, editor, messages, note, proposal_card, reply, window
+from bots.slack.sessions import streamed
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.store import Entry
 
@@ -70,6 +73,19 @@ def entities(message):
     return entities_of(message.text, list(message.blocks), name_of)
 
 
+def in_window(view):
+    return visible_text("", view["blocks"], name_of)
+
+
+def in_bold(view):
+    texts = (
+        text
+        for block in view["blocks"] if block["type"] == "rich_text"
+        for text in block["elements"][0]["elements"]
+    )  # fmt: skip
+    return [text["text"] for text in texts if text.get("style") == {"bold": True}]
+
+
 def assert_sendable(message):
     blocks = list(message.blocks)
     assert message_faults(blocks) == []
@@ -103,7 +119,7 @@ def test_an_answer_shows_its_words_then_where_they_stand():
         "Use BackgroundTasks. [1]\n───\n"
         "1 Background Tasks › Using BackgroundTasks · tutorial/background-tasks.md\n"
         "“Declare a parameter with a type of BackgroundTasks.”\n"
-        "Answered in 2.1 s from 1 passage\nHelpful Not helpful"
+        "[ Show quotes ]\nAnswered in 2.1 s from 1 passage · written by a language model\nHelpful Not helpful"
     )
     assert_sendable(message)
 
@@ -146,6 +162,49 @@ def test_quotes_of_an_uncomposed_answer_are_not_repeated():
     assert seen(message).startswith("Quoted from your documents, not composed.")
 
 
+def test_a_table_is_a_block_of_its_own_between_the_words_around_it():
+    table = f"| Plan | Rate |\n|---|---|\n| **Free** `x` | [60]({GOOD}) |\n| <@U1> & *a* | |"
+
+    (message,) = messages(answered(f"Before. [1]\n\n{table}\n\nAfter.", citation(url=GOOD)), SETTING)
+
+    assert [block["type"] for block in message.blocks][:3] == ["markdown", "table", "markdown"]
+    assert "Before. [1]\nPlan | Rate\n" in seen(message)
+    assert "<@U1> & a |  \nAfter." in seen(message)
+    assert "Plan · Rate\n" in message.words
+    bold, *_ = message.blocks[1]["rows"][1][0]["elements"][0]["elements"]
+    assert (bold["text"], bold["style"]) == ("Free", {"bold": True})
+    assert_sendable(message)
+    assert_harmless(message, {GOOD})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| a | b |\n|---|---|\n| 1 | 2 |\n\nAnd:\n\n| c |\n|---|\n| 3 |",
+        "| a |\n|---|\n" + "| b |\n" * 120,
+        "|" + " a |" * 21 + "\n|" + "---|" * 21 + "\n|" + " b |" * 21,
+        "| a |\n|---|\n" + f"| {'b' * 200} |\n" * 52,
+    ],
+    ids=["several", "long", "wide", "large"],
+)
+def test_tables_that_slack_takes_in_no_block_stay_markdown(text):
+    shown = messages(answered(text, citation()), SETTING)
+
+    assert not [block for message in shown for block in message.blocks if block["type"] == "table"]
+    assert all(word in "".join(map(seen, shown)) for word in ("a", "b"))
+    for message in shown:
+        assert_sendable(message)
+
+
+def test_one_quiet_line_says_that_a_model_wrote_an_answer_where_one_did():
+    (composed,) = messages(answered("Yes. [1]", citation()), SETTING)
+    (quoted,) = messages(answered("Yes. [1]", citation(), composed=False), SETTING)
+    (greeting,) = messages(answered("Hello.", grounding="none"), SETTING)
+
+    assert "from 1 passage · written by a language model\n" in seen(composed)
+    assert "language model" not in seen(quoted) + seen(greeting)
+
+
 def test_an_answer_without_footnotes_says_so():
     (message,) = messages(answered("Hello.", grounding="none"), SETTING)
 
@@ -153,13 +212,13 @@ def test_an_answer_without_footnotes_says_so():
 
 
 def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
-    outcome = answered("Yes. [1]", *(citation(n, quote=f"quote {n}") for n in range(1, 9)))
+    outcome = answered("Yes. [1]", *(citation(n, location=f"{n}", quote=f"quote {n}") for n in range(1, 9)))
 
     (message,) = messages(outcome, SETTING)
-    shown = reply(Footnotes(outcome=outcome))
+    shown = reply(quotes_behind(outcome))
 
     (button,) = elements(message, "button")
-    assert (button["text"]["text"], button["value"]) == ("3 more: show all footnotes", "t1")
+    assert (button["text"]["text"], button["value"]) == ("3 more: show quotes", "t1")
     assert "quote 5" in seen(message)
     assert "quote 6" not in seen(message)
     assert all(f"quote {n}" in seen(shown[0]) for n in range(1, 9))
@@ -169,11 +228,48 @@ def test_all_footnotes_hold_every_quote_whole():
     long = " ".join(f"word{n}" for n in range(4_000))
     outcome = answered("Yes. [1]", citation(quote=long))
 
-    shown = reply(Footnotes(outcome=outcome))
+    shown = reply(quotes_behind(outcome))
 
     assert long.replace(" ", "") in re.sub(r"\s", "", "".join(map(seen, shown)))
     for message in shown:
         assert_sendable(message)
+
+
+def test_a_place_is_named_once_and_its_quotes_stand_behind_it():
+    cited = (citation(1, quote="It keeps 300."), citation(2, quote="Restart it."))
+    outcome = answered("It keeps 300. [1]\n\nThen restart it. [2]", *cited)
+
+    (message,) = messages(outcome, SETTING)
+    view = window(quotes_behind(outcome))
+
+    assert "Then restart it. [1]" in seen(message)
+    assert seen(message).count("tutorial/background-tasks.md") == 1
+    assert "Restart it." not in seen(message)
+    assert view_faults(view) == []
+    assert in_window(view).count("tutorial/background-tasks.md") == 1
+    assert {"It keeps 300.", "Restart it."} <= set(in_bold(view))
+
+
+def test_a_quote_is_marked_within_its_paragraph_and_what_has_changed_is_said():
+    outcome = answered("Yes. [1]", citation(quote="Restart *it*: `x | y`."))
+    changed = quotes_behind(outcome)
+
+    view = window(quotes_behind(outcome, before="| a | **b\n```\n", after=" <!channel>\n- c"))
+    (alone,) = changed.excerpts
+    other = window(replace(changed, excerpts=(replace(alone, is_current=False),)))
+
+    assert in_bold(view) == ["Restart *it*: `x | y`."]
+    assert "| a | **b\n```\nRestart *it*: `x | y`. <!channel>\n- c" in in_window(view)
+    assert ENGLISH("source_changed") in in_window(other)
+    assert ENGLISH("source_changed") not in in_window(view)
+    assert entities_of("", view["blocks"], name_of) == []
+
+
+def test_too_many_quotes_for_a_window_are_messages():
+    outcome = answered("Yes. [1]", *(citation(n, location=f"{n}") for n in range(1, 60)))
+
+    assert window(quotes_behind(outcome)) is None
+    assert all(assert_sendable(message) is None for message in reply(quotes_behind(outcome)))
 
 
 def test_feedback_buttons_carry_the_turn():
@@ -182,6 +278,8 @@ def test_feedback_buttons_carry_the_turn():
     (pair,) = elements(message, "feedback_buttons")
     assert pair["positive_button"]["value"] == "good t1"
     assert pair["negative_button"]["value"] == "bad t1"
+    assert pair["positive_button"]["accessibility_label"] == "This answer was helpful"
+    assert pair["negative_button"]["accessibility_label"] == "This answer was not helpful"
 
 
 def test_an_answer_in_spite_of_trouble_says_what_was_missing():
@@ -190,10 +288,76 @@ def test_an_answer_in_spite_of_trouble_says_what_was_missing():
     assert "The model was busy." in seen(message)
 
 
-def test_the_fallback_text_is_the_words_of_the_answer():
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            "Use **this** `f(x)`: it *runs* after. [1] For more, use that. [2]",
+            "Use this f(x): it runs after.",
+        ),
+        ("See [the page](https://evil.com) & <b>. [1]", "See the page &amp; &lt;b&gt;."),
+        ("Look at https://evil.com.", "Look at `https://evil.com`."),
+        ("| Plan | Rate |\n|---|---|\n| **Free** | 60 |\n", "Plan · Rate; Free · 60"),
+        ("# Ferry\n\n1. It leaves at nine. [1]\n2. It returns at six. [2]", "Ferry; 1) It leaves at nine."),
+        ("word " * 200, f"{'word ' * 59}word…"),
+    ],
+)
+def test_a_notification_says_the_first_sentence_of_an_answer_in_plain_words(answer, told):
+    (message, *_) = messages(answered(answer, citation()), SETTING)
+
+    assert message.text == told
+
+
+def test_what_is_posted_without_the_layout_is_the_whole_answer():
     (message,) = messages(answered("Use **this**. See https://evil.com.", citation()), SETTING)
 
-    assert message.text == "Use **this**. See `https://evil.com`."
+    assert message.words == "Use **this**. See `https://evil.com`."
+
+
+def test_a_notification_of_a_card_says_the_exact_query_and_then_who_decided():
+    query = "a_b *c* & <d>"
+    asks = "I would search DuckDuckGo for: a_b *c* &amp; &lt;d&gt;"
+    partly = replace(answered("Ann asks. [1]", citation()), proposal=proposal(query=query))
+    allowed = proposal(query=query, allowed="c", verdict="approve", decided_by="U2", decided_at=1.7e9)
+
+    assert proposal_card(proposal(query=query), SETTING).text == asks
+    assert messages(partly, SETTING)[0].text == f"Ann asks. {asks}"
+    assert proposal_card(allowed, SETTING).text == "c · Bob allowed this search at 22:13 UTC."
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (Outcome(kind="failed", turn_id="t1", reason="The model is busy."), "The model is busy."),
+        (
+            Outcome(kind="clarify", turn_id="t1", reason="Which cookies?", options=("a", "b")),
+            "Which cookies?",
+        ),
+        (
+            Outcome(kind="no_answer", turn_id="t1", reason="Not **there**.", closest=(citation(),)),
+            "Not there.",
+        ),
+    ],
+)
+def test_a_notification_of_anything_else_says_the_reason(outcome, told):
+    assert messages(outcome, SETTING)[0].text == told
+
+
+def test_small_print_shows_no_marks_of_markdown():
+    table = "| Plan | Rate |\n|---|---|\n| **Free** | `60` |\n| Team | 600 |"
+    cited = citation(title="**The** plans", location="", quote=table)
+    outcome = Outcome(kind="no_answer", turn_id="t1", reason="No.", closest=(cited,))
+    cut = answered("Yes. [1]", cited, reason="Some **reason**.")
+
+    for message in (
+        *messages(outcome, SETTING),
+        *messages(cut, SETTING),
+        proposal_card(proposal(closest=(cited,)), SETTING),
+    ):
+        assert "1 The plans · tutorial/background-tasks.md" in seen(message)
+        assert "“Plan · Rate; Free · 60; Team · 600”" in seen(message)
+        assert "|" not in seen(message)
+        assert "**" not in seen(message)
 
 
 def test_no_answer_shows_the_closest_passages_and_what_to_do():
@@ -222,6 +386,38 @@ def test_readings_to_choose_from_are_buttons():
         ("choose:2", "request"),
     ]
     assert_sendable(message)
+
+
+TASK = {"type": "task_update", "id": "reading", "title": "Reading", "status": "in_progress"}
+
+
+def unstreamed(message):
+    """The last task, and what ``chat.stopStream`` puts beneath the plan."""
+    closing = streamed(message, TASK)
+    read = {
+        "markdown_text": lambda chunk: [{"type": "markdown", "text": chunk["text"]}],
+        "blocks": lambda chunk: chunk["blocks"],
+    }
+    task, *chunks = closing["chunks"]
+    return task, [block for chunk in chunks for block in read[chunk["type"]](chunk)] + closing["blocks"]
+
+
+def test_an_answer_closes_a_plan_with_the_same_blocks():
+    (message,) = messages(answered("Yes. [1]", citation(), composed=False), SETTING)
+
+    task, blocks = unstreamed(message)
+
+    assert blocks == list(message.blocks)
+    assert task == TASK | {"status": "complete"}
+
+
+def test_what_has_no_markdown_tells_its_words_by_the_last_task():
+    card = proposal_card(proposal(), SETTING)
+
+    task, blocks = unstreamed(card)
+
+    assert blocks == list(card.blocks)
+    assert proposal().query in task["title"]
 
 
 def test_a_failure_is_its_reason():
@@ -273,14 +469,38 @@ def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
     assert_sendable(card)
 
 
-def test_who_may_not_decide_is_told_who_may():
-    assert proposals.refused(proposal(), SETTING) == "Only Ann or an approver can decide this search."
+@pytest.mark.parametrize(
+    ("more", "who"),
+    [
+        ({}, "Ann"),
+        ({"has_approvers": True}, "Ann or an approver"),
+        ({"has_approvers": True, "approvers": ("Bob", "librarians")}, "Ann, Bob or librarians"),
+        ({"has_approvers": True, "approvers": ("Ann",)}, "Ann"),
+        ({"has_approvers": True, "approvers": tuple("BCDEFG")}, "Ann, B, C, D, E, F or another approver"),
+        ({"has_approvers": True, "approvers": ("Bob",), "approval": "approvers"}, "Bob"),
+        ({"has_approvers": True, "approval": "approvers"}, "an approver"),
+    ],
+)
+def test_the_card_and_a_refusal_name_those_who_may_decide(more, who):
+    card_context = replace(SETTING, **more)
+
+    assert f"Waiting for {who}. Nothing is sent until then." in seen(proposal_card(proposal(), card_context))
+    assert proposals.refused(proposal(), card_context) == f"Only {who} can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
     late = proposal(verdict="deny", decided_by="U2", decided_at=1.7e9)
 
-    assert proposals.decided_already(late, SETTING).startswith("Bob already said no to this search at ")
+    assert seen(decided_already(late, SETTING)) == "Bob already said no to this search at 22:13 UTC."
+
+
+def test_a_moment_is_shown_in_the_readers_own_time():
+    late = proposal(verdict="approve", decided_by="U2", decided_at=1.7e9)
+    written = "<!date^1700000000^{time}, {date_short_pretty}|22:13 UTC>"
+
+    for message in (proposal_card(late, SETTING), decided_already(late, SETTING)):
+        assert f"this search at {written}." in str(message.blocks)
+        assert_harmless(message)
 
 
 def test_the_modal_opens_with_the_query():
@@ -348,10 +568,10 @@ def everywhere(text):
     )
     yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), card_context)
     yield from messages(Outcome(kind="failed", turn_id="t", reason=text), card_context)
-    yield from reply(Footnotes(outcome=answered(text, *cited)))
+    yield from reply(quotes_behind(answered(text, *cited), before=text, after=text))
     yield from (
         note(proposals.refused(sly, card_context)),
-        note(proposals.decided_already(decided, card_context)),
+        decided_already(decided, card_context),
     )
     yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
     yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
@@ -365,6 +585,14 @@ def test_nothing_that_others_wrote_does_anything(texts):
         for message in everywhere(text):
             assert_sendable(message)
             assert_harmless(message, own | {f"{one}/" for one in own})
+        outcome = answered(
+            text, citation(title=text, location=text, source=text, quote=f"a {text}", url=text)
+        )
+        view = window(quotes_behind(outcome, before=text, after=text))
+        assert view_faults(view) == []
+        assert {one.target for one in entities_of("", view["blocks"], name_of)} <= own | {
+            f"{one}/" for one in own
+        }
 
 
 NASTY = st.sampled_from(

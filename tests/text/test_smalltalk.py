@@ -28,6 +28,16 @@ from core.text.smalltalk import LONGEST, small_talk
         ("こんにちは", "こんにちは。ドキュメントについて何でも聞いてください。"),
         ("TSCHÜSS, bis morgen", "Bis bald."),
         ("Au revoir", "Au revoir."),
+        ("I am going home", "Goodbye."),
+        ("I’m off, bye", "Goodbye."),
+        ("lol", "I am here when you have a question about your documents."),
+        ("Bin dann mal weg", "Bis bald."),
+        ("Wie gehts?", "Hallo. Frag mich etwas zu deinen Dokumenten."),
+        ("je rentre chez moi", "Au revoir."),
+        ("me voy a casa", "Hasta luego."),
+        ("kkkk", "Estou aqui se tiver uma pergunta sobre os seus documentos."),
+        ("もう帰ります", "さようなら。"),
+        ("元気?", "こんにちは。ドキュメントについて何でも聞いてください。"),
     ],
 )
 def test_small_talk_is_answered_in_its_language(said, reply):
@@ -35,7 +45,8 @@ def test_small_talk_is_answered_in_its_language(said, reply):
 
 
 @pytest.mark.parametrize(
-    ("said", "reply"), [("Hi, thanks!", "You are welcome."), ("Thanks, bye", "Goodbye.")]
+    ("said", "reply"),
+    [("Hi, thanks!", "You are welcome."), ("Thanks, bye", "Goodbye."), ("Thanks, lol", "You are welcome.")],
 )
 def test_the_last_phrase_is_the_one_that_is_answered(said, reply):
     assert small_talk(said) == reply

@@ -43,6 +43,8 @@ READ_ON_THE_WALL = {
     "core/turns/queue.py": "only where no time is given",
     "core/web/request.py": "how long an engine wants to be left alone, at most WAIT_LIMIT",
     "core/graph/web_nodes.py": "tells when a search was decided",
+    "bots/chat/commands.py": "which answers of the last 30 days are counted in help",
+    "bots/chat/proposals.py": "tells a time",
     "bots/chat/inbox.py": "orders an errand that runs apart from all others; what counts of the time before the start",
     "bots/discord/commands.py": "compares it with Discord's",
     "bots/discord/backfill.py": "reads what it is given",
@@ -53,6 +55,7 @@ READ_ON_THE_WALL = {
     "bots/process.py": "stands in the log",
     "core/wording.py": "tells a time",
     "bots/slack/doctor.py": "compares it with Slack's",
+    "bots/slack/oauth.py": "which begun installations have expired; who is turned away begins again",
     "bots/slack/http.py": "Slack's own rule of five minutes; what is refused for it is told in the log",
     "bots/slack/serve.py": "when a modal was submitted, which carries no time",
 }

@@ -22,6 +22,7 @@ PROPOSAL = Proposal(
     "turn",
     [
         question("Where?", sources=("/a.md", "https://example.org/"), report_passages=3),
+        question("Anyone?", is_addressed=False),
         decision("p1", query="other words", groups=("S1", "S2")),
         decision("p1", "deny"),
     ],

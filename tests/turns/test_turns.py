@@ -12,16 +12,16 @@ from datetime import timedelta
 
 import pytest
 from fakes.messengers import RecordingMessenger
-from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, question
+from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
-from test_graph import TOWER, assistant_over
+from test_graph import TOWER, WEB, assistant_over
 
 from core.conversation import Command, ThreadMessage
 from core.errors import SettingsError
 from core.reasoning.reasoner import Plan
 from core.turns.archive import forget_turns, outcome_of, question_of
-from core.turns.messenger import Unreachable
+from core.turns.messenger import NOWHERE, Unreachable
 from core.turns.order import order_of
 from core.turns.queue import sweep
 from core.turns.turns import TurnsClosed, open_turns
@@ -184,6 +184,55 @@ async def test_who_finds_every_seat_taken_is_told_how_many_come_first(folder, mo
     assert [note.count for note in messenger.notes if note.stage == "waiting"] == [0, 1]
 
 
+class UnreadableThreads(RecordingMessenger):
+    """Its platform shows everything, but in the thread ``away`` nothing can be read."""
+
+    def __init__(self, away):
+        super().__init__()
+        self.away, self.asked = away, asyncio.Event()
+
+    async def thread_context(self, turn, route):
+        if turn.conversation == self.away:
+            self.asked.set()
+            raise Unreachable
+        return ()
+
+
+async def test_a_turn_whose_platform_is_out_of_reach_leaves_its_seat_and_can_be_stopped(folder, monkeypatch):
+    monkeypatch.setattr("core.turns.turns.THINKING", 1)
+    monkeypatch.setattr("core.turns.turns.FIRST_PAUSE", 3600.0)
+    messenger = UnreadableThreads(away=HERE)
+
+    async with turns_over(folder, messenger) as turns:
+        await turns.accept(question(id="away"), TO_HERE)
+        await messenger.asked.wait()
+        await turns.accept(replace(question(id="other"), conversation=THERE), TO_HERE)
+        await messenger.until_delivered("other")
+        assert turns.stop(HERE)
+        await messenger.until_delivered("away")
+
+    assert messenger.delivered == ["other", "away"]
+    assert messenger.outcomes["away"].reason == "Stopped."
+
+
+async def test_a_turn_that_is_stopped_while_it_waits_for_its_seat_again_takes_none(folder, monkeypatch):
+    monkeypatch.setattr("core.turns.turns.THINKING", 1)
+    monkeypatch.setattr("core.turns.turns.FIRST_PAUSE", 0.0)
+    messenger, reasoner = UnreadableThreads(away=HERE), HangingReasoner()
+
+    async with turns_over(folder, messenger, reasoner) as turns:
+        await turns.accept(question(id="away"), TO_HERE)
+        await messenger.asked.wait()
+        await turns.accept(replace(question(id="other"), conversation=THERE), TO_HERE)
+        await asyncio.wait_for(reasoner.asked.wait(), 20)
+        assert turns.stop(HERE)
+        await messenger.until_delivered("away")
+        assert turns.stop(THERE)
+        await messenger.until_delivered("other")
+
+    assert messenger.delivered == ["away", "other"]
+
+
 async def test_an_errand_that_is_apart_waits_for_no_turn_of_its_conversation(folder):
     messenger, reasoner = RecordingMessenger(), HangingReasoner()
     told = Command(id="told", conversation=HERE, author="ada", name="tell", said_at=9.0, is_apart=True)
@@ -246,6 +295,48 @@ async def test_what_a_platform_refuses_does_not_hold_up_the_turn_behind_it(folde
         await messenger.until_delivered("q2")
 
     assert messenger.delivered == ["q2"]
+
+
+class UnheardMessenger(RecordingMessenger):
+    """Of a platform that lets nothing be said where the turn is from."""
+
+    async def begin(self, turn, address, *, is_again):
+        await super().begin(turn, address, is_again=is_again)
+        return f"{NOWHERE} 160005 This thread is locked"
+
+
+async def test_a_turn_whose_answer_can_be_shown_nowhere_is_not_thought_of(folder):
+    messenger, asked = UnheardMessenger(), []
+
+    async with turns_over(folder, messenger, ScriptedReasoner(plans=asked.append)) as turns:
+        await turns.accept(question(), TO_HERE)
+        await messenger.until_delivered("q1")
+
+    assert asked == []
+    assert messenger.outcomes["q1"].reason == "The answer could not be shown where it was asked for."
+
+
+@pytest.mark.parametrize("fault", [None, ValueError("refused")], ids=["nowhere", "fault"])
+async def test_a_search_whose_answer_can_be_shown_nowhere_is_not_sent_and_stays_open(folder, fault):
+    """Whether the platform says so, or its messenger breaks before the first sign."""
+    unsure = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
+    web = ScriptedWeb(hits=WEB)
+    messenger = RecordingMessenger() if fault else UnheardMessenger()
+    url = f"sqlite:///{folder / 'turns.sqlite'}"
+
+    async with (
+        assistant_over(folder, unsure, ScriptedDocuments(confidence=0.1), web=web) as assistant,
+        open_turns(assistant, {"test": messenger}, database_url=url) as turns,
+    ):
+        proposed = await assistant.run(question())
+        messenger.faults = [fault] if fault else []
+        await turns.accept(decision(proposed.proposal.id, id="d1"), TO_HERE)
+        await messenger.until_delivered("d1")
+        (proposal,) = await assistant.proposals(HERE)
+
+    assert messenger.outcomes["d1"].kind == "failed"
+    assert web.sent == []
+    assert proposal.is_open
 
 
 async def test_a_stop_leaves_what_runs_to_the_next_start(folder):

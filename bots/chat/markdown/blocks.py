@@ -39,13 +39,14 @@ def rows(node: Node, terms: Terms) -> tuple[str, list[str]]:
     """A table's heading with the line below it, and its rows."""
     lines = [
         [" ".join(inline(cell.children[0], terms).replace("|", "\\|").split()) for cell in row]
-        for row in _cells(node)
+        for row in cells(node)
     ]
     shown = [f"| {' | '.join(cells)} |" for cells in lines]
     return f"{shown[0]}\n|{'---|' * len(lines[0])}", shown[1:]
 
 
-def _cells(node: Node) -> list[list[Node]]:
+def cells(node: Node) -> list[list[Node]]:
+    """The cells of a table, row by row, its heading first."""
     return [list(row.children) for part in node.children for row in part.children]
 
 
@@ -53,7 +54,7 @@ def aligned(node: Node) -> list[str]:
     """Heading, a line, and the rows, in columns; empty if that is too wide or would lose a link."""
     if any(each.type in ("link", "image") for each in node.walk()):
         return []
-    lines = [[" ".join(text_of(cell).split()) for cell in row] for row in _cells(node)]
+    lines = [[" ".join(text_of(cell).split()) for cell in row] for row in cells(node)]
     widths = [max(map(_width, column)) for column in zip(*lines, strict=False)]
     if sum(widths) + len(GAP) * (len(widths) - 1) > LINE:
         return []
@@ -74,7 +75,7 @@ def _width(text: str) -> int:
 
 def records(node: Node, terms: Terms) -> Iterator[list[tuple[str, Node]]]:
     """Each row as pairs of a label and a cell; empty cells are left out."""
-    heading, *below = _cells(node)
+    heading, *below = cells(node)
     names = [_name(cell, terms) for cell in heading] if below else ["" for _ in heading]
     for row in below or [heading]:
         if record := [
@@ -105,6 +106,13 @@ def document(text: str) -> Node | None:
     if any(token.level >= NESTING - 1 for token in tokens):
         return None
     return SyntaxTreeNode(tokens)
+
+
+def inline_nodes(text: str) -> list[Node]:
+    """The text as the content of one paragraph."""
+    from markdown_it.tree import SyntaxTreeNode
+
+    return SyntaxTreeNode(_reader().parseInline(clean(text))).children
 
 
 @cache

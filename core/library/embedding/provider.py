@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from core.errors import ModelTrouble, SettingsError
+from core.errors import ModelTrouble, SettingsError, is_timeout
 from core.library.embedding.network import l2_normalised
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class ProviderEmbedder:
         return self._checked(vectors, expected)
 
     def _describe(self, trouble: Exception) -> str:
-        if _is_timeout(trouble):
+        if is_timeout(trouble):  # by our clock or by the client's: both wait equally long
             return f"did not answer within {self._timeout:g} s"
         status = _status(trouble)
         if status == 429:
@@ -151,15 +151,6 @@ def _gemini_arguments(api_key: str, base_url: str | None, timeout: float) -> dic
 def _is_transient(trouble: BaseException) -> bool:
     status = _status(trouble)
     return status is None or status >= 500 or status in RETRIED_STATUSES
-
-
-def _is_timeout(trouble: BaseException | None) -> bool:
-    """Whether it took too long, by our clock or by the client's: both wait equally long, and either may be first."""
-    while trouble is not None:
-        if isinstance(trouble, TimeoutError) or "Timeout" in type(trouble).__name__:
-            return True
-        trouble = trouble.__cause__
-    return False
 
 
 def _status(trouble: BaseException) -> int | None:

@@ -83,7 +83,10 @@ def parse_html(data: bytes | str, *, url: str | None) -> Document:
     """A fetched page's readable text in blocks; DocumentError when there is none."""
     name = urlsplit(url).hostname if url else None
     try:
-        document = _page(data, name=name or "", url=url)
+        if parser_process.is_foreign(".html", len(data)):
+            document = parser_process.read_page(data, name=name or "", url=url)
+        else:
+            document = _webpage(data, name=name or "", url=url)
     except parser_process.ParserError as error:
         _LOG.warning("a page of %s could not be parsed: %s", name, error)
         raise DocumentError("could not be read: it is damaged") from error
@@ -96,12 +99,6 @@ def _name_of(path: Path) -> str:
     """The file's name as a title: "request-body.md" -> "Request body"."""
     words = re.sub(r"[-_\s]+", " ", path.stem).strip() or path.name
     return words if any(letter.isupper() for letter in words) else words[:1].upper() + words[1:]
-
-
-def _page(data: bytes | str, *, name: str, url: str | None) -> Document:
-    if parser_process.is_foreign(".html", len(data)):
-        return parser_process.read_page(data, name=name, url=url)
-    return _webpage(data, name=name, url=url)
 
 
 # These three are imported when they are first needed: foreign files are mostly parsed in another process.

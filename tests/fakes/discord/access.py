@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakes.discord import permissions
-from fakes.discord.errors import Refused, missing_access, missing_permissions, unknown
+from fakes.discord.errors import (
+    Refused,
+    missing_access,
+    missing_permissions,
+    thread_archived,
+    thread_locked,
+    unknown,
+)
 
 if TYPE_CHECKING:
     from fakes.discord.rest import Call
@@ -44,8 +51,15 @@ def own_message_of(discord: FakeDiscord, call: Call) -> Message:
     if message.author is not discord.bot:
         raise Refused(403, 50005, "Cannot edit a message authored by another user")
     if message.channel.is_archived:
-        raise Refused(400, 50083, "Thread is archived")
+        raise thread_archived()
+    require_unlocked(discord, message.channel)
     return message
+
+
+def require_unlocked(discord: FakeDiscord, channel: Channel) -> None:
+    """In a locked thread only moderators write and edit, "Threads, Locked Threads" (discordjs/discord.js#9216)."""
+    if channel.is_locked and not permissions.may(channel, discord.bot, "manage_threads"):
+        raise thread_locked()
 
 
 def guild_of(discord: FakeDiscord, call: Call) -> Guild:

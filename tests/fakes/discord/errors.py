@@ -39,6 +39,14 @@ def missing_permissions() -> Refused:
     return Refused(403, 50013, "Missing Permissions")
 
 
+def thread_archived() -> Refused:
+    return Refused(400, 50083, "Thread is archived")
+
+
+def thread_locked() -> Refused:
+    return Refused(403, 160005, "This thread is locked")
+
+
 class Form:
     """The faults of one request body, nested as Discord nests them."""
 

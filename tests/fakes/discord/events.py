@@ -126,6 +126,8 @@ class Events:
 
         def make(session: Session) -> Json:
             data = message_json(message) | more
+            if not self.discord.resolves_replies:
+                data.pop("referenced_message", None)
             return (
                 data if session.may_know("message_content") else without_content(self.discord, message, data)
             )
@@ -154,6 +156,7 @@ def without_content(discord: FakeDiscord, message: Message, data: Json) -> Json:
     if is_free:
         return data
     bare = data | {"content": "", "attachments": [], "embeds": [], "components": []}
+    bare = {name: value for name, value in bare.items() if name not in ("poll", "message_snapshots")}
     referenced = message.referenced
     if referenced is not None and data.get("referenced_message"):
         bare["referenced_message"] = without_content(discord, referenced, data["referenced_message"])

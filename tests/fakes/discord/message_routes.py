@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fakes.discord import permissions
-from fakes.discord.access import channel_of, message_of, own_message_of, require
-from fakes.discord.errors import Form, Refused, missing_permissions
+from fakes.discord.access import channel_of, message_of, own_message_of, require, require_unlocked
+from fakes.discord.errors import Form, Refused, thread_archived
 from fakes.discord.events import without_content
 from fakes.discord.limits import NONCE
 from fakes.discord.payloads import channel_json, message_json
@@ -87,12 +87,15 @@ async def delete(discord: FakeDiscord, call: Call) -> None:
     message = message_of(discord, call)
     if message.author is not discord.bot:
         require(discord, message.channel, "manage_messages")
+    if message.channel.is_archived and message.channel.is_locked:
+        raise thread_archived()
     discord.remove(message)
 
 
 async def typing(discord: FakeDiscord, call: Call) -> None:
     channel = channel_of(discord, call)
     _require_send(discord, channel)
+    require_unlocked(discord, channel)
     channel.typings.append(discord.state.clock.now())
 
 
@@ -142,8 +145,7 @@ def _may_send(discord: FakeDiscord, channel: Channel, call: Call) -> None:
         require(discord, channel, "embed_links")
     if call.files:
         require(discord, channel, "attach_files")
-    if channel.is_locked and not permissions.may(channel, discord.bot, "manage_threads"):
-        raise missing_permissions()
+    require_unlocked(discord, channel)
     if channel.is_dm and discord.refuses_dms & {one.id for one in channel.recipients}:
         raise Refused(403, 50007, "Cannot send messages to this user")
 

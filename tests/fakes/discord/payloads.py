@@ -131,7 +131,11 @@ def message_json(message: Message, *, with_thread: bool = True) -> Json:
         data["nonce"] = message.nonce
     if message.reference is not None:
         data["message_reference"] = message.reference
-    if "message_id" in (message.reference or {}):
+    if message.snapshots:
+        data["message_snapshots"] = message.snapshots
+    if message.poll is not None:
+        data["poll"] = message.poll
+    if "message_id" in (message.reference or {}) and not message.snapshots:
         gone = message.referenced is None or message.referenced.is_deleted
         data["referenced_message"] = None if gone else _quoted(message.referenced)
     if message.thread is not None and with_thread:
@@ -139,7 +143,7 @@ def message_json(message: Message, *, with_thread: bool = True) -> Json:
         data["thread"] = thread_json(message.thread)
     if message.interaction is not None:
         data |= message.interaction.metadata()
-    return data
+    return data | message.oddities
 
 
 def _quoted(message: Message | None) -> Json:

@@ -13,11 +13,13 @@ from fakes.discord.components import BUTTON, buttons, walk
 from fakes.discord.forms import submitted
 from fakes.discord.interactions import COMMAND, COMPONENT, SUBMIT, Interaction
 from fakes.discord.message_routes import point_to
+from fakes.discord.payloads import message_json
 from fakes.discord.posting import add_file, show
 from fakes.discord.state import Channel, Message, Modal, Revision, User
 from fakes.discord.world import World
 
 Upload = tuple[str, bytes]  #: a file's name and content
+Json = dict[str, Any]
 
 
 class People(World):
@@ -44,7 +46,8 @@ class People(World):
 
     async def post(
         self, user: User, channel: Channel, text: str, *, files: Sequence[Upload] = (),
-        to: Message | None = None, ping: bool = True,
+        to: Message | None = None, ping: bool = True, embeds: Sequence[Json] = (), poll: Json | None = None,
+        components: Sequence[Json] = (),
     ) -> Message:  # fmt: skip
         right = "send_messages_in_threads" if channel.is_thread else "send_messages"
         assert permissions.sees(channel, user), f"{user.name} does not see {channel.name}"
@@ -52,7 +55,7 @@ class People(World):
         assert permissions.may(channel, user, right), f"{user.name} may not write in {channel.name}"
         message = Message(
             id=self.state.clock.snowflake(), channel=channel, author=user, content=text,
-            created_at=self.state.clock.iso(),
+            created_at=self.state.clock.iso(), embeds=list(embeds), poll=poll, components=list(components),
         )  # fmt: skip
         message.attachments = [add_file(self, channel.id, *file) for file in files]  # type: ignore[arg-type]
         if to is not None:
@@ -61,6 +64,20 @@ class People(World):
         show(self, message, "create", allowed=allowed)  # type: ignore[arg-type]
         self.add(message)
         return message
+
+    async def forward(self, user: User, message: Message, channel: Channel) -> Message:
+        """Sends a copy of a message elsewhere; a client sends a word about it as another message."""
+        copied = ("type", "content", "embeds", "attachments", "timestamp", "edited_timestamp", "flags",
+                  "mentions", "mention_roles", "components")  # fmt: skip
+        data = message_json(message)
+        forward = Message(
+            id=self.state.clock.snowflake(), channel=channel, author=user, created_at=self.state.clock.iso(),
+            flags=1 << 14, snapshots=[{"message": {name: data[name] for name in copied}}],
+            reference={"type": 1, "channel_id": str(message.channel.id), "message_id": str(message.id)},
+        )  # fmt: skip
+        show(self, forward, "create", allowed=None)  # type: ignore[arg-type]
+        self.add(forward)
+        return forward
 
     async def post_in_forum(self, user: User, forum: Channel, title: str, text: str, **more: Any) -> Message:
         """Opens a post; its first message, which has the thread's id, is returned."""

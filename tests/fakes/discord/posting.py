@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.discord import permissions
 from fakes.discord.components import numbered
+from fakes.discord.errors import Refused
 from fakes.discord.limits import check_message, check_not_empty
 from fakes.discord.rendering import Pings, images_of, mentioned, pinged, rendered, texts_of
 from fakes.discord.state import (
@@ -36,6 +37,7 @@ EDITABLE = SUPPRESS_EMBEDS | COMPONENTS_V2
 
 def fill(discord: FakeDiscord, message: Message, body: Json, files: Mapping[int, Upload]) -> None:
     """A new message with what its author sent; refused when that breaks a limit."""
+    _check_rules(discord, body)
     flags = int(body.get("flags") or 0) & SETTABLE
     check_message(body, is_v2=bool(flags & COMPONENTS_V2), files=len(files))
     check_not_empty(body, files=len(files))
@@ -50,6 +52,7 @@ def fill(discord: FakeDiscord, message: Message, body: Json, files: Mapping[int,
 
 def change(discord: FakeDiscord, message: Message, body: Json, files: Mapping[int, Upload]) -> None:
     """An edit: what is not in it stays. A message does not lose Components V2 again."""
+    _check_rules(discord, body)
     flags = message.flags
     if body.get("flags") is not None:
         flags = flags & ~SUPPRESS_EMBEDS | int(body["flags"]) & EDITABLE
@@ -67,6 +70,14 @@ def change(discord: FakeDiscord, message: Message, body: Json, files: Mapping[in
     message.attachments = kept + attach(discord, message, body, files)
     was_loading, message.edited_at = bool(flags & LOADING), discord.state.clock.iso()
     show(discord, message, "create" if was_loading else "edit", allowed=body.get("allowed_mentions"))
+
+
+def _check_rules(discord: FakeDiscord, body: Json) -> None:
+    """What AutoMod does to a message with a word that is not allowed, "Auto Moderation"."""
+    for word, refusal in discord.rules.items():
+        said = texts_of(body.get("content") or "", [], body.get("components") or [])
+        if word in "\n".join(said):
+            raise Refused(refusal.status, refusal.code, refusal.message)
 
 
 def show(discord: FakeDiscord, message: Message, action: Action, *, allowed: Json | None) -> None:

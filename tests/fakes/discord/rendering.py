@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from fakes.discord.components import BUTTON, TEXT, THUMBNAIL, walk
@@ -49,6 +50,7 @@ _TOKEN = re.compile(
   | <@!?(?P<user>\d+)>
   | <@&(?P<role>\d+)>
   | <\#(?P<channel>\d+)>
+  | <t:(?P<moment>-?\d+)(?::[tTdDfFR])?>
   | <a?:(?P<emoji>\w+):\d+>
   | (?P<mark>\*\*|__|~~|\|\|)(?=\S)(?P<marked>.+?)(?<=\S)(?P=mark)
   | (?<![*\w])\*(?=[^\s*])(?P<star>[^*\n]+?)\*(?!\*)
@@ -83,6 +85,8 @@ class Reading:
         for kind, sign in (("user", "@"), ("role", "@"), ("channel", "#")):
             if kind in groups:
                 return sign + self.names(kind, int(groups[kind]))
+        if "moment" in groups:
+            return datetime.fromtimestamp(int(groups["moment"]), UTC).strftime("%H:%M")
         if "head" in groups:
             return ""
         return f":{groups['emoji']}:" if "emoji" in groups else self._link(groups)

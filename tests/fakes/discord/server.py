@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from aiohttp import web
 from fakes.discord import interaction_routes, message_routes, setup_routes, thread_routes
 from fakes.discord.events import Events
-from fakes.discord.faults import Faults
+from fakes.discord.faults import Faults, Refusal
 from fakes.discord.gateway import Gateway
 from fakes.discord.interactions import RESPOND_WITHIN, Interaction
 from fakes.discord.message_routes import NONCE_WINDOW
@@ -46,8 +46,10 @@ class FakeDiscord(People, Transcript):
     deduplicated: list[Message] = field(default_factory=list)  #: answered instead of posting a nonce again
     failed: list[Interaction] = field(default_factory=list)  #: not responded to in time
     downloads: list[Attachment] = field(default_factory=list)  #: as often as they were fetched
+    resolves_replies: bool = True  #: whether the event of a reply brings what it replies to
     refuses_dms: set[int] = field(default_factory=set)  #: users who take no messages from the bot
     interactions_url: str | None = None  #: where presses and commands are sent in place of the Gateway
+    rules: dict[str, Refusal] = field(default_factory=dict)  #: words that no message of the bot may hold
     needs_code: bool = False  #: whether adding the bot to a server needs an OAuth2 code
     url: str = ""
 

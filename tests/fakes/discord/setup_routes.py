@@ -123,7 +123,8 @@ async def leave(discord: FakeDiscord, call: Call) -> None:
 async def download(discord: FakeDiscord, request: web.Request) -> web.Response:
     """A file from the CDN, for anybody who has its address."""
     file = discord.state.attachments.get(int(request.match_info["id"]))
-    if file is None or file.filename != request.match_info["name"]:
+    is_signed = file is not None and request.query.get("ex") == f"{file.signature:x}"
+    if file is None or not is_signed or file.filename != request.match_info["name"]:
         return web.Response(status=404)
     discord.downloads.append(file)
     discord.changed()

@@ -145,11 +145,17 @@ class Attachment:
     content_type: str
     url: str
     description: str | None = None
+    signature: int = 0  #: of its address; an older one has expired
+
+    @property
+    def address(self) -> str:
+        """Signed, and good for a day. Source: "CDN, Signed Attachment URLs"."""
+        return f"{self.url}?ex={self.signature:x}&is={self.signature:x}&hm={self.signature:x}"
 
     def as_json(self) -> Json:
         data: Json = {
-            "id": str(self.id), "filename": self.filename, "size": len(self.content), "url": self.url,
-            "proxy_url": self.url, "content_type": self.content_type,
+            "id": str(self.id), "filename": self.filename, "size": len(self.content), "url": self.address,
+            "proxy_url": self.address, "content_type": self.content_type,
         }  # fmt: skip
         return data | ({"description": self.description} if self.description else {})
 
@@ -184,6 +190,8 @@ class Message:
     attachments: list[Attachment] = field(default_factory=list)
     reference: Json | None = None
     referenced: Message | None = None
+    snapshots: list[Json] = field(default_factory=list)  #: of a forwarded message
+    poll: Json | None = None
     nonce: str | int | None = None
     created_at: str = ""
     edited_at: str | None = None
@@ -193,6 +201,7 @@ class Message:
     ephemeral_for: User | None = None
     is_deleted: bool = False
     revisions: list[Revision] = field(default_factory=list)  #: every state it was ever seen in, oldest first
+    oddities: Json = field(default_factory=dict)  #: what its JSON has in place of what was ever described
 
     @property
     def visible(self) -> str:

@@ -94,7 +94,7 @@ async def update(discord: FakeDiscord, call: Call) -> Any:
     thread, body = channel_of(discord, call), call.body or {}
     if not thread.is_thread:
         raise missing_permissions()
-    if thread.owner_id != discord.bot.id:
+    if thread.owner_id != discord.bot.id or thread.is_locked:  # who began it may no longer reopen it
         require(discord, thread, "manage_threads")
     if "name" in body:
         check_thread(body["name"])

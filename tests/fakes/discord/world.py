@@ -117,6 +117,15 @@ class World:
         thread.is_archived, thread.is_locked = True, is_locked
         self.events.thread(thread, "THREAD_UPDATE")
 
+    def lock(self, thread: Channel) -> None:
+        """Closed to all but moderators, and still in the list."""
+        thread.is_locked = True
+        self.events.thread(thread, "THREAD_UPDATE")
+
+    def unlock(self, thread: Channel) -> None:
+        thread.is_archived = thread.is_locked = False
+        self.events.thread(thread, "THREAD_UPDATE")
+
     def delete_channel(self, channel: Channel) -> None:
         """Takes a channel or a thread away, with everything in it."""
         assert channel.guild is not None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fakes.slack.blocks import is_too_long, message_faults, with_ids
-from fakes.slack.state import STREAM_LIFETIME, Blocks, Conversation, Installation, Message
+from fakes.slack.state import Blocks, Conversation, Installation, Message
 from fakes.slack.web_api import Call, Method, Refused, conversation_of, message_of
-from slack_sdk.models.messages.chunk import Chunk
 
 if TYPE_CHECKING:
     from fakes.slack.server import FakeSlack
@@ -19,8 +18,8 @@ WRITE = ("chat:write",)
 
 
 async def post_message(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
-    conversation = _writable(slack, call["channel"], installation)
-    message = _new(slack, call, installation, conversation)
+    conversation = writable(slack, call["channel"], installation)
+    message = new_message(slack, call, installation, conversation)
     check_content(call, TEXT)
     message.text = call.get("text", "")
     message.blocks = content_blocks(call, message.ts)
@@ -30,6 +29,7 @@ async def post_message(slack: FakeSlack, call: Call, installation: Installation)
     if message.thread_ts and call.is_true("reply_broadcast"):
         message.subtype = "thread_broadcast"
     slack.state.add(message)
+    slack.state.notify(message)
     slack.clear_status(conversation.id, message.root)
     slack.announce(message)
     return {"channel": conversation.id, "ts": message.ts, "message": message.as_json(with_metadata=True)}
@@ -39,9 +39,11 @@ async def update(slack: FakeSlack, call: Call, installation: Installation) -> di
     """Fields that are not given stay as they were, the blocks too (slackapi/python-slack-sdk#523)."""
     conversation = conversation_of(slack, call["channel"], installation)
     message = message_of(conversation, call["ts"])
+    if conversation.is_archived:
+        raise Refused("is_inactive")
     if message.app_id != installation.bot.app_id:
         raise Refused("cant_update_message")
-    if _is_streaming(slack, message):
+    if slack.is_streaming(message):
         raise Refused("streaming_state_conflict")
     check_content(call, UPDATE_TEXT)
     before = message.as_json()
@@ -64,21 +66,25 @@ async def update(slack: FakeSlack, call: Call, installation: Installation) -> di
 async def delete(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
     conversation = conversation_of(slack, call["channel"], installation)
     message = message_of(conversation, call["ts"])
-    if message.app_id != installation.bot.app_id or _is_streaming(slack, message):
+    if message.app_id != installation.bot.app_id or slack.is_streaming(message):
         raise Refused("cant_delete_message")
     slack.remove(message)
     return {"channel": conversation.id, "ts": message.ts}
 
 
 async def post_ephemeral(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
-    conversation = _writable(slack, call["channel"], installation)
+    conversation = writable(slack, call["channel"], installation)
     if call["user"] not in conversation.members:
         raise Refused("user_not_in_channel")
-    message = _new(slack, call, installation, conversation)
+    message = new_message(slack, call, installation, conversation)
     check_content(call, TEXT)
     message.text, message.ephemeral_for = call.get("text", ""), call["user"]
     message.blocks = content_blocks(call, message.ts)
-    return {"message_ts": slack.state.send_ephemeral(message).ts}
+    if (
+        not message.thread_ts or conversation.thread(message.root)[1:]
+    ):  # else nobody sees it, without an error
+        slack.state.send_ephemeral(message)
+    return {"message_ts": message.ts}
 
 
 async def permalink(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
@@ -87,41 +93,6 @@ async def permalink(slack: FakeSlack, call: Call, installation: Installation) ->
     link = f"{slack.url}/archives/{conversation.id}/p{message.ts.replace('.', '')}"
     reply = f"?thread_ts={message.thread_ts}&cid={conversation.id}" if message.thread_ts else ""
     return {"channel": conversation.id, "permalink": link + reply}
-
-
-async def start_stream(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
-    conversation = _writable(slack, call["channel"], installation)
-    call["thread_ts"]
-    for name in ("recipient_team_id", "recipient_user_id"):
-        if conversation.kind != "im" and not call.get(name):
-            raise Refused(f"missing_{name}")
-    message = _new(slack, call, installation, conversation)
-    message.blocks = _streamed(call, [])
-    message.stream_until = slack.state.clock.now() + STREAM_LIFETIME
-    slack.state.add(message)
-    slack.clear_status(conversation.id, message.root)
-    slack.announce(message)
-    return {"channel": conversation.id, "ts": message.ts}
-
-
-async def append_stream(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
-    message = _open_stream(slack, call, installation)
-    message.blocks = _streamed(call, message.blocks)
-    slack.state.show(message, "update")
-    return {"channel": message.channel, "ts": message.ts}
-
-
-async def stop_stream(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
-    message = _open_stream(slack, call, installation)
-    before = message.as_json()
-    blocks = _streamed(call, message.blocks) + with_ids(call.get("blocks", []), message.ts)
-    if blocks:
-        _check_blocks(blocks)
-    message.blocks, message.metadata, message.stream_until = blocks, metadata(call), 0.0
-    slack.state.show(message, "update")
-    slack.announce_change(message, before)
-    shown = message.as_json(with_metadata=True)
-    return {"channel": message.channel, "ts": message.ts, "message": shown}
 
 
 def check_content(call: Call, longest_text: int) -> None:
@@ -170,7 +141,7 @@ def _attachment(one: dict[str, Any]) -> Blocks:
     return [*shown, *one.get("blocks", [])]
 
 
-def _writable(slack: FakeSlack, where: str, installation: Installation) -> Conversation:
+def writable(slack: FakeSlack, where: str, installation: Installation) -> Conversation:
     """Where the app may post: its own conversations, and a person by id in a direct message."""
     if where in slack.state.users:
         where = slack.state.direct(installation.team, [where, installation.bot.id]).id
@@ -179,12 +150,16 @@ def _writable(slack: FakeSlack, where: str, installation: Installation) -> Conve
         raise Refused("not_in_channel")
     if conversation.is_archived:
         raise Refused("is_archived")
+    if conversation.refusal:
+        raise Refused(conversation.refusal)
     if conversation.kind == "im" and not slack.app.messages_tab:
         raise Refused("messages_tab_disabled")
     return conversation
 
 
-def _new(slack: FakeSlack, call: Call, installation: Installation, conversation: Conversation) -> Message:
+def new_message(
+    slack: FakeSlack, call: Call, installation: Installation, conversation: Conversation
+) -> Message:
     thread_ts = call.get("thread_ts", "")
     if thread_ts:
         parent = conversation.messages.get(thread_ts)
@@ -204,48 +179,10 @@ def _links_names(call: Call) -> bool:
     return call.is_true("link_names") or call.get("parse") == "full"
 
 
-def _is_streaming(slack: FakeSlack, message: Message) -> bool:
-    return message.stream_until > slack.state.clock.now()
-
-
-def _open_stream(slack: FakeSlack, call: Call, installation: Installation) -> Message:
-    conversation = conversation_of(slack, call["channel"], installation)
-    message = message_of(conversation, call["ts"])
-    if message.app_id != installation.bot.app_id:
-        raise Refused("message_not_owned_by_app")
-    if message.is_stopped and call.method == "chat.appendStream":
-        raise Refused("stopped_by_user")
-    if not _is_streaming(slack, message):
-        raise Refused("message_not_in_streaming_state")
-    return message
-
-
-def _streamed(call: Call, blocks: Blocks) -> Blocks:
-    """What was streamed so far and what is added: text grows the last Markdown block."""
-    given = call.get("chunks", [])
-    chunks = [{"type": "markdown_text", "text": call["markdown_text"]}] if call.get("markdown_text") else []
-    blocks = list(blocks)
-    for chunk in [*chunks, *given]:
-        if not isinstance(chunk, dict) or Chunk.parse(chunk) is None:
-            raise Refused("invalid_chunks")
-        if chunk["type"] == "blocks":
-            blocks += chunk["blocks"]
-            continue
-        text = chunk.get("text") or f"{chunk['title']}\n\n"
-        last = blocks.pop()["text"] if blocks and blocks[-1]["type"] == "markdown" else ""
-        if len(last + text) > MARKDOWN_TEXT:
-            raise Refused("msg_too_long")
-        blocks.append({"type": "markdown", "text": last + text})
-    return blocks
-
-
 METHODS = {
     "chat.postMessage": Method(post_message, WRITE),
     "chat.update": Method(update, WRITE),
     "chat.delete": Method(delete, WRITE),
     "chat.postEphemeral": Method(post_ephemeral, WRITE),
     "chat.getPermalink": Method(permalink),
-    "chat.startStream": Method(start_stream, WRITE),
-    "chat.appendStream": Method(append_stream, WRITE),
-    "chat.stopStream": Method(stop_stream, WRITE),
 }

@@ -18,8 +18,10 @@ EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "message.mpim": ("mpim:history",),
     "member_joined_channel": ("channels:read", "groups:read"),
     "reaction_added": ("reactions:read",),
-    "agent_session_stopped": ("assistant:write",),
+    "agent_session_stopped": ("chat:write",),
     "app_home_opened": (),
+    "app_uninstalled": (),
+    "tokens_revoked": (),
 }
 _EVENT_OF_KIND = {
     "channel": "message.channels", "group": "message.groups", "im": "message.im", "mpim": "message.mpim",
@@ -27,7 +29,7 @@ _EVENT_OF_KIND = {
 ALL_SCOPES = frozenset(
     scope for scopes in EVENT_SCOPES.values() for scope in scopes
 ) | {
-    "chat:write", "files:read", "users:read", "usergroups:read", "reactions:write", "team:read", "im:write",
+    "assistant:write", "files:read", "users:read", "usergroups:read", "reactions:write", "team:read", "im:write",
     "mpim:write", "im:read", "mpim:read",
 }  # fmt: skip
 
@@ -43,6 +45,7 @@ class App:
     events: frozenset[str] = frozenset(EVENT_SCOPES)  #: subscribed
     interactivity: bool = True
     messages_tab: bool = True  #: whether people can write to it directly
+    is_agent: bool = True
 
     @classmethod
     def from_manifest(cls, manifest: dict[str, Any]) -> App:
@@ -54,6 +57,7 @@ class App:
             scopes=frozenset(manifest["oauth_config"]["scopes"]["bot"]),
             events=frozenset(settings.get("event_subscriptions", {}).get("bot_events", [])),
             interactivity=settings.get("interactivity", {}).get("is_enabled", False),
+            is_agent="agent_view" in features,
             messages_tab=home.get("messages_tab_enabled", False) or "agent_view" in features,
         )
 
@@ -103,6 +107,13 @@ class Envelope:
                 }
             ],
         }  # fmt: skip
+
+    def shared(self, payload: dict[str, Any] | None, author: User) -> dict[str, Any] | None:
+        """As an event comes from a shared channel: it names the workspace of whoever wrote, "Slack Connect"."""
+        if payload is None:
+            return None
+        event = payload["event"] | {"team": author.team, "user_team": author.team, "source_team": author.team}
+        return payload | {"team_id": author.team, "is_ext_shared_channel": True, "event": event}
 
     def message(self, message: Message, conversation: Conversation) -> dict[str, Any] | None:
         data = shown_to_app(message) | {"channel": message.channel, "channel_type": conversation.kind}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fakes.slack.blocks import interactive, view_faults
 from fakes.slack.deliveries import Delivery
-from fakes.slack.events import Envelope, ResponseUrl, Trigger
+from fakes.slack.events import Envelope, ResponseUrl, Trigger, shown_to_app
 from fakes.slack.rendering import typed
-from fakes.slack.state import File, Message, Shown, View
+from fakes.slack.state import File, Message, Shown, User, View
 from fakes.slack.view_methods import replace_view
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fakes.slack.state import State
 
 Upload = tuple[str, bytes]  #: a file's name and content
+Blocks = Sequence[dict[str, Any]]
 
 
 class People:
@@ -33,6 +34,8 @@ class People:
     faults: Faults
     rejected: list[str]
     url: str
+    shows_stop: Callable[[str, str], bool]
+    is_streaming: Callable[[Message], bool]
 
     async def mention(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> Message:
         """Says something to the app: it hears of it twice, as a mention and as a message."""
@@ -47,7 +50,8 @@ class People:
 
     async def say(
         self, user: str, channel: str, text: str, thread_ts: str = "", *, files: Sequence[Upload] = (),
-        broadcast: bool = False, subtype: str = "",
+        from_elsewhere: bool = False, broadcast: bool = False, subtype: str = "",
+        blocks: Blocks = (), attachments: Blocks = (),
     ) -> Message:  # fmt: skip
         conversation = self.state.conversations[channel]
         assert user in conversation.members, f"{self.state.name_of(user)} is not in {conversation.name}"
@@ -56,29 +60,50 @@ class People:
             ts=self.state.clock.ts(), channel=channel, team=conversation.team, user=user, text=typed(text),
             thread_ts=thread_ts, subtype=subtype, client_msg_id=self.state.id("M"),
             files=[self.add_file(user, channel, *upload) for upload in files],
+            blocks=list(blocks), attachments=list(attachments),
         )  # fmt: skip
+        for file in message.files:
+            file.is_from_elsewhere = from_elsewhere
         await self._tell(self.state.add(message))
         return message
 
-    async def bot_says(
-        self, channel: str, text: str, thread_ts: str = "", *, bot: str, is_classic: bool = False
+    async def forward(
+        self, user: str, message: Message, channel: str, text: str = "", thread_ts: str = ""
     ) -> Message:
+        """Shares a message, perhaps with a word about it."""
+        return await self.say(user, channel, text, thread_ts, attachments=[self._share(message)])
+
+    async def unfurl(self, message: Message, title: str = "A preview") -> None:
+        """What Slack does by itself with a link: a change that is no edit."""
+        before, url = message.as_json(), "https://example.test/page"
+        preview = {"id": 1, "from_url": url, "original_url": url, "title": title, "fallback": title}
+        message.attachments = [*message.attachments, preview]
+        await self._tell_change(message, before)
+
+    async def bot_says(
+        self, channel: str, text: str, thread_ts: str = "", *, bot: str, is_classic: bool = False,
+        blocks: Blocks = (), attachments: Blocks = (),
+    ) -> Message:  # fmt: skip
         """Another app's message; the classic kind has no user and the subtype bot_message."""
         who = self.state.users[bot]
         message = Message(
             ts=self.state.clock.ts(), channel=channel, team=who.team, text=text, thread_ts=thread_ts,
-            user="" if is_classic else who.id, bot_id=who.bot_id,
-            subtype="bot_message" if is_classic else "",
+            user="" if is_classic else who.id, bot_id=who.bot_id, blocks=list(blocks),
+            attachments=list(attachments), subtype="bot_message" if is_classic else "",
         )  # fmt: skip
         await self._tell(self.state.add(message))
         return message
 
     async def edit(self, message: Message, text: str) -> None:
+        """The app hears of the change, and of a mention in what it says now, slackapi/bolt-js#960."""
         before = message.as_json()
         message.text = typed(text)
         message.edited = {"user": message.user, "ts": self.state.clock.ts()}
         self.state.show(message, "update")
         await self._tell_change(message, before)
+        envelope = self._envelope(message.team)
+        if self._mentions(message, envelope.installation.bot):
+            await self._offer(envelope.mention(message))
 
     async def erase(self, message: Message) -> None:
         before = message.as_json()
@@ -114,10 +139,18 @@ class People:
         return conversation.id
 
     async def press_stop(self, user: str, channel: str, thread_ts: str) -> None:
-        """Presses the client's own Stop of a running agent session; an open stream takes no more."""
-        for message in self.state.conversations[channel].thread(thread_ts):
-            message.is_stopped = message.is_stopped or message.stream_until > 0
-        event = {"type": "agent_session_stopped", "channel": channel, "user": user, "thread_ts": thread_ts}
+        """Presses the client's own Stop, which is there while a session works; open streams end."""
+        assert self.shows_stop(channel, thread_ts), "there is no Stop"
+        running = [
+            one for one in self.state.conversations[channel].thread(thread_ts) if self.is_streaming(one)
+        ]
+        for message in running:
+            message.is_stopped = True
+            self.state.notify(message)
+        event = {
+            "type": "agent_session_stopped", "channel": channel, "user": user, "thread_ts": thread_ts,
+            "streaming_message_ts": [message.ts for message in running],
+        }  # fmt: skip
         team = self.state.conversations[channel].team
         await self._offer(self._envelope(team).event("agent_session_stopped", event))
 
@@ -247,12 +280,38 @@ class People:
         if bot.id not in conversation.members:
             return
         payloads = [envelope.message(message, conversation)]
-        is_mention = f"<@{bot.id}" in message.text and message.bot_id != bot.bot_id
-        if is_mention and conversation.kind != "im" and message.subtype != "channel_join":
+        if self._mentions(message, bot):
             payloads.append(envelope.mention(message))
+        if conversation.shared_with and message.user:
+            payloads = [envelope.shared(each, self.state.users[message.user]) for each in payloads]
         self.faults.random.shuffle(payloads)
         for payload in payloads:
             await self._offer(payload)
+
+    def _mentions(self, message: Message, bot: User) -> bool:
+        """Whether a mention of the app brings an event of its own; one in what is forwarded does not."""
+        said = f"{message.text}{message.blocks}"
+        is_mention = f"<@{bot.id}" in said or f"'user_id': '{bot.id}'" in said
+        kind = self.state.conversations[message.channel].kind
+        return (
+            is_mention and message.bot_id != bot.bot_id and kind != "im" and message.subtype != "channel_join"
+        )
+
+    def _share(self, message: Message) -> dict[str, Any]:
+        """A forwarded message, as it stands among the attachments of the one that forwards it."""
+        name = self.state.name_of(message.user)
+        shown = shown_to_app(message)
+        return {
+            "id": 1, "ts": message.ts, "channel_id": message.channel, "channel_team": message.team,
+            "is_msg_unfurl": True, "is_share": True, "author_id": message.user, "author_name": name,
+            "author_subname": name, "text": message.text, "mrkdwn_in": ["text"],
+            "from_url": f"{self.url}/archives/{message.channel}/p{message.ts.replace('.', '')}",
+            "fallback": f"[November 22nd, 2026 9:00 AM] {name}: {message.text}", "footer": "Slack Conversation",
+            "message_blocks": [
+                {"team": message.team, "channel": message.channel, "ts": message.ts,
+                 "message": {"blocks": shown.get("blocks", [])}}
+            ],
+        }  # fmt: skip
 
     async def _tell_change(self, message: Message, before: dict[str, Any]) -> None:
         conversation = self.state.conversations[message.channel]
@@ -265,8 +324,7 @@ class People:
             await self.deliveries.offer(Delivery("events_api", payload))
 
     def _envelope(self, team: str) -> Envelope:
-        installation = next(one for one in self.state.installations.values() if one.team == team)
-        return Envelope(app=self.app, state=self.state, installation=installation)
+        return Envelope(app=self.app, state=self.state, installation=self.state.installation(team))
 
 
 def _state_of(view: View, values: Mapping[str, Any]) -> dict[str, Any]:

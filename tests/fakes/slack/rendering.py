@@ -261,6 +261,13 @@ def _words(key: str) -> Callable[[dict[str, Any], Names], list[Span]]:
     return lambda block, _names: [Span(str(block.get(key, "")))]
 
 
+def _plan(block: dict[str, Any], names: Names) -> list[Span]:
+    """What is done is folded away."""
+    tasks = [task for task in block.get("tasks", []) if task["status"] != "complete"]
+    title = [Span(block["title"])] if tasks and block.get("title") else []
+    return _joined([title, *(block_spans(task, names) for task in tasks)], "\n")
+
+
 _LEAVES: dict[str, Callable[[dict[str, Any], Names], list[Span]]] = {
     "mrkdwn": _mrkdwn,
     "plain_text": _words("text"),
@@ -284,6 +291,8 @@ _LEAVES: dict[str, Callable[[dict[str, Any], Names], list[Span]]] = {
     "date": _words("fallback"),
     "color": _words("value"),
     "plain_text_input": _words("initial_value"),
+    "plan": _plan,
+    "task_card": _words("title"),
 }
 _READING_ORDER = (
     "icon", "hero_image", "rich_text_title", "title", "subtitle", "label", "text", "fields", "body", "elements",

@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
-from fakes.slack import chat_methods, response_urls, view_methods, workspace_methods
+from fakes.slack import chat_methods, oauth, response_urls, streams, view_methods, workspace_methods
 from fakes.slack.deliveries import ACK_WITHIN, RETRY_DELAYS, Deliveries, Delivery
 from fakes.slack.events import App, ResponseUrl, Trigger
 from fakes.slack.faults import Faults
+from fakes.slack.oauth import Grant
 from fakes.slack.people import People
 from fakes.slack.sockets import Sockets
 from fakes.slack.state import Conversation, Installation, Message, State, User, UserGroup
@@ -21,7 +22,9 @@ from fakes.slack.web_api import WebApi
 
 T = TypeVar("T")
 LOOK_EVERY = 0.05  # seconds between two looks at a condition while nothing happens
-METHODS = chat_methods.METHODS | workspace_methods.METHODS | view_methods.METHODS
+METHODS = (
+    chat_methods.METHODS | streams.METHODS | workspace_methods.METHODS | view_methods.METHODS | oauth.METHODS
+)
 
 
 @dataclass(eq=False)
@@ -32,6 +35,8 @@ class FakeSlack(People, Transcript):
     bot_token: str = "xoxb-fake"
     app_token: str = "xapp-fake"
     signing_secret: str = "fake-secret"
+    client_id: str = "1.2"
+    client_secret: str = "fake-client-secret"
     request_url: str = ""  #: where events are posted; empty: Socket Mode
     faults: Faults = field(default_factory=Faults)
     echoes: bool = True  #: whether the app is told of its own messages, as it really is
@@ -39,6 +44,7 @@ class FakeSlack(People, Transcript):
     ack_within: float = ACK_WITHIN  #: seconds
     retry_delays: Sequence[float] = RETRY_DELAYS  #: seconds, one for each retry
     rejected: list[str] = field(default_factory=list)  #: every refusal, and what broke the protocol
+    refused_tokens: dict[str, str] = field(default_factory=dict)  #: revoked tokens and the like -> error code
     url: str = ""
 
     def __post_init__(self) -> None:
@@ -53,6 +59,7 @@ class FakeSlack(People, Transcript):
         self.sessions: dict[tuple[str, str], list[str]] = {}  #: statuses of agent sessions, oldest first
         self.titles: dict[tuple[str, str], str] = {}
         self.prompts: dict[tuple[str, str], list[dict[str, str]]] = {}
+        self.codes: dict[str, Grant] = {}  #: what workspaces granted, by the code that says so
         self.downloads: list[str] = []  #: file ids, as often as they were fetched
         self._waiting: list[asyncio.Future[None]] = []
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -98,14 +105,23 @@ class FakeSlack(People, Transcript):
             "SLACK_APP_TOKEN": self.app_token, "SLACK_SIGNING_SECRET": self.signing_secret,
         }  # fmt: skip
 
-    def add_workspace(self, name: str, token: str) -> str:
-        """A workspace in which the app is installed with this bot token; its id."""
+    def add_workspace(self, name: str, token: str = "") -> str:
+        """A workspace in which the app is installed with this bot token, unless it is empty; its id."""
         team = self.state.id("T")
         self.state.teams[team] = name
-        bot = self.add_bot(self.app.name, team=team, app_id=self.app.id)
+        if token:
+            self.grant(team, token)
+        return team
+
+    def grant(self, team: str, token: str) -> Installation:
+        """Installs the app in a workspace; the bot there stays the same person."""
+        bots = (
+            user.id for user in self.state.users.values() if (user.team, user.app_id) == (team, self.app.id)
+        )
+        bot = next(bots, "") or self.add_bot(self.app.name, team=team, app_id=self.app.id)
         installation = Installation(token=token, team=team, bot=self.state.users[bot], scopes=self.app.scopes)
         self.state.installations[token] = installation
-        return team
+        return installation
 
     def add_user(self, name: str, *, team: str = "") -> str:
         user = User(id=self.state.id("U"), team=team or self.team, name=name)
@@ -132,6 +148,12 @@ class FakeSlack(People, Transcript):
         )  # fmt: skip
         self.state.conversations[channel.id] = channel
         return channel.id
+
+    def share(self, channel: str, team: str, *members: str) -> None:
+        """Shares a channel with another workspace, and its people, "Slack Connect"."""
+        conversation = self.state.conversations[channel]
+        conversation.shared_with.append(team)
+        conversation.members.extend(members)
 
     def add_group_dm(self, *members: str) -> str:
         return self.state.direct(self.team, [*members, self.bot]).id
@@ -170,7 +192,11 @@ class FakeSlack(People, Transcript):
 
     async def advance(self, seconds: float) -> list[Delivery]:
         """Moves the clock, and sends what is due by then: retries; triggers, statuses and streams die."""
+        open_streams = [message for message in self.state.messages() if self.is_streaming(message)]
         self.state.clock.ahead += seconds
+        for message in open_streams:
+            if not self.is_streaming(message):
+                self.state.notify(message)
         return await self.deliveries.redeliver(only_due=True)
 
     async def duplicate(self, message: Message, kind: str) -> None:
@@ -202,6 +228,9 @@ class FakeSlack(People, Transcript):
         message.is_deleted = True
         self.state.show(message, "delete")
         self.announce_change(message, before)
+
+    def is_streaming(self, message: Message) -> bool:
+        return message.stream_until > self.state.clock.now() and not message.is_stopped
 
     def clear_status(self, channel: str, thread_ts: str) -> None:
         self.statuses.pop((channel, thread_ts), None)

@@ -63,12 +63,25 @@ class File:
     content: bytes
     url: str  #: `url_private`: answers only to a token that may read files
     channels: list[str] = field(default_factory=list)
+    is_from_elsewhere: bool = False  #: shared over Slack Connect: events name its id alone
+    mode: str = "hosted"  #: "tombstone" once it was deleted, "hidden_by_limit", "external"
+
+    def as_event_json(self) -> dict[str, Any]:
+        """As a message has it. Source: "Working with channels between organizations", "check_file_info"."""
+        if self.mode in ("tombstone", "hidden_by_limit"):
+            return {"id": self.id, "mode": self.mode}
+        if self.is_from_elsewhere:
+            return {
+                "id": self.id, "mode": "file_access", "file_access": "check_file_info",
+                "created": 0, "timestamp": 0, "user": "",
+            }  # fmt: skip
+        return self.as_json()
 
     def as_json(self) -> dict[str, Any]:
         return {
             "id": self.id, "name": self.name, "title": self.name, "mimetype": self.mimetype,
             "filetype": self.name.rpartition(".")[2], "user": self.user, "user_team": self.team,
-            "size": len(self.content), "mode": "hosted", "is_external": False, "url_private": self.url,
+            "size": len(self.content), "mode": self.mode, "is_external": self.mode == "external", "url_private": self.url,
             "url_private_download": f"{self.url}?download=1", "channels": self.channels,
         }  # fmt: skip
 
@@ -109,6 +122,9 @@ class Message:
     app_id: str = ""
     text: str = ""
     blocks: Blocks = field(default_factory=list)
+    attachments: list[dict[str, Any]] = field(
+        default_factory=list
+    )  #: forwarded messages, an app's cards, previews
     thread_ts: str = ""  #: empty for a message that is no reply
     subtype: str = ""
     parent_user_id: str = ""
@@ -122,8 +138,11 @@ class Message:
     link_names: bool = False
     ephemeral_for: str = ""
     is_deleted: bool = False
+    oddities: dict[str, Any] = field(default_factory=dict)  #: what its JSON has in place of what is described
     stream_until: float = 0.0  #: the clock's second at which an open stream dies; 0 when none is open
     is_stopped: bool = False  #: a person stopped the stream
+    takes_chunks: bool | None = None  #: what the stream began with; None: with nothing
+    has_plan: bool = False  #: whether its tasks stand together
     revisions: list[Shown] = field(default_factory=list)  #: every state it was ever seen in, oldest first
 
     @property
@@ -136,6 +155,12 @@ class Message:
         return self.revisions[-1].visible
 
     @property
+    def is_unfinished(self) -> bool:
+        """A stream without an answer, open or not."""
+        is_plan = self.blocks and all(block["type"] in ("plan", "task_card") for block in self.blocks)
+        return bool(self.stream_until > 0 or is_plan)
+
+    @property
     def entities(self) -> list[Entity]:
         return self.revisions[-1].entities
 
@@ -143,16 +168,27 @@ class Message:
         """The message object of the Web API and of events; absent fields are absent, as they are there."""
         data = {
             "type": "message", "ts": self.ts, "team": self.team, "user": self.user, "text": self.text,
-            "blocks": self.blocks, "subtype": self.subtype, "thread_ts": self.thread_ts,
+            "blocks": self.blocks, "attachments": self.attachments, "subtype": self.subtype,
+            "thread_ts": self.thread_ts,
             "parent_user_id": self.parent_user_id, "bot_id": self.bot_id, "app_id": self.app_id,
             "client_msg_id": self.client_msg_id, "edited": self.edited,
-            "files": [file.as_json() for file in self.files],
+            "files": [file.as_event_json() for file in self.files],
             "metadata": self.metadata if with_metadata else None,
             "reactions": [
                 {"name": name, "users": users, "count": len(users)} for name, users in self.reactions.items()
             ],
         }  # fmt: skip
-        return {name: value for name, value in data.items() if value or name in ("text", "ts")}
+        known = {name: value for name, value in data.items() if value or name in ("text", "ts")}
+        return known | self.oddities
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notification:
+    """What somebody's phone shows."""
+
+    user: str
+    ts: str
+    text: str
 
 
 @dataclass(kw_only=True)
@@ -163,6 +199,8 @@ class Conversation:
     kind: Kind
     members: list[str] = field(default_factory=list)
     is_archived: bool = False
+    shared_with: list[str] = field(default_factory=list)  #: other workspaces, "Slack Connect"
+    refusal: str = ""  #: the error of whoever posts, where a preference of the workspace forbids it
     messages: dict[str, Message] = field(default_factory=dict)
     threads: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))  #: by first message
 
@@ -238,6 +276,7 @@ class State:
         self.installations: dict[str, Installation] = {}  #: by token
         self.shown: list[Shown] = []
         self.ephemerals: list[Message] = []
+        self.notifications: list[Notification] = []
         self._numbers = itertools.count(1)
 
     def id(self, prefix: str) -> str:
@@ -252,7 +291,11 @@ class State:
         return self.usergroups[id].handle if id in self.usergroups else id
 
     def bot(self, team: str) -> User:
-        return next(one.bot for one in self.installations.values() if one.team == team)
+        return self.installation(team).bot
+
+    def installation(self, team: str) -> Installation:
+        """The newest one."""
+        return next(one for one in reversed(self.installations.values()) if one.team == team)
 
     def direct(self, team: str, users: Sequence[str]) -> Conversation:
         """The direct conversation of exactly these users, opened when there is none yet."""
@@ -281,6 +324,14 @@ class State:
         self.ephemerals.append(message)
         self.show(message, "ephemeral")
         return message
+
+    def notify(self, message: Message) -> None:
+        """Tell those who follow a thread, or are in a direct conversation, that there is something new."""
+        conversation = self.conversations[message.channel]
+        wrote = [one.user for one in conversation.thread(message.root)] if message.thread_ts else []
+        for user in dict.fromkeys([*wrote, *(conversation.members if conversation.kind == "im" else ())]):
+            if user in self.users and not self.users[user].is_bot:
+                self.notifications.append(Notification(user=user, ts=message.ts, text=message.text))
 
     def show(self, message: Message, action: Action) -> None:
         """Takes down the state a message is in now, for whoever saw it."""

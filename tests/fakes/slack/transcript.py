@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fakes.slack.state import Message, Shown, View
+from fakes.slack.state import Message, Notification, Shown, View
 
 if TYPE_CHECKING:
     from fakes.slack.deliveries import Deliveries, Delivery
@@ -20,6 +20,7 @@ class Transcript:
     state: State
     deliveries: Deliveries
     statuses: dict[tuple[str, str], tuple[str, float]]
+    sessions: dict[tuple[str, str], list[str]]
 
     def thread(self, channel: str, ts: str) -> list[Message]:
         """A thread as people see it now, its first message first."""
@@ -30,8 +31,9 @@ class Transcript:
         return [one for one in self.thread(channel, ts) if one.app_id == self.app.id]
 
     def finals(self, channel: str, ts: str) -> list[Message]:
-        """The app's messages in a thread that are no progress notes, which end in "…"."""
-        return [one for one in self.replies(channel, ts) if not one.visible.rstrip().endswith("…")]
+        """The app's messages in a thread that are no progress: no open streams, and no notes, which end in "…"."""
+        notes = (one for one in self.replies(channel, ts) if not one.is_unfinished)
+        return [one for one in notes if not one.visible.rstrip().endswith("…")]
 
     def posts(self) -> list[Message]:
         """Everything the app says now, anywhere."""
@@ -54,6 +56,18 @@ class Transcript:
         """The status line under a thread; a post clears it, and two minutes."""
         text, until = self.statuses.get((channel, thread_ts), ("", 0.0))
         return text if self.state.clock.now() < until else ""
+
+    def session(self, channel: str, thread_ts: str) -> str:
+        """The status of an agent session; empty where there is none."""
+        return (self.sessions.get((channel, thread_ts)) or [""])[-1]
+
+    def shows_stop(self, channel: str, thread_ts: str) -> bool:
+        """Whether the client offers its own Stop, "agent_session_stopped"."""
+        return self.session(channel, thread_ts) == "processing" and "agent_session_stopped" in self.app.events
+
+    def notified(self, user: str) -> list[Notification]:
+        """What somebody's phone showed, oldest first."""
+        return [one for one in self.state.notifications if one.user == user]
 
     def modal(self, user: str) -> View | None:
         """The modal in front of somebody."""

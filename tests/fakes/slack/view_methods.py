@@ -1,4 +1,4 @@
-"""Modals and home tabs, and what an agent shows beside its messages: status, title, prompts, session."""
+"""Modals and home tabs, and what an agent shows beside its messages: status, title, prompts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ TRIGGER_LIFETIME = 3.0  # seconds, "views.open"
 VIEW_STACK = 3  # views of one modal, "views.push"
 LOADING_MESSAGES = 10  # "assistant.threads.setStatus"
 PROMPTS = 4  # "assistant.threads.setSuggestedPrompts"
-SESSION_STATUSES = {"processing", "suspended", "active", "closed"}  # "agents.sessions.setStatus"
 _ASSISTANT = ("assistant:write",)
 
 
@@ -100,23 +99,6 @@ async def set_prompts(slack: FakeSlack, call: Call, installation: Installation) 
     return {}
 
 
-async def set_session_status(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
-    conversation = conversation_of(slack, call["channel_id"], installation)
-    if call["status"] not in SESSION_STATUSES:
-        raise Refused("invalid_arguments", f"status must be one of {sorted(SESSION_STATUSES)}")
-    session = conversation.id, call.get("thread_ts", "")
-    slack.sessions.setdefault(session, []).append(call["status"])
-    if call.get("title"):
-        slack.titles[session] = call["title"]
-    return {}
-
-
-async def rename_session(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
-    conversation = conversation_of(slack, call["channel_id"], installation)
-    slack.titles[conversation.id, call.get("thread_ts", "")] = call["title"]
-    return {}
-
-
 def checked(call: Call) -> dict[str, Any]:
     view: dict[str, Any] = call["view"]
     faults = view_faults(view)
@@ -192,6 +174,4 @@ METHODS = {
     "assistant.threads.setStatus": Method(set_status, ("chat:write", "assistant:write")),
     "assistant.threads.setTitle": Method(set_title, _ASSISTANT),
     "assistant.threads.setSuggestedPrompts": Method(set_prompts, _ASSISTANT),
-    "agents.sessions.setStatus": Method(set_session_status, _ASSISTANT),
-    "agents.sessions.rename": Method(rename_session, _ASSISTANT),
 }

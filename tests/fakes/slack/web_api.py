@@ -7,6 +7,7 @@ import contextlib
 import json
 import math
 import time
+from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -75,6 +76,7 @@ class Call:
 class Method:
     run: Callable[[FakeSlack, Call, Installation], Awaitable[dict[str, Any]]]
     scopes: tuple[str, ...] = ()  #: any of them will do; empty: none needed
+    needs_token: bool = True
 
 
 class WebApi:
@@ -130,7 +132,7 @@ class WebApi:
     async def _perform(self, call: Call) -> web.Response:
         try:
             method = self._method(call.method)
-            installation = self._authenticate(call)
+            installation = self._authenticate(call) if method.needs_token else self._app_itself("")
             require(installation, *method.scopes)
             call.reply = {"ok": True} | await method.run(self.slack, call, installation)
         except Refused as refused:
@@ -148,6 +150,8 @@ class WebApi:
         """An app-level token opens connections and nothing else; a bot token does everything else."""
         if not call.token:
             raise Refused("not_authed")
+        if call.token in self.slack.refused_tokens:
+            raise Refused(self.slack.refused_tokens[call.token])
         is_app_level = call.token == self.slack.app_token
         installation = self.slack.state.installations.get(call.token)
         if not is_app_level and installation is None:
@@ -156,8 +160,11 @@ class WebApi:
             raise Refused("not_allowed_token_type")
         if installation is not None:
             return installation
-        bot = self.slack.state.bot(self.slack.team)
-        return Installation(token=call.token, team=self.slack.team, bot=bot, scopes=self.slack.app.app_scopes)
+        return self._app_itself(call.token)
+
+    def _app_itself(self, token: str) -> Installation:
+        bot = self.slack.state.users[self.slack.bot]
+        return Installation(token=token, team=self.slack.team, bot=bot, scopes=self.slack.app.app_scopes)
 
     def _refuse(self, call: Call, refused: Refused) -> web.Response:
         call.error = refused.error
@@ -180,6 +187,8 @@ async def read(request: web.Request) -> tuple[dict[str, Any], str]:
     else:
         args |= {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "basic":  # "oauth.v2.access" takes the app's id and secret so
+        args["client_id"], _, args["client_secret"] = b64decode(token).decode().partition(":")
     given = args.pop("token", "")
     for name, error in STRUCTURED.items():
         if isinstance(args.get(name), str):

@@ -41,7 +41,7 @@ async def replies(slack: FakeSlack, call: Call, installation: Installation) -> d
     ]
     shown, more = page(thread, call, PAGE)
     with_metadata = call.is_true("include_all_metadata")
-    messages = [one.as_json(with_metadata=with_metadata) for one in shown]
+    messages = [one.as_json(with_metadata=with_metadata) | _streaming_state(slack, one) for one in shown]
     for message in messages:
         if message["ts"] == named.root and len(thread) > 1:
             replied = [one.user for one in thread[1:]]
@@ -50,6 +50,13 @@ async def replies(slack: FakeSlack, call: Call, installation: Installation) -> d
                 "reply_users": list(dict.fromkeys(replied)), "reply_users_count": len(set(replied)),
             }  # fmt: skip
     return {"messages": messages, **more}
+
+
+def _streaming_state(slack: FakeSlack, message: Message) -> dict[str, str]:
+    """Only a message that was streamed has one."""
+    if message.takes_chunks is None and not message.stream_until:
+        return {}
+    return {"streaming_state": "in_progress" if slack.is_streaming(message) else "completed"}
 
 
 async def history(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
@@ -168,6 +175,8 @@ async def file_info(slack: FakeSlack, call: Call, installation: Installation) ->
     file = slack.state.files.get(call["file"])
     if file is None or not _may_read(slack, file.channels, installation):
         raise Refused("file_not_found")
+    if file.mode == "tombstone":
+        raise Refused("file_deleted")
     return {"file": file.as_json()}
 
 
@@ -177,7 +186,10 @@ async def download(slack: FakeSlack, request: web.Request) -> web.Response:
     token = request.headers.get("Authorization", "").removeprefix("Bearer ")
     installation = slack.state.installations.get(token)
     slack.downloads.append(file.id)
-    is_allowed = installation is not None and "files:read" in installation.scopes
+    is_revoked = token in slack.refused_tokens
+    is_allowed = installation is not None and not is_revoked and "files:read" in installation.scopes
+    if file.mode == "tombstone":
+        return web.Response(status=404)
     if installation is None or not is_allowed or not _may_read(slack, file.channels, installation):
         return web.Response(text="<!DOCTYPE html><title>Sign in to Slack</title>", content_type="text/html")
     return web.Response(body=file.content, content_type=file.mimetype)

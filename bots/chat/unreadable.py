@@ -1,0 +1,47 @@
+"""Events and messages of a shape that nobody described: each stops nothing but itself."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from traceback import extract_tb
+
+from bots.chat.log_limit import LogLimit
+
+logger = logging.getLogger(__name__)
+
+#: What reading a value of another shape raises.
+MALFORMED = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
+
+
+@dataclass(slots=True)
+class Unreadable:
+    """Counts what cannot be read. The log names the places in the code; an error's text may quote people."""
+
+    _places: Counter[str] = field(default_factory=Counter)  #: since the last line of the log
+    _log_limit: LogLimit = field(default_factory=LogLimit)
+
+    @contextmanager
+    def skipped(self) -> Iterator[None]:
+        """Leave out what cannot be read in here."""
+        try:
+            yield
+        except MALFORMED as fault:
+            self.count(fault)
+
+    def count(self, fault: Exception) -> None:
+        self._places[_place_of(fault)] += 1
+        if self._log_limit.admits("unreadable"):
+            extra = {"count": self._places.total(), "reason": ", ".join(sorted(self._places))}
+            logger.warning("what could not be read was left out", extra=extra)
+            self._places.clear()
+
+
+def _place_of(fault: Exception) -> str:
+    """ "KeyError in receive.py:120"."""
+    *_, last = extract_tb(fault.__traceback__)
+    return f"{type(fault).__name__} in {Path(last.filename).name}:{last.lineno}"

@@ -1,0 +1,183 @@
+"""Links from footnotes to where people read the documents, as SOURCE_URL_BASE says.
+
+A base becomes a template, an address with placeholders. A ``?…`` or ``#…`` of it is left out when nothing
+is known for a placeholder in it. Names of files are percent-encoded, so that they cannot change the link.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urlsplit
+
+from core.conversation import Citation, Outcome
+from core.errors import DocumentError
+from core.library.formats import markdown
+from core.library.formats.assembly import line_starts
+from core.library.formats.encoding import decode
+from core.library.formats.read import read_bytes
+from core.library.store import DocumentStore, Entry
+
+#: What follows the path on hosts of code, by how the name of the host begins, and on every other host.
+TAILS: Mapping[str, str] = {
+    "github.": "?plain=1#L{line}-L{last_line}",
+    "gitlab.": "?plain=1#L{line}-{last_line}",
+    "bitbucket.org": "#lines-{line}:{last_line}",
+    "bitbucket.": "#{line}-{last_line}",
+    "codeberg.org": "?display=source#L{line}-L{last_line}",
+    "": "#{anchor}",
+}
+DOCUMENT = frozenset({"path", "page", "source"})  #: placeholders, one of which a template has
+PLACEHOLDERS = ("path", "page", "source", "line", "last_line", "anchor", "mkdocs_anchor")
+
+ANCHOR_LIMIT = 1_000_000  # characters of a file whose headings are read for a link
+MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"})
+OTHER_TEXT = frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml"})  #: suffixes; their text is not the file
+_INDEX = frozenset({"index", "readme"})  #: pages that sites show for their folder
+
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
+_PAGE = re.compile(r"pages? (\d+)")
+_OWN_ANCHOR = re.compile(r"\{:? ?#([\w.:-]+)[^{}]*\}\s*\Z")  # { #anchor }, {#anchor .class}
+_SLASHES = re.compile(r"(?<!:)//+")
+
+
+def template_of(base: str) -> str:
+    """A base as a template; ValueError with what is wrong with it."""
+    used = set(_PLACEHOLDER.findall(base))
+    if unknown := used - set(PLACEHOLDERS):
+        raise ValueError(f"holds {{{min(unknown)}}}; known are {{{'}, {'.join(PLACEHOLDERS)}}}")
+    host = urlsplit(base).netloc
+    if "@" in host or "{" in host:
+        raise ValueError("must name a host, without a password and placeholders")
+    if used & DOCUMENT:
+        return base
+    if used or "?" in base or "#" in base:
+        raise ValueError("must say where the path goes: {path}, {page} or {source}")
+    return (
+        f"{base.rstrip('/')}/{{path}}{next(tail for begin, tail in TAILS.items() if host.startswith(begin))}"
+    )
+
+
+def filled(template: str, values: Mapping[str, str]) -> str | None:
+    """The address for these values of placeholders; None if it cannot be made."""
+    address, _, fragment = template.partition("#")
+    path, _, query = address.partition("?")
+    written = _filled(path, values)
+    if written is None:
+        return None
+    written = _SLASHES.sub("/", written)  # the page of a folder's index is empty
+    if asked := _filled(query, values):
+        written += f"?{asked}"
+    anchor = f"page={values['pdf_page']}" if "pdf_page" in values else _filled(fragment, values)
+    return f"{written}#{anchor}" if anchor else written
+
+
+def _filled(part: str, values: Mapping[str, str]) -> str | None:
+    if any(name not in values for name in _PLACEHOLDER.findall(part)):
+        return None
+    return _PLACEHOLDER.sub(lambda found: quote(values[found[1]], safe="/"), part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceLinks:
+    """Links for the documents of the collections that have a template. Its methods block."""
+
+    templates: Mapping[str, str]  #: by collection
+    store: DocumentStore
+    private: Path  #: a folder whose files people cannot reach: uploads are below it
+
+    def linked(self, outcome: Outcome) -> Outcome:
+        """The outcome with links in its citations."""
+        answer, proposal = outcome.answer, outcome.proposal
+        return replace(
+            outcome,
+            answer=answer and replace(answer, citations=self._all(answer.citations)),
+            closest=self._all(outcome.closest),
+            proposal=proposal and replace(proposal, closest=self._all(proposal.closest)),
+        )
+
+    def _all(self, citations: Iterable[Citation]) -> tuple[Citation, ...]:
+        return tuple(replace(one, url=one.url or self._link(one)) for one in citations)
+
+    def _link(self, citation: Citation) -> str | None:
+        template = self.templates.get(citation.collection)
+        if template is None or citation.origin != "documents":
+            return None
+        entries = self.store.named(citation.collection, citation.source)
+        if len(entries) != 1 or entries[0].url:  # of two files with one name, it is not known which is meant
+            return None
+        (entry,) = entries
+        if Path(entry.address).is_relative_to(self.private.resolve()):
+            return None
+        return filled(template, _names(entry) | _place_in(entry, citation))
+
+
+def _names(entry: Entry) -> dict[str, str]:
+    address, root = PurePosixPath(entry.address), PurePosixPath(entry.root)
+    path = PurePosixPath(address.name) if address == root else address.relative_to(root)
+    page = path.parent if path.stem.lower() in _INDEX else path.with_suffix("")
+    return {"path": str(path), "page": "" if page == PurePosixPath() else str(page), "source": entry.source}
+
+
+def _place_in(entry: Entry, citation: Citation) -> dict[str, str]:
+    """The lines and the heading of a quote, or its page; nothing for a file that has changed."""
+    suffix = PurePosixPath(entry.address).suffix.lower()
+    if suffix in OTHER_TEXT:
+        page = _PAGE.match(citation.location) if suffix == ".pdf" else None
+        return {"pdf_page": page[1]} if page else {}
+    try:
+        text = decode(read_bytes(Path(entry.address)))
+    except DocumentError:
+        return {}
+    if text[citation.start : citation.end] != citation.quote:
+        return {}
+    starts = line_starts(text)[:-1]
+    first, last = (bisect_right(starts, at) for at in (citation.start, citation.end - 1))
+    lines = {"line": str(first), "last_line": str(last)}
+    is_markdown = suffix in MARKDOWN and len(text) <= ANCHOR_LIMIT
+    return lines | _anchors(text, citation.start) if is_markdown else lines
+
+
+def _anchors(text: str, start: int) -> dict[str, str]:
+    """The anchors of the heading above an offset, as GitHub and most sites name it, and as MkDocs does."""
+    headings = [
+        text[block.start : block.end]
+        for block in markdown.parse(text).blocks
+        if block.kind == "heading" and block.start <= start
+    ]
+    rules: Mapping[str, tuple[Callable[[str], str], str]] = {
+        "anchor": (github_slug, "-"),
+        "mkdocs_anchor": (mkdocs_slug, "_"),
+    }
+    found = {name: list(_unique(headings, *rule))[-1:] for name, rule in rules.items()}
+    return {name: anchors[0] for name, anchors in found.items() if anchors and anchors[0]}
+
+
+def _unique(headings: Iterable[str], slug: Callable[[str], str], mark: str) -> Iterator[str]:
+    """An anchor for each heading: its own, or its slug with a number where the slug is taken."""
+    taken: set[str] = set()
+    for heading in headings:
+        own = _OWN_ANCHOR.search(heading)
+        plain = own[1] if own else slug(markdown.heading_text(heading))
+        anchor, number = plain, 0
+        while anchor in taken:
+            number += 1
+            anchor = f"{plain}{mark}{number}"
+        taken.add(anchor)
+        yield anchor
+
+
+def github_slug(heading: str) -> str:
+    """As the package github-slugger makes it, which Docusaurus uses too."""
+    kept = (sign for sign in heading.lower() if sign in " _-" or unicodedata.category(sign)[0] in "LMN")
+    return "".join(kept).replace(" ", "-")
+
+
+def mkdocs_slug(heading: str) -> str:
+    """As ``markdown.extensions.toc.slugify`` of Python-Markdown makes it."""
+    ascii_only = unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode("ascii")
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_only).strip().lower())

@@ -1,0 +1,79 @@
+"""A question that comes with files: who may let them be read, and what waits until then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fakes.scripted import ScriptedDocuments, ScriptedReasoner, hit
+from test_graph import assistant_over
+
+from core.conversation import Attachment, Conversation, Question
+from core.graph.approval import may_allow_reading
+from core.graph.policy import PRESETS
+from core.graph.routing import route_of
+from core.graph.state import Work
+from core.reasoning.reasoner import Plan
+
+HERE = Conversation(platform="cli", space="s", channel="c", thread="t")
+FILE = Attachment(id="f", name="lease.md", url="", media_type="", size=1)
+ASKED = Question(
+    id="q", conversation=HERE, author="ann", text="When does it end?", asked_at=0.0, attachments=(FILE,)
+)
+
+
+@pytest.mark.parametrize(
+    ("approval", "allowed"),
+    [
+        ("asker", {"ann", "carol"}),
+        ("approvers", {"ann", "carol"}),
+        ("anyone", {"ann", "bob", "carol"}),
+        ("never_ask", {"ann", "bob", "carol"}),
+    ],
+)
+def test_the_asker_and_whoever_may_decide_a_search_may_let_files_be_read(approval, allowed):
+    groups = {"ann": (), "bob": (), "carol": ("librarians",)}
+
+    may = {
+        who
+        for who, among in groups.items()
+        if may_allow_reading(ASKED, who, among, approval=approval, approvers=("librarians",))
+    }
+
+    assert may == allowed
+
+
+@pytest.mark.parametrize(("has_unread", "route"), [(False, "clarify"), (True, "web")])
+def test_a_question_is_not_asked_back_while_a_file_may_say_what_it_means(has_unread, route):
+    plan = Plan(route="clarify", standalone="When does it end?", reply="When does what end?")
+
+    found = route_of(Work(plan=plan, has_unread=has_unread), PRESETS["footnote"], has_web=True)
+
+    assert found == route
+
+
+def test_a_file_is_unread_until_somebody_lets_it_be_read():
+    assert ASKED.unread == ("lease.md",)
+
+
+@pytest.mark.parametrize(
+    ("sufficient", "route"), [((True,), "documents"), ((False,), "clarify"), ((), "clarify")]
+)
+def test_a_question_is_not_asked_back_where_the_file_that_was_read_answers_it(sufficient, route):
+    plan = Plan(route="clarify", standalone="When does it end?", reply="When does what end?")
+    work = Work(plan=plan, attached=("/uploads/lease.md",), sufficient=sufficient)
+
+    assert route_of(work, PRESETS["footnote"], has_web=True) == route
+
+
+async def test_a_file_that_shares_no_word_with_the_question_is_read_from_its_beginning(tmp_path):
+    ends, rent = (hit(text, id=text[:8]) for text in ("The lease ends in May.", "The rent is 850 euros."))
+    documents = ScriptedDocuments(first=(ends.passage, rent.passage), default=(rent,))
+    asked = replace(ASKED, text="Summarise this", attached=("/uploads/lease.md",))
+
+    async with assistant_over(tmp_path, ScriptedReasoner(), documents) as assistant:
+        summary = await assistant.run(asked)
+        other = await assistant.run(replace(asked, id="r", attached=()))
+
+    assert {citation.quote for citation in summary.answer.citations} == {ends.passage.text, rent.passage.text}
+    assert {citation.quote for citation in other.answer.citations} == {rent.passage.text}
