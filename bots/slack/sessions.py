@@ -1,7 +1,8 @@
 """What an agent's session shows while a turn runs: a status, with which Slack offers its Stop, and a plan.
 
 The plan is a streamed message; its tasks are the stages of the turn, and the checked answer is put
-beneath them as a whole. No call here is repeated or waited for, since an answer comes without it too.
+beneath them as a whole. What only shows work is tried once, since an answer comes without it too; what
+takes a sign of work away is repeated.
 Sources: "Agent sessions", "chat.startStream", "chat.stopStream".
 """
 
@@ -126,8 +127,11 @@ class SlackSessions:
         )
 
     async def stop_plan(self, route: ReplyRoute, ts: str) -> None:
-        """End a stream without an answer: while it is open, its message cannot be deleted."""
-        await self._attempt(route, "chat.stopStream", channel=route["channel"], ts=ts)
+        """End a stream without an answer, in as many tries as it takes: an open one cannot be deleted."""
+        try:
+            await self.calls.call("chat.stopStream", team=route["team"], channel=route["channel"], ts=ts)
+        except SlackRefused as refused:
+            logger.info("refused", extra={"method": "chat.stopStream", "reason": refused.code})
 
     async def _attempt(self, route: ReplyRoute, method: str, **arguments: Any) -> Reply | None:
         """None: it was not done. Without contents: it is not known whether it was."""

@@ -220,6 +220,8 @@ async def test_a_stream_that_died_is_replaced(office, slack, ann, general):
         ("chat.stopStream", [Refusal("invalid_blocks")]),
         ("chat.stopStream", [ServerError()]),
         ("chat.stopStream", [LostResponse()]),
+        ("chat.stopStream", [ServerError(), ServerError(), ServerError()]),
+        ("chat.stopStream", [ServerError(), RateLimited(1), ServerError()]),
         ("chat.stopStream", [RateLimited(1)]),
     ],
 )
