@@ -88,7 +88,7 @@ Shown_co = TypeVar("Shown_co", covariant=True)
 
 
 @value
-class Work:
+class ProgressNote:
     """What a turn is doing now."""
 
     stage: str  #: a key: a platform that lists the stages of a turn has one entry for each
@@ -122,11 +122,13 @@ class Posts(Protocol[Shown_contra]):
         """Replace a message; post it again if it is gone."""
         ...
 
-    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+    async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         """Show a sign that a turn is worked on, and return its handle. ``is_again``: it may be there already."""
         ...
 
-    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+    async def progress(
+        self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
+    ) -> None:
         """Show by that sign what is done now. If it is not new, only keep the sign from fading."""
         ...
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.platform import Refused, Work
+from bots.chat.platform import ProgressNote, Refused
 from bots.chat.texts import clipped
 from bots.chat.unreadable import Unreadable
 from bots.discord import calls
@@ -153,10 +153,12 @@ class DiscordPosts:
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
         await self.respond(route, MODAL, editor)
 
-    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+    async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         return await self.say(route, turn, 0, note(work.sentence), is_again=is_again)
 
-    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+    async def progress(
+        self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
+    ) -> None:
         """The words in the message, and typing for ten seconds; a message of the bot ends it."""
         if is_new:
             await self.change(route, handle, turn, 0, note(work.sentence))

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bots.chat.platform import Refused, Work
+from bots.chat.platform import ProgressNote, Refused
 from bots.chat.texts import clipped
 from bots.chat.unreadable import Unreadable
 from bots.slack.calls import MissingScope, Reply, SlackCalls, SlackRefused, Unsure
@@ -83,7 +83,7 @@ class SlackPosts:
                 raise
             await self.say(route, turn, part, message, is_again=False)
 
-    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+    async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         """A plan; in an app that has none, the status alone; where that is not shown either, a message."""
         if is_again:
             written, streams = await self._look(route, turn, SIGN)
@@ -104,14 +104,16 @@ class SlackPosts:
             self._signs[turn] = plan
         return handle
 
-    async def _write_sign(self, route: ReplyRoute, turn: str, work: Work) -> str:
+    async def _write_sign(self, route: ReplyRoute, turn: str, work: ProgressNote) -> str:
         try:
             return await self.say(route, turn, SIGN, note(work.sentence), is_again=False)
         except SlackRefused:
             await self.sessions.rest(route, "active")
             raise
 
-    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+    async def progress(
+        self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
+    ) -> None:
         if plan := self._signs.get(turn):
             if is_new:
                 await self.sessions.update_plan(route, plan, work)

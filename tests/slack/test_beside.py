@@ -8,6 +8,7 @@ import pytest
 from fakes.quotes import quotes_behind
 from fakes.slack.rendering import visible_text
 
+from bots.chat.approval import Approval
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import CardContext
 from bots.slack import render
@@ -125,9 +126,9 @@ def voice_of(calls, proposal):
         return {"q1": IN_PART}.get(turn_id)
 
     return ChatMessenger(
-        posts=SlackPosts(calls=calls), renderer=render, people=Ann(), commands=None,
-        proposals=proposals, engine="DuckDuckGo", approval="asker", approvers=(), refresh=90.0,
-        outcomes=outcomes,
+        posts=SlackPosts(calls=calls), renderer=render, commands=None,
+        approval=Approval(people=Ann(), engine="DuckDuckGo"),
+        proposals=proposals, refresh=90.0, outcomes=outcomes,
     )  # fmt: skip
 
 
