@@ -20,7 +20,7 @@ HITS = (hit("The tower is 300 metres tall."),)
 
 @pytest.fixture
 async def assistant(tmp_path):
-    def deps(_turn, report):
+    async def deps(_turn, report):
         return Deps(
             policy=PRESETS["footnote"],
             reasoner=ScriptedReasoner(),
