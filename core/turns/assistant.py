@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from time import perf_counter
@@ -32,6 +32,7 @@ from core.graph.graph import RECURSION_LIMIT
 from core.graph.state import State, Work, with_proposal
 from core.reasoning.reasoner import Reasoner
 from core.turns.checkpoints import PrunedSqliteSaver, translate_errors
+from core.turns.replicas import ALONE, Replicas
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class Assistant:
     )
     #: how an error is put to the person who asked
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence")
+    replicas: Replicas = ALONE
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def run(
@@ -204,8 +206,10 @@ class Assistant:
             with translate_errors():
                 await self.checkpoints.forget(conversation.id)
 
-    def _one_at_a_time(self, conversation: str) -> asyncio.Lock:
-        return self._running.setdefault(conversation, asyncio.Lock())
+    @asynccontextmanager
+    async def _one_at_a_time(self, conversation: str) -> AsyncIterator[None]:
+        async with self._running.setdefault(conversation, asyncio.Lock()), self.replicas.hold(conversation):
+            yield
 
     async def _state(self, conversation: str) -> State:
         snapshot = await self.graph.aget_state(_config(conversation))
