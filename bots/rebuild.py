@@ -21,8 +21,8 @@ from core.errors import IndexDamaged, SettingsError, VersionMismatch
 from core.library.library import Library
 from core.library.rebuild import BESIDE, Recovery, is_damaged, keep_old, recover, remove, replace_file
 from core.library.sync import SyncReport
-from core.schema import UNRELEASED, Schema, version_in
 from core.settings import Settings
+from core.storage.schema import UNRELEASED, Schema, version_in
 
 NAMED = 3  # pages in one sentence
 

@@ -14,17 +14,17 @@ from core.conversation import Conversation, Exchange, Outcome, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
 from core.library.data_lock import lock_data_dir, make_data_dir
-from core.library.database import SCHEMA
 from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
 from core.library.retriever import Query
 from core.library.store import DocumentStore
+from core.library.tables import SCHEMA
 from core.library.vectors import VectorIndex
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
 from core.reasoning.reasoner import Reasoner
-from core.schema import version_in
 from core.settings import Settings
+from core.storage.schema import version_in
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
 from core.web.research import WebResearch

@@ -14,12 +14,12 @@ from bots.doctor.folder import find_owner, query
 from bots.doctor.models import load_embedder
 from bots.doctor.settings import Installation
 from core.errors import SettingsError
-from core.library.database import SCHEMA
 from core.library.library import Library
 from core.library.store import DocumentStore
 from core.library.sync import plan_sync, scan
-from core.schema import version_in
+from core.library.tables import SCHEMA
 from core.settings import Settings
+from core.storage.schema import version_in
 
 NAME = "index"
 NAMED = 3  # documents named in one finding

@@ -20,9 +20,10 @@ from hashlib import blake2b
 from itertools import pairwise
 from sqlite3 import Connection
 
-from core.library.database import WORDS_TABLE, Database
 from core.library.documents import Scope
 from core.library.roots import ancestors
+from core.library.tables import WORDS_TABLE
+from core.storage.database import Database
 from core.text.language import LANGUAGES, language_of
 from core.text.terms import terms
 

@@ -15,10 +15,11 @@ from sqlite3 import Connection
 from typing import Any
 
 from core.library import lexical
-from core.library.database import Database
 from core.library.documents import Passage, Piece, Scope
 from core.library.roots import Roots, span_below
+from core.library.tables import SCHEMA
 from core.library.throttle import throttle
+from core.storage.sqlite import SqliteDatabase
 
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
@@ -70,7 +71,7 @@ class DocumentStore:
     """Reads and writes ``library.sqlite``; safe to share between threads."""
 
     def __init__(self, file: Path, *, is_read_only: bool = False) -> None:
-        self.database = Database(file, is_read_only=is_read_only)
+        self.database = SqliteDatabase(file, SCHEMA, is_read_only=is_read_only)
         self.lexical = lexical.LexicalIndex(self.database)
         self.roots = Roots(self.database)
         self._rows = self.database.rows
