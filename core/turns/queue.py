@@ -225,14 +225,27 @@ def _refuse(_self: object, _row: str) -> NoReturn:
     raise ValueError("pickled rows are not read")
 
 
-def requeue(executors: list[str]) -> None:
-    """Put back into the queue what dead processes were running; what runs elsewhere by now stays there.
+def requeue_left(living: Collection[str]) -> None:
+    """Put back into the queue what runs in no living process; what another process took meanwhile stays there.
 
     DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried.
     """
     from dbos import DBOS
+    from dbos._dbos import _get_dbos_instance
+    from sqlalchemy import select
 
-    DBOS._recover_pending_workflows(executors)  # noqa: SLF001 - as above
+    system = _get_dbos_instance()._sys_db  # noqa: SLF001 - its listing reads whole turns
+    table = system.tables.workflow_status
+    left = (
+        select(table.c.executor_id)
+        .distinct()
+        .where(table.c.status == "PENDING", table.c.executor_id.not_in([*living]))
+    )
+    with system.engine.connect() as connection:
+        dead = [executor for (executor,) in connection.execute(left)]
+    if dead:
+        logger.info("turns of dead processes go on", extra={"executors": dead})
+        DBOS._recover_pending_workflows(dead)  # noqa: SLF001 - as above
 
 
 def run_as(executor: str) -> None:

@@ -6,7 +6,7 @@ any number of them: :mod:`core.turns.leases`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,6 +21,14 @@ class TurnRunner(Protocol):
 
     async def abandon(self) -> None:
         """End all runs without an outcome: other processes run these turns again."""
+        ...
+
+    def run_as(self, executor: str) -> None:
+        """The name under which turns are taken from now on."""
+        ...
+
+    def take_over(self, living: Collection[str]) -> None:
+        """Let the turns go on that run in no living process; blocks. For any thread."""
         ...
 
 

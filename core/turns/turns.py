@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,7 +37,15 @@ from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import NOWHERE, Messenger, ReplyRoute, Unreachable
 from core.turns.order import Position, Resequencer, order_of, said_at, until_settled, wait_for_earlier
-from core.turns.queue import APPLICATION_VERSION, STOPS, count_stop, launched, release_delayed
+from core.turns.queue import (
+    APPLICATION_VERSION,
+    STOPS,
+    count_stop,
+    launched,
+    release_delayed,
+    requeue_left,
+    run_as,
+)
 from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
 from core.wording import LANGUAGES, Sentence, in_language
@@ -190,6 +198,14 @@ class Turns:
             step.cancel()
         if steps:
             await asyncio.wait(steps)
+
+    def run_as(self, executor: str) -> None:
+        """The name under which turns are taken from now on."""
+        run_as(executor)
+
+    def take_over(self, living: Collection[str]) -> None:
+        """Let the turns go on that run in no living process; blocks. For any thread."""
+        requeue_left(living)
 
     async def begin(self, run: TurnRun, turn: Turn, route: ReplyRoute) -> str:
         """Show the first sign. Returns its handle; empty if the platform could not be reached.
