@@ -36,14 +36,10 @@ class Storage:
         ``busy_timeout``: seconds that SQLite waits for another program.
         """
         if self.pool is None:
-            return SqliteDatabase(self.file(store), schema, busy_timeout=busy_timeout)
+            return SqliteDatabase(self.data_dir / f"{store}.sqlite", schema, busy_timeout=busy_timeout)
         from core.storage.postgres import PostgresDatabase
 
         return PostgresDatabase(self.pool, store, schema)
-
-    def file(self, store: str) -> Path:
-        """Where SQLite keeps a store."""
-        return self.data_dir / f"{store}.sqlite"
 
 
 @contextmanager
