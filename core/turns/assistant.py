@@ -31,7 +31,7 @@ from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
 from core.graph.state import State, Work, with_proposal
 from core.reasoning.reasoner import Reasoner
-from core.turns.checkpoints import PrunedSqliteSaver, translate_errors
+from core.turns.checkpoints import Checkpoints, translate_errors
 from core.turns.replicas import ALONE, Replicas
 from core.wording import Sentence, in_language
 
@@ -47,7 +47,7 @@ class Assistant:
     """Runs turns on the graph. Turns of one conversation run one at a time, conversations side by side."""
 
     graph: CompiledStateGraph[State, Deps, State, State]
-    checkpoints: PrunedSqliteSaver
+    checkpoints: Checkpoints
     make_deps: Callable[[Turn, Report], Deps]  #: the ports of one turn
     turn_timeout: float  #: seconds
     link: Callable[[Outcome], Outcome] | None = (
@@ -70,8 +70,8 @@ class Assistant:
         ``read_thread`` is called for the first question of a conversation, ``read_attachments`` for a question
         whose attachments a person allowed to be read.
         """
-        async with self._one_at_a_time(turn.conversation.id):
-            with translate_errors():
+        with translate_errors():
+            async with self._one_at_a_time(turn.conversation.id):
                 return await self._run(turn, report, read_thread, read_attachments)
 
     async def _run(
@@ -150,7 +150,7 @@ class Assistant:
         values: dict[str, Any] = {"outcome": outcome}
         if self.link is not None:
             values = await self._linked(conversation, outcome)
-        saver = cast("PrunedSqliteSaver", self.graph.checkpointer)  # a copy that knows our types
+        saver = cast("Checkpoints", self.graph.checkpointer)  # a copy that knows our types
         await saver.compact(conversation, values)
         return cast("Outcome", values["outcome"])
 
@@ -202,8 +202,8 @@ class Assistant:
 
     async def forget(self, conversation: Conversation) -> None:
         """Delete what is stored of a conversation. StoreTrouble if that cannot be written now."""
-        async with self._one_at_a_time(conversation.id):
-            with translate_errors():
+        with translate_errors():
+            async with self._one_at_a_time(conversation.id):
                 await self.checkpoints.forget(conversation.id)
 
     @asynccontextmanager
