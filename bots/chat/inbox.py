@@ -225,7 +225,7 @@ class Inbox:
         elif command.name == "edit":
             self.begin(self._edit(command, route))
         elif command.name == "stop":
-            self._stop(command, route)
+            await self._stop(command, route)
         elif command.name == "footnotes" or (command.is_private and command.name not in STORED):
             self.begin(self._reply_privately(command, route))
         elif not self.turns.has(command.id) and (refusal := await self._refusal(command, route)):
@@ -241,13 +241,13 @@ class Inbox:
         except Unreachable:  # it is checked again when the command is carried out
             return None
 
-    def _stop(self, command: ChatCommand, route: ReplyRoute) -> None:
+    async def _stop(self, command: ChatCommand, route: ReplyRoute) -> None:
         """Stop at once, even if the disk takes nothing. The stopped turn says so itself."""
         try:
             is_first = self.channel_store.is_first(command.id)
         except sqlite3.Error:
             is_first = True
-        if is_first and not self.turns.stop(command.conversation):
+        if is_first and not await self.turns.stop(command.conversation):
             self.begin(self._private.tell(command.id, route, say_in(command.language)("nothing_running")))
 
     async def _decide_newest(self, command: ChatCommand, route: ReplyRoute) -> None:
