@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from core.graph.context import Deps
     from core.reasoning.chat_model import ChatModels
     from core.turns.assistant import Assistant, Report
+    from core.turns.checkpoints import Checkpoints
+    from core.turns.replicas import Replicas
 
 
 Reads = Callable[
@@ -63,6 +65,7 @@ class Footnote:
     storage: Storage
     library: Library
     assistant: Assistant
+    replicas: Replicas
 
 
 @asynccontextmanager
@@ -84,7 +87,6 @@ async def open_footnote(
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
     from core.graph.graph import build_graph
     from core.turns.assistant import Assistant
-    from core.turns.checkpoints import open_checkpoints
 
     with (
         lock_data_dir(settings.data_dir, purpose),
@@ -94,20 +96,39 @@ async def open_footnote(
         try:
             library.check_model()
             async with AsyncExitStack() as open_now:
-                saver = open_checkpoints(settings.data_dir / "conversations.sqlite")
-                checkpoints = await open_now.enter_async_context(saver)
+                replicas, checkpoints = await _open_conversations(stores, purpose, open_now)
                 models = _models_of(settings, stores, open_now)
                 assistant = Assistant(
                     graph=build_graph(checkpoints),
                     checkpoints=checkpoints,
+                    replicas=replicas,
                     make_deps=_deps_maker(settings, library, reads, models, refresh),
                     turn_timeout=settings.turn_timeout,
                     link=_linker(settings, library),
                     sentence=sentence,
                 )
-                yield Footnote(settings=settings, storage=stores, library=library, assistant=assistant)
+                yield Footnote(
+                    settings=settings, storage=stores, library=library, assistant=assistant, replicas=replicas
+                )
         finally:
             library.close()
+
+
+async def _open_conversations(
+    storage: Storage, purpose: str, open_now: AsyncExitStack
+) -> tuple[Replicas, Checkpoints]:
+    """This process among those that share the store, and the checkpoints; ``open_now`` closes them."""
+    from core.turns.checkpoints import open_checkpoints
+    from core.turns.replicas import ALONE
+
+    if storage.url is None:
+        saver = open_checkpoints(storage.data_dir / "conversations.sqlite")
+        return ALONE, await open_now.enter_async_context(saver)
+    from core.turns.checkpoints_postgres import open_postgres_checkpoints
+    from core.turns.leases import open_leases
+
+    leases = await open_now.enter_async_context(open_leases(storage, purpose))
+    return leases, await open_postgres_checkpoints(storage, leases)
 
 
 def open_library(

@@ -11,6 +11,7 @@ from typing import Generic
 from bots.chat.cards import Cards
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import unqueued
+from bots.chat.layout import reply_messages
 from bots.chat.platform import CommandReply, Note, Posts, Refused, Renderer, Shown
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.texts import say_in
@@ -39,7 +40,7 @@ class CommandRunner(Generic[Shown]):
         messages = [
             (message, is_private or (isinstance(reply, Note) and reply.is_private))
             for reply in await self._replies(command, route)
-            for message in self.renderer.reply(reply)
+            for message in reply_messages(self.renderer, reply)
         ]
         try:
             for part, (message, is_hidden) in enumerate(messages):

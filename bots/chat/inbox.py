@@ -247,7 +247,7 @@ class Inbox:
             is_first = await self.channel_store.is_first(command.id)
         except StoreUnavailable:
             is_first = True
-        if is_first and not self.turns.stop(command.conversation):
+        if is_first and not await self.turns.stop(command.conversation):
             self.begin(self._private.tell(command.id, route, say_in(command.language)("nothing_running")))
 
     async def _decide_newest(self, command: ChatCommand, route: ReplyRoute) -> None:

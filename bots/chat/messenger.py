@@ -17,6 +17,7 @@ from bots.chat.incoming import TELL, is_small_talk
 from bots.chat.platform import People, Posts, Refused, Renderer, Shown, Uploads
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.progress import ProgressNotes
+from bots.chat.texts import clipped
 from bots.chat.unreadable import MALFORMED
 from bots.chat.upload_index import UploadIndex
 from core.bootstrap import Footnote
@@ -39,6 +40,7 @@ from core.turns.messenger import NOWHERE, ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
+THREAD_MESSAGE = 500  # characters of each message of the thread that a question is asked in
 PRIVATELY = "privately"  # a handle without a message: only the person who pressed gets a reply
 
 
@@ -127,10 +129,11 @@ class ChatMessenger(Generic[Shown]):
         if await self.commands.channel_store.has_forgotten(turn.conversation):
             return ()  # else what was forgotten would be read again from the platform
         try:
-            return await self.posts.thread_context(route)
+            messages = await self.posts.thread_context(route)
         except Refused:
             logger.warning("the thread before the question could not be read", extra=log_fields(turn))
             return ()
+        return tuple(replace(one, text=clipped(one.text, THREAD_MESSAGE)) for one in messages)
 
     async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:  # noqa: ARG002 - the port has it
         collection = thread_collection(question.conversation)

@@ -104,6 +104,9 @@ class Refused(Exception):
         self.text = text
 
 
+THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
+
+
 class Posts(Protocol[Shown_contra]):
     """Posts each message once: it is identified by its turn and its part, counted from 0.
 
@@ -182,7 +185,7 @@ class Posts(Protocol[Shown_contra]):
         ...
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        """The messages of the thread before the one of this route, oldest first; bounded."""
+        """At most THREAD_CONTEXT messages of the thread before the one of this route, oldest first."""
         ...
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
@@ -212,14 +215,20 @@ class Renderer(Protocol[Shown_co]):
         """A message that notifies these people and groups of a search that waits for them."""
         ...
 
-    def reply(self, reply: CommandReply) -> tuple[Shown_co, ...]: ...
+    def sources(self, sources: Sources) -> tuple[Shown_co, ...]:
+        """The documents by collection, each with its title and number of passages; empty where there are none."""
+        ...
+
+    def quotes(self, footnotes: Footnotes) -> tuple[Shown_co, ...]:
+        """Every quote in its paragraph, and the sentences that were left out; empty where there are none."""
+        ...
 
     def editor(self, proposal: Proposal, route: ReplyRoute) -> Any:
         """A form in which the query can be changed before it is allowed."""
         ...
 
     def window(self, footnotes: Footnotes) -> Any | None:
-        """The footnotes as a window of the platform's own; None where :meth:`reply` shows them, or they do not fit."""
+        """The footnotes as a window of the platform's own; None where :meth:`quotes` shows them, or they do not fit."""
         ...
 
 

@@ -10,6 +10,7 @@ from typing import Generic
 from bots.chat import proposals
 from bots.chat.approval import Approval
 from bots.chat.cards import Cards
+from bots.chat.layout import reply_messages
 from bots.chat.platform import (
     CardContext,
     CommandReply,
@@ -84,7 +85,7 @@ class PrivateReplies(Generic[Shown]):
                 return
             except (Refused, Unreachable) as trouble:  # most often, the press was too long ago
                 logger.info("no window could be opened", extra={"reason": str(trouble)})
-        for message in self.renderer.reply(reply):
+        for message in reply_messages(self.renderer, reply):
             await self.posts.send_ephemeral(route, message)
 
     async def open_editor(self, command_id: str, route: ReplyRoute, proposal: Proposal) -> None:

@@ -6,11 +6,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from bots.chat.platform import ProgressNote, Refused
-from bots.chat.texts import clipped
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused
 from bots.chat.unreadable import Unreadable
 from bots.slack.calls import MissingScope, Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.content import thread_message
@@ -29,9 +28,6 @@ PAGE = 200  # messages of a thread that are read at a time, as "conversations.re
 PAGES = 10  # of a thread that are looked through
 LOOKS = 4  # tries of a post whose reply was lost
 PAUSE = 0.5  # seconds before each
-
-THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
-MESSAGE_LENGTH = 500  # characters of each
 
 #: Errors of a message that cannot be changed any more: it is posted again.
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
@@ -226,7 +222,6 @@ class SlackPosts:
                 with self.unreadable.skipped():
                     read = thread_message(message, my_user_id)
                     if read and message["ts"] != route["message"]:
-                        read = replace(read, text=clipped(read.text, MESSAGE_LENGTH))
                         (others if first else first).append(read)
         except MissingScope as withheld:  # a question needs no thread
             raise SlackRefused(withheld.code) from withheld

@@ -9,6 +9,7 @@ from fakes.quotes import quotes_behind
 from fakes.slack.rendering import visible_text
 
 from bots.chat.approval import Approval
+from bots.chat.layout import reply_messages
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import CardContext
 from bots.slack import render
@@ -76,7 +77,7 @@ def test_an_answer_in_part_says_what_is_missing_and_offers_to_search_for_it():
 
 
 def test_what_was_left_out_is_shown_with_the_footnotes_in_private():
-    (shown,) = render.reply(quotes_behind(IN_PART))
+    (shown,) = reply_messages(render, quotes_behind(IN_PART))
 
     assert seen(shown).endswith(
         "Weggelassen: ein Satz, den deine Dokumente nicht belegen.\n"
