@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from bots import process
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.texts import NOTHING_INDEXED, counted
+from bots.cli import PORT_OF_HOST
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
@@ -29,7 +30,7 @@ from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
 from core.library.data_lock import make_data_dir
 from core.library.library import Library
-from core.settings import Settings
+from core.settings import ENV_FILE, Settings, read_env_file
 from core.turns.turns import open_turns
 
 logger = logging.getLogger(__name__)
@@ -128,9 +129,22 @@ def _served(arguments: Namespace) -> Served:
     ]
     if missing and (arguments.platforms or len(missing) == 2):
         raise SettingsError(f"There is nothing to serve: set {', or '.join(missing)}.")
+    port = _port_of_host() if arguments.http == PORT_OF_HOST else arguments.http
     if slack is not None:
-        _check(slack, arguments.http)
-    return Served(slack=slack, discord=discord, port=arguments.http)
+        _check(slack, port)
+    elif port is not None:
+        raise SettingsError("--http is for Slack, which is not served here; Discord needs no port.")
+    return Served(slack=slack, discord=discord, port=port)
+
+
+def _port_of_host() -> int:
+    """The port on which a host expects its process ``web``; it says which in PORT."""
+    named = {**read_env_file(ENV_FILE), **os.environ}.get("PORT", "").strip()
+    if not (named.isdecimal() and int(named) <= 65535):
+        raise SettingsError(
+            "--http without a number takes the port that PORT names, and it names none: --http 3000."
+        )
+    return int(named)
 
 
 def _check(slack: SlackSettings, port: int | None) -> None:
