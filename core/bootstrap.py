@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from core.turns.replicas import Replicas
 
 
-Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
+Reads = Callable[
+    [Conversation, Library], Awaitable[frozenset[str]]
+]  # the collections a conversation may read
 LIBRARY = "library.sqlite"  # in the data folder
 RESERVE = 5.0  # seconds of a turn that the model may not use
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file
@@ -50,9 +52,9 @@ Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
 
-def reads_everything(_conversation: Conversation, library: Library) -> frozenset[str]:
+async def reads_everything(_conversation: Conversation, library: Library) -> frozenset[str]:
     """Every collection, for the operator's terminal."""
-    return library.store.collections()
+    return await asyncio.to_thread(library.store.collections)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ async def open_footnote(
             library.check_model()
             async with AsyncExitStack() as open_now:
                 replicas, checkpoints = await _open_conversations(stores, purpose, open_now)
-                models = _models_of(settings, open_now)
+                models = _models_of(settings, stores, open_now)
                 assistant = Assistant(
                     graph=build_graph(checkpoints),
                     checkpoints=checkpoints,
@@ -218,14 +220,14 @@ def _deps_maker(
     reads: Reads,
     models: ChatModels | None,
     refresh: Refresh | None,
-) -> Callable[[Turn, Report], Deps]:
+) -> Callable[[Turn, Report], Awaitable[Deps]]:
     web = make_web(settings)
     make_reasoner = _reasoner_maker(settings, library, models)
 
-    def make_deps(turn: Turn, report: Report) -> Deps:
+    async def make_deps(turn: Turn, report: Report) -> Deps:
         from core.graph.context import Deps
 
-        scope = Scope(collections=reads(turn.conversation, library))
+        scope = Scope(collections=await reads(turn.conversation, library))
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(),
@@ -239,7 +241,7 @@ def _deps_maker(
     return make_deps
 
 
-def _models_of(settings: Settings, open_now: AsyncExitStack) -> ChatModels | None:
+def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -> ChatModels | None:
     """The chat models that the operator chose; ``open_now`` closes them."""
     if not settings.has_chat_model:
         return None
@@ -248,7 +250,7 @@ def _models_of(settings: Settings, open_now: AsyncExitStack) -> ChatModels | Non
     from core.reasoning.providers import Access
 
     limit = settings.tokens_per_day
-    budget = open_now.enter_context(open_budget(limit, settings.data_dir)) if limit else None
+    budget = open_now.enter_context(open_budget(limit, storage)) if limit else None
     models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,

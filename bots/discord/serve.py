@@ -198,7 +198,7 @@ class DiscordServer:
             DiscordListeners(
                 inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
                 reads_content=lambda: self.client.intents.message_content,
-                watermark=Watermark(self.channel_store), unreadable=self.client.unreadable,
+                watermark=await Watermark.load(self.channel_store), unreadable=self.client.unreadable,
             )
         )  # fmt: skip
         try:

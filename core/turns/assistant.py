@@ -49,7 +49,7 @@ class Assistant:
 
     graph: CompiledStateGraph[State, Deps, State, State]
     checkpoints: Checkpoints
-    make_deps: Callable[[Turn, Report], Deps]  #: the ports of one turn
+    make_deps: Callable[[Turn, Report], Awaitable[Deps]]  #: the ports of one turn
     turn_timeout: float  #: seconds
     link: Callable[[Outcome], Outcome] | None = (
         None  #: puts links to the documents into an outcome; may block
@@ -98,7 +98,7 @@ class Assistant:
         state: State = {}
         try:
             async with asyncio.timeout(self.turn_timeout):
-                deps = self.make_deps(turn, report)
+                deps = await self.make_deps(turn, report)
                 reasoner = deps.reasoner
                 values: Any = await self.graph.ainvoke(
                     None if is_cut_off else {"turn": turn},
@@ -121,7 +121,7 @@ class Assistant:
         graph = self.graph.copy({"checkpointer": None})
         try:
             async with asyncio.timeout(self.turn_timeout):
-                deps = self.make_deps(turn, report)
+                deps = await self.make_deps(turn, report)
                 values: Any = await graph.ainvoke(
                     {**stored, "turn": turn}, {"recursion_limit": RECURSION_LIMIT}, context=deps
                 )

@@ -27,7 +27,7 @@ from core.turns.replicas import ALONE
 HITS = (hit("The tower is 300 metres tall."),)
 
 
-def deps(_turn, report):
+async def deps(_turn, report):
     return Deps(
         policy=PRESETS["footnote"],
         reasoner=ScriptedReasoner(),
