@@ -24,7 +24,7 @@ from bots.chat.proxies import is_reached_directly
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.folder import find_owner, query, report_events, thread_ids
-from bots.doctor.settings import Installation, faults_by_setting
+from bots.doctor.settings import Configuration, faults_by_setting
 from bots.slack.calls import open_calls
 from bots.slack.http import CLOCK_SKEW
 from bots.slack.manifest import EVENTS_PATH, SCOPES
@@ -245,7 +245,7 @@ _APP_TOKEN_ERRORS: Mapping[str, tuple[str, str]] = {
 
 
 async def socket_side(
-    client: AsyncWebClient, settings: SlackSettings, installation: Installation
+    client: AsyncWebClient, settings: SlackSettings, configuration: Configuration
 ) -> tuple[str, list[Finding]]:
     """The app's id, if a socket named it, and the findings."""
     if not settings.app_token:
@@ -260,7 +260,7 @@ async def socket_side(
     except Unreachable:
         return "", [failed(SOCKET, f"No socket opened within {PATIENCE:g} s.", f"{NETWORK} {SOCKET_MODE}")]
     info = hello.get("connection_info") or {}
-    owner = find_owner(installation.settings.data_dir)
+    owner = find_owner(configuration.settings.data_dir)
     return str(info.get("app_id", "")), [_beside(int(hello.get("num_connections") or 1) - 1, owner)]
 
 
@@ -322,10 +322,10 @@ INSTALL = "Open /slack/install of the address where `footnote run slack --http P
 
 
 async def workspaces(
-    client: AsyncWebClient, settings: SlackSettings, installation: Installation
+    client: AsyncWebClient, settings: SlackSettings, configuration: Configuration
 ) -> list[Finding]:
     """The workspaces that installed the app, and whether Slack still takes the token of each."""
-    file = installation.settings.data_dir / FILE
+    file = configuration.settings.data_dir / FILE
     if not settings.has_oauth:
         return []
     try:
@@ -372,26 +372,26 @@ _TWO_APPS = (
 )
 
 
-async def examine(installation: Installation) -> list[Finding]:
-    settings, faults = read_settings(installation)
-    found = [failed(READ, sentence, _fix_of(name, installation)) for name, sentence in faults.items()]
+async def examine(configuration: Configuration) -> list[Finding]:
+    settings, faults = read_settings(configuration)
+    found = [failed(READ, sentence, _fix_of(name, configuration)) for name, sentence in faults.items()]
     if "SLACK_API_URL" in faults:
         return [*found, skipped(BOT, "Slack is not asked until SLACK_API_URL can be read.")]
     async with open_calls(settings) as calls:
         (bot, of_bot), (app_id, of_socket), of_workspaces = await asyncio.gather(
             bot_side(calls.client, settings),
-            socket_side(calls.client, settings, installation),
-            workspaces(calls.client, settings, installation),
+            socket_side(calls.client, settings, configuration),
+            workspaces(calls.client, settings, configuration),
         )
     if bot and app_id and bot.app_id not in ("", app_id):
         of_socket = [failed(SOCKET, *_TWO_APPS)]
-    events = _events(bot, installation.settings.data_dir)
+    events = _events(bot, configuration.settings.data_dir)
     return [*found, *of_bot, *of_socket, *over_http(settings), *of_workspaces, events]
 
 
-def read_settings(installation: Installation) -> tuple[SlackSettings, dict[str, str]]:
+def read_settings(configuration: Configuration) -> tuple[SlackSettings, dict[str, str]]:
     """The settings, with faulty ones left empty, and the faults by the setting's name."""
-    given = {name: installation.values.get(name, "").strip() for name in SETTINGS}
+    given = {name: configuration.values.get(name, "").strip() for name in SETTINGS}
     faults: dict[str, str] = {}
     try:
         if read_slack_settings(given, None) is None:
@@ -410,8 +410,8 @@ def read_settings(installation: Installation) -> tuple[SlackSettings, dict[str, 
     return settings, faults
 
 
-def _fix_of(name: str, installation: Installation) -> str:
-    bot, app = (installation.values.get(each, "") for each in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"))
+def _fix_of(name: str, configuration: Configuration) -> str:
+    bot, app = (configuration.values.get(each, "") for each in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"))
     if bot.startswith("xapp-") and app.startswith("xoxb-"):
         return "The two tokens are in each other's place: swap them."
     return SOURCES[name]
