@@ -24,7 +24,7 @@ from bots.slack.calls import open_calls
 from bots.slack.doctor_tokens import APP, BOT, NETWORK, PATIENCE, SOURCES, Bot, ask, bot_side, workspaces
 from bots.slack.manifest import EVENTS_PATH
 from bots.slack.route import PLATFORM
-from bots.slack.settings import API_URL, SlackSettings, read_slack_settings
+from bots.slack.settings import NAMES, SlackSettings, read_slack_settings, settings_of
 from core.errors import SettingsError
 from core.turns.messenger import Unreachable
 
@@ -128,7 +128,7 @@ def over_http(settings: SlackSettings) -> Iterator[Finding]:
 TITLE = "Slack"
 SETUP = "`footnote manifest slack` prints the app to create; the README says what follows."
 TOKENS: tuple[str, ...] = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
-SETTINGS = (*TOKENS, "SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET", "SLACK_API_URL")
+SETTINGS = NAMES
 
 ID = re.compile(r"[UWS][A-Z0-9]{2,}")  # of people and user groups
 ID_HELP = "In Slack: the person's profile › ⋮ › Copy member ID; of a user group, the id that begins with S."
@@ -169,15 +169,7 @@ def read_settings(configuration: Configuration) -> tuple[SlackSettings, dict[str
     except SettingsError as fault:
         faults = faults_by_setting(fault)
     sound = {name: "" if name in faults else value for name, value in given.items()}
-    settings = SlackSettings(
-        bot_token=sound["SLACK_BOT_TOKEN"],
-        app_token=sound["SLACK_APP_TOKEN"],
-        signing_secret=sound["SLACK_SIGNING_SECRET"],
-        client_id=sound["SLACK_CLIENT_ID"],
-        client_secret=sound["SLACK_CLIENT_SECRET"],
-        api_url=f"{(sound['SLACK_API_URL'] or API_URL).rstrip('/')}/",
-    )
-    return settings, faults
+    return settings_of(sound), faults
 
 
 def _fix_of(name: str, configuration: Configuration) -> str:
