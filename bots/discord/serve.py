@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.inbox import Inbox, rates_of
+from bots.chat.inbox import Inbox, admission_of
 from bots.chat.messenger import ChatMessenger
 from bots.chat.unreadable import Unreadable
 from bots.discord import render
@@ -166,7 +166,7 @@ class DiscordServer:
         """Take events until the end; ``give_up`` is called when the connection has ended for good."""
         inbox = Inbox(
             channel_store=self.channel_store, messenger=self.messenger,
-            turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM),
+            turns=turns, admission=await admission_of(self.footnote, turns, PLATFORM),
         )  # fmt: skip
         connection = asyncio.create_task(self._lead(inbox, give_up))
         try:
