@@ -186,8 +186,7 @@ def add_language(library):
 def changed(tmp_path, monkeypatch):
     """The settings of a folder of version 1, where the library's newest version is 2."""
     monkeypatch.setattr(tables, "SCHEMA", replace(tables.SCHEMA, migrations=(add_language,)))
-    for place in ("core.bootstrap", "core.library.store"):
-        monkeypatch.setattr(f"{place}.SCHEMA", tables.SCHEMA)
+    monkeypatch.setattr("core.bootstrap.SCHEMA", tables.SCHEMA)
     return Settings(data_dir=lay_down(tmp_path))
 
 

@@ -31,6 +31,7 @@ from core.errors import SettingsError, for_people
 from core.library.data_lock import make_data_dir
 from core.library.library import Library
 from core.settings import ENV_FILE, Settings, read_env_file
+from core.storage.storage import open_storage
 from core.turns.turns import open_turns
 
 logger = logging.getLogger(__name__)
@@ -62,11 +63,16 @@ async def _run(served: Served, settings: Settings) -> int:
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     make_data_dir(settings.data_dir)
-    with open_channel_store(settings.data_dir) as channel_store:
+    with open_storage(settings) as storage, open_channel_store(storage) as channel_store:
         reads, refresher = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
             open_footnote(
-                settings, purpose="footnote run", reads=reads, refresh=refresher.refresh, sentence=for_people
+                settings,
+                purpose="footnote run",
+                reads=reads,
+                storage=storage,
+                refresh=refresher.refresh,
+                sentence=for_people,
             ) as footnote,
             _refreshing(refresher, footnote),
             _serving(served, footnote, channel_store, stop),
@@ -157,9 +163,11 @@ def _check(slack: SlackSettings, port: int | None) -> None:
 
 
 def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
-    def reads(conversation: Conversation, library: Library) -> frozenset[str]:
+    async def reads(conversation: Conversation, library: Library) -> frozenset[str]:
         """No collections for a conversation of a platform that is not served."""
-        return channel_store.reads(conversation, library) if conversation.platform in served else frozenset()
+        if conversation.platform not in served:
+            return frozenset()
+        return await channel_store.reads(conversation, library)
 
     return reads
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.platform import Refused, Work
-from bots.chat.texts import clipped
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused
 from bots.chat.unreadable import Unreadable
 from bots.discord import calls
 from bots.discord.calls import (
@@ -42,9 +41,7 @@ from core.wording import Wording
 
 logger = logging.getLogger(__name__)
 
-THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
 CHANNEL = "/channels/{channel_id}"
-CONTEXT_TEXT = 500  # characters of each
 
 #: The message to edit is deleted: it is posted again.
 _DELETED = frozenset({calls.UNKNOWN_MESSAGE, calls.UNKNOWN_CHANNEL})
@@ -93,7 +90,7 @@ class DiscordPosts:
         """Discord shows nothing of a conversation beside its messages."""
 
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
-        for place in dict.fromkeys((self._home(route), route["place"])):
+        for place in dict.fromkeys((await self._home(route), route["place"])):
             with suppress(Refused):  # where it may not read, it may still write in the other place
                 if found := await self._channels.find(place, turn, part):
                     return f"{place}/{found}"
@@ -153,10 +150,12 @@ class DiscordPosts:
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
         await self.respond(route, MODAL, editor)
 
-    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+    async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         return await self.say(route, turn, 0, note(work.sentence), is_again=is_again)
 
-    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+    async def progress(
+        self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
+    ) -> None:
         """The words in the message, and typing for ten seconds; a message of the bot ends it."""
         if is_new:
             await self.change(route, handle, turn, 0, note(work.sentence))
@@ -183,7 +182,7 @@ class DiscordPosts:
         for each in reversed(found):
             with self.unreadable.skipped():
                 context.append(thread_message(each, self.my_user_id))
-        return tuple(replace(one, text=clipped(one.text, CONTEXT_TEXT)) for one in context if one)
+        return tuple(filter(None, context))
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread; of a forum post with its title."""
@@ -204,7 +203,7 @@ class DiscordPosts:
         except Refused:
             if place == route["place"]:
                 raise
-        remember(self._threads, self._first_message(route), str(route["place"]))
+        remember(self._threads, await self._first_message(route), str(route["place"]))
         return await self._post(route["place"], route, turn, message, nonce=nonce)
 
     async def _replace(self, route: ReplyRoute, deleted: str, turn: str, part: int, message: Message) -> None:
@@ -217,14 +216,14 @@ class DiscordPosts:
             await self._post_anywhere(route, turn, message, nonce=nonce, is_again=True)
 
     async def _post(self, place: str, route: ReplyRoute, turn: str, message: Message, *, nonce: str) -> str:
-        reply_to = self._reply_to(place, route, turn)
+        reply_to = await self._reply_to(place, route, turn)
         return await self._channels.post(place, message, nonce=nonce, reply_to=reply_to)
 
-    def _reply_to(self, place: str, route: ReplyRoute, turn: str) -> str:
+    async def _reply_to(self, place: str, route: ReplyRoute, turn: str) -> str:
         """The question, if it is in the same place; in a channel, the first message of the conversation."""
         message = self._questions.get(turn) if "says" in route else route["message"]
         if "says" not in route and is_outside_thread(route):
-            message = self.channel_store.place_of(conversation_of(route)) or route["thread"]
+            message = await self.channel_store.place_of(conversation_of(route)) or route["thread"]
         return str(message) if place == route["place"] != message and message else ""
 
     async def _open_place(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
@@ -232,18 +231,18 @@ class DiscordPosts:
         if "says" in route:
             await self._post_question(route, turn, is_again=is_again)
         if "opens" not in route:
-            return self._home(route)
-        return await self._open_thread(route, self._first_message(route))
+            return await self._home(route)
+        return await self._open_thread(route, await self._first_message(route))
 
-    def _home(self, route: ReplyRoute) -> str:
+    async def _home(self, route: ReplyRoute) -> str:
         """The thread or channel where a conversation continues."""
-        first = self._first_message(route) if "opens" in route else ""
+        first = await self._first_message(route) if "opens" in route else ""
         return self._threads.get(first, first) or str(route["place"])
 
-    def _first_message(self, route: ReplyRoute) -> str:
+    async def _first_message(self, route: ReplyRoute) -> str:
         """The message that the thread of a new conversation is opened on; empty before it is posted."""
         if "says" in route:
-            return self.channel_store.place_of(conversation_of(route)) or ""
+            return await self.channel_store.place_of(conversation_of(route)) or ""
         return str(route["message"])
 
     async def _open_thread(self, route: ReplyRoute, message: str) -> str:
@@ -264,12 +263,12 @@ class DiscordPosts:
         if turn in self._questions:
             return
         conversation = conversation_of(route)
-        message = self.channel_store.place_of(conversation) if "opens" in route else None
+        message = await self.channel_store.place_of(conversation) if "opens" in route else None
         if message is None:
             message = await self._find_or_post(route, f"{turn}/asked", is_again=is_again)
         remember(self._questions, turn, message)
         if "opens" in route:
-            self.channel_store.move(conversation, message)
+            await self.channel_store.move(conversation, message)
 
     async def _find_or_post(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
         if is_again and (found := await self._channels.find(route["place"], turn, 0)):

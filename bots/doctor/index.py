@@ -20,6 +20,7 @@ from core.library.sync import plan_sync, scan
 from core.library.tables import SCHEMA
 from core.settings import Settings
 from core.storage.schema import version_in
+from core.storage.sqlite import SqliteDatabase
 
 NAME = "index"
 NAMED = 3  # documents named in one finding
@@ -37,7 +38,7 @@ def examine(installation: Installation) -> list[Finding]:
         ]
     found: list[Finding] = []
     try:
-        store = DocumentStore(file, is_read_only=True)
+        store = DocumentStore(SqliteDatabase(file, SCHEMA, is_read_only=True))
         with closing(Library(store=store, open_vectors=_refuse_vectors)) as library:
             # One by one: what was found before an unreadable page is kept.
             found.extend(_examine_damage(library, settings.data_dir))

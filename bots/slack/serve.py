@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.inbox import Inbox, rates_of
+from bots.chat.inbox import Inbox, admission_of
 from bots.chat.incoming import Incoming, Rejection
 from bots.chat.log_limit import LogLimit
 from bots.chat.messenger import ChatMessenger
@@ -27,7 +27,7 @@ from bots.slack.manifest import PROMPTS, UNINSTALLED
 from bots.slack.oauth import OAuth, open_oauth
 from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
-from bots.slack.receive import receive
+from bots.slack.receive import conversation_in, receive
 from bots.slack.render import Message
 from bots.slack.route import PLATFORM, Payload, spaces_of
 from bots.slack.settings import SlackSettings
@@ -83,7 +83,7 @@ class SlackListeners:
         What cannot be read is acknowledged: it would not be readable the next time.
         """
         try:
-            incoming = self._incoming_of(payload)
+            incoming = await self._incoming_of(payload)
         except MALFORMED as fault:
             self.unreadable.count(fault)
             return {}
@@ -94,7 +94,7 @@ class SlackListeners:
         await self.inbox.accept(incoming)
         return {}
 
-    def _incoming_of(self, payload: Payload) -> Incoming | None:
+    async def _incoming_of(self, payload: Payload) -> Incoming | None:
         """What a person asked by it; None for what is not for the bot, or concerns only the app."""
         installation = self.calls.installations.of(payload)
         if installation is None:
@@ -109,7 +109,11 @@ class SlackListeners:
         if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
             self.inbox.begin(self._suggest(installation.me.space, event["channel"]))
             return None
-        return receive(payload, installation.me, self.channel_store.thread_state, now=time.time())
+        conversation = conversation_in(payload, installation.me)
+        if conversation is None:
+            return None
+        thread = await self.channel_store.thread_state(conversation)
+        return receive(payload, installation.me, thread, now=time.time())
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
         """Such an event may come late, when the app is installed again: only Slack knows the token's state."""
@@ -138,7 +142,6 @@ class SlackServer:
     channel_store: ChannelStore
     calls: SlackCalls
     oauth: OAuth | None
-    people: SlackPeople
     messenger: ChatMessenger[Message]
     unreadable: Unreadable
 
@@ -146,8 +149,8 @@ class SlackServer:
     async def serving(self, turns: Turns, port: int | None) -> AsyncIterator[None]:
         """Accept what Slack delivers, over sockets or on a port; at the end, finish background tasks."""
         inbox = Inbox(
-            settings=self.footnote.settings, assistant=self.footnote.assistant, channel_store=self.channel_store,
-            people=self.people, messenger=self.messenger, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), reorder_window=REORDER_WINDOW,
+            channel_store=self.channel_store, messenger=self.messenger,
+            turns=turns, admission=await admission_of(self.footnote, turns, PLATFORM), reorder_window=REORDER_WINDOW,
         )  # fmt: skip
         listeners = SlackListeners(
             inbox=inbox, channel_store=self.channel_store, calls=self.calls, oauth=self.oauth,
@@ -177,7 +180,6 @@ async def open_slack(
         if settings.has_oauth and is_http:
             data_dir = footnote.settings.data_dir
             oauth = await opened.enter_async_context(open_oauth(settings, data_dir, calls))
-        people = SlackPeople(calls=calls)
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
         messenger = ChatMessenger.over(
@@ -185,7 +187,7 @@ async def open_slack(
             channel_store,
             posts=SlackPosts(calls=calls, unreadable=unreadable),
             renderer=render,
-            people=people,
+            people=SlackPeople(calls=calls),
             uploads=uploads,
             refresh=REFRESH,
         )
@@ -195,7 +197,6 @@ async def open_slack(
             channel_store=channel_store,
             calls=calls,
             oauth=oauth,
-            people=people,
             messenger=messenger,
             unreadable=unreadable,
         )

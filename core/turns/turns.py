@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +28,7 @@ from core.conversation import (
     ThreadMessage,
     Turn,
     is_unaddressed,
+    log_fields,
 )
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
@@ -36,8 +37,17 @@ from core.turns.archive import COMMAND, TURN, command_from, is_erased, outcome_f
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import NOWHERE, Messenger, ReplyRoute, Unreachable
-from core.turns.order import Position, Resequencer, order_of, said_at, wait_for_earlier
-from core.turns.queue import APPLICATION_VERSION, launched
+from core.turns.order import Position, Resequencer, order_of, said_at, until_settled, wait_for_earlier
+from core.turns.queue import (
+    APPLICATION_VERSION,
+    STOPS,
+    count_stop,
+    launched,
+    release_delayed,
+    requeue_left,
+    run_as,
+)
+from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
 from core.wording import LANGUAGES, Sentence, in_language
 
@@ -45,8 +55,6 @@ logger = logging.getLogger(__name__)
 
 QUEUE = "turns"
 ATTEMPTS = 3  # runs of one turn before it ends in an apology
-# DBOS gives up silently on a workflow that was recovered too often; ours ends in an apology long before.
-RECOVERIES = 1_000
 THINKING = 32  # turns that think side by side; the others have shown their first sign and wait
 DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest resume at the next start
 PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
@@ -68,6 +76,7 @@ class TurnRun:
     id: str
     #: Counts from 1; 0 until a step needed it, so always in a run that found them all recorded.
     attempt: int = 0
+    stops: int = 0  #: earlier runs that were cut off by an orderly stop of their process
 
     async def count(self) -> int:
         """Which run this is. Only within a step: elsewhere DBOS would record the look-up as a step."""
@@ -76,7 +85,12 @@ class TurnRun:
                 workflow_ids=[self.id], load_input=False, load_output=False
             )
             self.attempt = (found[0].recovery_attempts or 1) if found else 1
+            self.stops = (found[0].attributes or {}).get(STOPS, 0) if found else 0
         return self.attempt
+
+    async def is_hopeless(self) -> bool:
+        """Whether as many runs as a turn gets ended with their process, other than by a stop."""
+        return await self.count() - self.stops > ATTEMPTS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,6 +101,7 @@ class Turns:
     messengers: Mapping[str, Messenger]  #: by the conversation's platform label
     drain: float = DRAIN  #: seconds
     disk: DiskWatch = field(default_factory=DiskWatch)  #: why nothing can be stored, if so
+    replicas: Replicas = ALONE
     _seats: Seats = field(default_factory=lambda: Seats(THINKING))
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -94,6 +109,7 @@ class Turns:
         default_factory=WeakValueDictionary
     )  #: by partition
     _storing: dict[str, asyncio.Task[None]] = field(default_factory=dict)  #: by turn
+    _releasing: set[asyncio.Task[None]] = field(default_factory=set)
     _stored: dict[str, None] = field(default_factory=dict)  #: the newest ids, which need no second look
     _is_closed: bool = False
 
@@ -129,8 +145,23 @@ class Turns:
             await wait_for_earlier(reorder_window)
             # DBOS stores from a pool of threads: left to itself, it may store, and begin, a later turn first.
             await order.until_first(position)
+            if (
+                reorder_window and self.replicas.are_several
+            ):  # they may store an earlier turn later than this one
+                options["delay_seconds"] = until_settled(turn)
             await DBOS.enqueue_workflow_with_options_async(options, plain(turn), dict(route))
+        if "delay_seconds" in options:
+            self._release_after(options["delay_seconds"])
         self._remember(turn.id)
+
+    def _release_after(self, seconds: float) -> None:
+        async def release() -> None:
+            await asyncio.sleep(seconds)
+            await asyncio.to_thread(release_delayed)
+
+        task = asyncio.create_task(release())
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
 
     def in_order(self, conversation: Conversation, position: Position) -> AbstractContextManager[None]:
         """Hold the position of a turn that is still being read: no later turn is stored before it."""
@@ -152,10 +183,30 @@ class Turns:
         """Whether a turn is known to be stored, or is being stored."""
         return turn_id in self._stored or turn_id in self._storing
 
-    def stop(self, conversation: Conversation) -> bool:
-        """End what runs in a conversation now; whether there was anything."""
-        task = self._thinking.get(conversation.id)
+    async def stop(self, conversation: Conversation) -> bool:
+        """End what runs in a conversation now, in whichever process; whether there was anything."""
+        return self.stop_thinking(conversation.id) or await self.replicas.ask_to_stop(conversation.id)
+
+    def stop_thinking(self, conversation: str) -> bool:
+        """The same in this process alone."""
+        task = self._thinking.get(conversation)
         return task is not None and task.cancel()
+
+    async def abandon(self) -> None:
+        """End all runs without an outcome: other processes run these turns again."""
+        steps = tuple(self._steps)
+        for step in steps:
+            step.cancel()
+        if steps:
+            await asyncio.wait(steps)
+
+    def run_as(self, executor: str) -> None:
+        """The name under which turns are taken from now on."""
+        run_as(executor)
+
+    def take_over(self, living: Collection[str]) -> None:
+        """Let the turns go on that run in no living process; blocks. For any thread."""
+        requeue_left(living)
 
     async def begin(self, run: TurnRun, turn: Turn, route: ReplyRoute) -> str:
         """Show the first sign. Returns its handle; empty if the platform could not be reached.
@@ -196,7 +247,7 @@ class Turns:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _outcome(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Outcome:
-        if await run.count() > ATTEMPTS or is_erased(turn):
+        if await run.is_hopeless() or is_erased(turn):
             return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
         if handle.startswith(NOWHERE):
             return await self._give_up(turn, Sentence("not_shown"))
@@ -211,7 +262,7 @@ class Turns:
             return outcome
         except Exception:
             # The boundary of a turn: the person learns of every failure.
-            logger.exception("turn failed", extra=_named(turn))
+            logger.exception("turn failed", extra=log_fields(turn))
             return await self._give_up(turn, Sentence("own_fault"))
 
     async def _deliver_early(self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome) -> None:
@@ -220,7 +271,7 @@ class Turns:
             messenger = self.messengers[turn.conversation.platform]
             await messenger.deliver(turn, route, handle, outcome, is_again=False)
         except Unreachable:
-            logger.warning("platform out of reach", extra=_named(turn))
+            logger.warning("platform out of reach", extra=log_fields(turn))
 
     async def deliver(
         self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
@@ -236,12 +287,11 @@ class Turns:
     async def carry_out(self, run: TurnRun, command: Command, route: ReplyRoute) -> None:
         with self._step(command, "command"):
             messenger = self.messengers[command.conversation.platform]
-            attempt = await run.count()
-            if attempt <= ATTEMPTS:
+            if not await run.is_hopeless():
                 await _retry(
                     command,
                     lambda is_again: messenger.carry_out(command, route, is_again=is_again),
-                    is_again=attempt > 1,
+                    is_again=run.attempt > 1,
                 )
                 return
             ended = Outcome(kind="failed", turn_id=command.id, reason=Sentence("cut_off", count=ATTEMPTS))
@@ -254,10 +304,26 @@ class Turns:
     async def close(self) -> None:
         """Accept no more turns; give running ones some seconds, then leave them to the next start."""
         self._is_closed = True
+        counted = await self._count_stop(
+            frozenset()
+        )  # now, since the host may kill a process that stops slowly
         if self._steps:
             await asyncio.wait(self._steps, timeout=self.drain)
+        if self._steps:
+            await self._count_stop(counted)
         for step in self._steps:
             step.cancel()
+
+    async def _count_stop(self, counted: frozenset[str]) -> frozenset[str]:
+        """Of the turns that run here, besides those that were counted."""
+        if not self._steps:
+            return counted
+        try:
+            return await asyncio.to_thread(count_stop, self.replicas.executor, besides=counted)
+        except Exception:
+            # Nothing can be written: a turn that is cut off now has a try less.
+            logger.exception("the turns that run could not be noted as stopped")
+            return counted
 
     async def _run(self, turn: Turn, route: ReplyRoute, report: Report, seat: Seat) -> Outcome:
         messenger = self.messengers[turn.conversation.platform]
@@ -290,7 +356,7 @@ class Turns:
             return await self.assistant.give_up(turn, reason, is_final=is_final)
         except Exception:
             # The checkpoint cannot be written, but the person still gets the sentence.
-            logger.exception("turn could not be given up", extra=_named(turn))
+            logger.exception("turn could not be given up", extra=log_fields(turn))
             language = language_of(turn.text) if isinstance(turn, Question) else LANGUAGES[0]
             sentence = in_language(reason, language)
             return Outcome(
@@ -302,7 +368,7 @@ class Turns:
         task = asyncio.current_task()
         assert task is not None
         self._steps.add(task)
-        logger.info("turn %s", name, extra=_named(turn))
+        logger.info("turn %s", name, extra=log_fields(turn))
         try:
             yield
         finally:
@@ -323,26 +389,22 @@ async def _retry(
         try:
             return await call(is_again)
         except Unreachable:
-            logger.log(level, "platform out of reach", extra={**_named(turn), "pause_seconds": pause})
+            logger.log(level, "platform out of reach", extra={**log_fields(turn), "pause_seconds": pause})
             if loop.time() + pause > until:
                 return None
         except Exception:
             # A message that can never be sent must not hold up the conversation behind it.
-            logger.exception("platform refused", extra=_named(turn))
+            logger.exception("platform refused", extra=log_fields(turn))
             return None
         await sleep(pause)
         pause, is_again, level = min(2 * pause, LONGEST_PAUSE), True, logging.INFO
-
-
-def _named(turn: Turn | Command) -> dict[str, str]:
-    return {"turn": turn.id, "conversation": turn.conversation.id}
 
 
 def _register(turns: Turns) -> None:
     """Register the workflows of a turn and of a command under the names that the queue has stored."""
     workflow = partial(
         DBOS.workflow,
-        max_recovery_attempts=RECOVERIES,
+        max_recovery_attempts=None,  # DBOS would give up silently; ours ends in an apology
         serialization_type=WorkflowSerializationFormat.PORTABLE,
     )
 
@@ -372,9 +434,13 @@ async def open_turns(
     *,
     database_url: str,
     drain: float = DRAIN,
+    replicas: Replicas = ALONE,
 ) -> AsyncIterator[Turns]:
     """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
-    turns = Turns(assistant=assistant, messengers=messengers, drain=drain)
+    turns = Turns(assistant=assistant, messengers=messengers, drain=drain, replicas=replicas)
     _register(turns)
-    async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
+    async with (
+        launched(database_url, QUEUE, disk=turns.disk, close=turns.close, replicas=replicas),
+        replicas.serving(turns),
+    ):
         yield turns
