@@ -196,6 +196,10 @@ def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadP
         timeout=settings.model_timeout,
         announce=announce,
         progress=progress,
+        options={
+            "openai": {"api_key": settings.openai_api_key, "base_url": settings.openai_base_url or None},
+            "ollama": {"base_url": settings.ollama_host or None},
+        },
     )
 
 
@@ -268,11 +272,7 @@ def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -
     models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,
-        access=Access(
-            google_api_key=settings.google_api_key,
-            google_url=settings.google_gemini_base_url,
-            timeout=settings.model_timeout,
-        ),
+        access=Access.of(settings, timeout=settings.model_timeout),
         budget=budget,
     )
     open_now.push_async_callback(models.aclose)
