@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from core.conversation import Conversation, Exchange, Outcome, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
-from core.library.data_lock import lock_data_dir, make_data_dir
+from core.library.data_lock import lock_data_dir, make_data_dir, share_data_dir
 from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
 from core.library.retriever import Query
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
-from core.library.vectors import VectorIndex
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
 from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
@@ -34,7 +33,9 @@ from core.web.research import WebResearch
 
 if TYPE_CHECKING:
     from core.graph.context import Deps
+    from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
+    from core.storage.database import Database
     from core.turns.assistant import Assistant, Report
     from core.turns.checkpoints import Checkpoints
     from core.turns.replicas import Replicas
@@ -89,7 +90,9 @@ async def open_footnote(
     from core.turns.assistant import Assistant
 
     with (
-        lock_data_dir(settings.data_dir, purpose),
+        share_data_dir(settings.data_dir)
+        if settings.postgres_url
+        else lock_data_dir(settings.data_dir, purpose),
         nullcontext(storage) if storage else open_storage(settings) as stores,
     ):
         library = open_library(settings, stores, embedder=embedder, is_owner=True)
@@ -156,10 +159,23 @@ def open_library(
         database = SqliteDatabase(beside, SCHEMA) if beside else storage.database("library", SCHEMA)
     return Library(
         store=DocumentStore(database),
-        open_vectors=lambda: VectorIndex(settings.data_dir / "vectors"),
+        open_vectors=lambda: open_vectors(database, settings.data_dir / "vectors"),
         embedder=embedder,
         resources=resources,
     )
+
+
+def open_vectors(database: Database, folder: Path) -> VectorIndex:
+    """The vector index that belongs to the database of a library; ``folder`` is Chroma's."""
+    if database.dialect == "sqlite":
+        from core.library.chroma import ChromaIndex
+
+        return ChromaIndex(folder)
+    from core.library.pgvector import PgvectorIndex
+    from core.storage.postgres import PostgresDatabase
+
+    assert isinstance(database, PostgresDatabase)
+    return PgvectorIndex(database)
 
 
 def _linker(settings: Settings, library: Library) -> Callable[[Outcome], Outcome] | None:

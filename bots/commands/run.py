@@ -34,6 +34,8 @@ from core.settings import ENV_FILE, Settings, read_env_file
 from core.storage.storage import open_storage
 from core.turns.turns import open_turns
 
+INDEX = "index"  # the role of the process that keeps it in step with the disk
+
 logger = logging.getLogger(__name__)
 
 
@@ -105,7 +107,12 @@ async def _serving(
             name: server.messenger for name, server in ((SLACK, slack), (DISCORD, discord)) if server
         }
         turns = await open_now.enter_async_context(
-            open_turns(footnote.assistant, messengers, database_url=_database_url(footnote.settings))
+            open_turns(
+                footnote.assistant,
+                messengers,
+                database_url=_database_url(footnote.settings),
+                replicas=footnote.replicas,
+            )
         )
         if slack is not None:
             await open_now.enter_async_context(slack.serving(turns, served.port))
@@ -179,13 +186,16 @@ def _database_url(settings: Settings) -> str:
 @asynccontextmanager
 async def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AsyncIterator[None]:
     """Begin with a look at the disk in the background; at the end, stop looking."""
-    first = asyncio.create_task(refresher.refresh(footnote.library))
+    library, replicas = footnote.library, footnote.replicas
+    tasks = [asyncio.create_task(replicas.lead(INDEX, lambda: refresher.lead(library, replicas)))]
+    if footnote.storage.url is not None:
+        tasks.append(asyncio.create_task(refresher.follow(library)))
     try:
         yield
     finally:
-        first.cancel()
-        await asyncio.wait([first])
-        await refresher.stop()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 def _greeting(served: Served, footnote: Footnote) -> str:

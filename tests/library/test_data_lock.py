@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from core.errors import IndexInUse, SettingsError
+from core.library.chroma import ChromaIndex
 from core.library.data_lock import lock_data_dir, make_data_dir
-from core.library.vectors import VectorIndex
 from tests.library.shelf import open_store
 
 HOLD = """
@@ -160,7 +160,7 @@ def test_everything_in_the_folder_is_readable_by_its_owner_alone(tmp_path):
     data = tmp_path / "state" / "data"
 
     with lock_data_dir(data, "footnote ingest"):
-        store, vectors = open_store(data / "library.sqlite"), VectorIndex(data / "vectors")
+        store, vectors = open_store(data / "library.sqlite"), ChromaIndex(data / "vectors")
         vectors.add("default", [f"{number}" for number in range(300)], np.eye(300, 8, dtype=np.float32))
         (data / "history").write_text("what was asked")
         (data / "sub").mkdir()

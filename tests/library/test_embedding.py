@@ -530,7 +530,7 @@ def test_minilm_is_used_where_chroma_put_it(tmp_path, setting):
 
 def test_choosing_loads_nothing_heavy():
     heavy = "{'numpy', 'onnxruntime', 'tokenizers', 'chromadb', 'httpx', 'langchain', 'tenacity'}"
-    modules = "import sys, core.library.embedding.embedder, core.library.vectors"
+    modules = "import sys, core.library.embedding.embedder, core.library.chroma, core.library.pgvector"
 
     done = subprocess.run(
         [sys.executable, "-c", f"{modules}; print({heavy} & set(sys.modules))"],
