@@ -9,6 +9,7 @@ from core.conversation import Command, Outcome, Progress, Question, ThreadMessag
 
 ReplyRoute = Mapping[str, Any]  # where to answer, in the platform's own terms; JSON types only
 
+SHOWN_BY = "shown_by"  # in a route: another platform than the conversation's, which shows this turn instead
 NOWHERE = "nowhere"  # begins the handle of a turn whose outcome can be shown nowhere; what follows says why
 
 

@@ -35,7 +35,7 @@ from core.turns import archive
 from core.turns.archive import COMMAND, TURN, command_from, is_erased, outcome_from, plain, turn_from
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
-from core.turns.messenger import NOWHERE, Messenger, ReplyRoute, Unreachable
+from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable
 from core.turns.order import Position, Resequencer, order_of, said_at, wait_for_earlier
 from core.turns.queue import APPLICATION_VERSION, launched
 from core.turns.seats import Seat, Seats
@@ -157,6 +157,9 @@ class Turns:
         task = self._thinking.get(conversation.id)
         return task is not None and task.cancel()
 
+    def _messenger(self, turn: Turn | Command, route: ReplyRoute) -> Messenger:
+        return self.messengers[route.get(SHOWN_BY, turn.conversation.platform)]
+
     async def begin(self, run: TurnRun, turn: Turn, route: ReplyRoute) -> str:
         """Show the first sign. Returns its handle; empty if the platform could not be reached.
 
@@ -165,7 +168,7 @@ class Turns:
         with self._step(turn, "begin"):
             if is_unaddressed(turn):  # it may never be answered
                 return ""
-            messenger = self.messengers[turn.conversation.platform]
+            messenger = self._messenger(turn, route)
             handle = await _retry(
                 turn,
                 lambda is_again: messenger.begin(turn, route, is_again=is_again),
@@ -200,7 +203,7 @@ class Turns:
             return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
         if handle.startswith(NOWHERE):
             return await self._give_up(turn, Sentence("not_shown"))
-        report = self.messengers[turn.conversation.platform].reporter(turn, route, handle)
+        report = self._messenger(turn, route).reporter(turn, route, handle)
         try:
             async with self._seats.taken(report) as seat:
                 return await self._run(turn, route, report, seat)
@@ -217,7 +220,7 @@ class Turns:
     async def _deliver_early(self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome) -> None:
         """Show an outcome that the disk cannot record yet. It is delivered again later, in the same message."""
         try:
-            messenger = self.messengers[turn.conversation.platform]
+            messenger = self._messenger(turn, route)
             await messenger.deliver(turn, route, handle, outcome, is_again=False)
         except Unreachable:
             logger.warning("platform out of reach", extra=_named(turn))
@@ -226,7 +229,7 @@ class Turns:
         self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         with self._step(turn, "deliver"):
-            messenger = self.messengers[turn.conversation.platform]
+            messenger = self._messenger(turn, route)
             await _retry(
                 turn,
                 lambda is_again: messenger.deliver(turn, route, handle, outcome, is_again=is_again),
@@ -235,7 +238,7 @@ class Turns:
 
     async def carry_out(self, run: TurnRun, command: Command, route: ReplyRoute) -> None:
         with self._step(command, "command"):
-            messenger = self.messengers[command.conversation.platform]
+            messenger = self._messenger(command, route)
             attempt = await run.count()
             if attempt <= ATTEMPTS:
                 await _retry(
@@ -260,7 +263,7 @@ class Turns:
             step.cancel()
 
     async def _run(self, turn: Turn, route: ReplyRoute, report: Report, seat: Seat) -> Outcome:
-        messenger = self.messengers[turn.conversation.platform]
+        messenger = self._messenger(turn, route)
         retry = partial(_retry, turn, is_again=False, sleep=seat.sleep)
 
         async def read_thread() -> tuple[ThreadMessage, ...]:

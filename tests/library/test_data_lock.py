@@ -46,7 +46,7 @@ def test_a_second_process_is_told_who_holds_the_folder_and_how_to_go_on(tmp_path
 
     assert str(refused.value) == (
         f"Another Footnote (process {process.pid}, footnote chat) is using {tmp_path / 'data'}. "
-        "Wait for it or stop it, or set DATA_DIR to another folder."
+        "Wait until it has ended, or set DATA_DIR to another folder."
     )
 
 
