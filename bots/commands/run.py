@@ -24,12 +24,17 @@ from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
-from core.bootstrap import Footnote, Reads, open_footnote
+from bots.terminal.messenger import TerminalMessenger, sweeping
+from bots.terminal.operations import Operations
+from bots.terminal.session import PLATFORM as TERMINAL
+from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
 from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
-from core.library.data_lock import make_data_dir
+from core.library.data_lock import SERVING, make_data_dir
 from core.library.library import Library
 from core.settings import Settings
+from core.turns.messenger import Messenger
+from core.turns.serving import queue_url
 from core.turns.turns import open_turns
 
 logger = logging.getLogger(__name__)
@@ -65,10 +70,12 @@ async def _run(served: Served, settings: Settings) -> int:
         reads, refresher = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
             open_footnote(
-                settings, purpose="footnote run", reads=reads, refresh=refresher.refresh, sentence=for_people
+                settings, purpose=SERVING, reads=reads, refresh=refresher.refresh, sentence=for_people
             ) as footnote,
             _refreshing(refresher, footnote),
-            _serving(served, footnote, channel_store, stop),
+            _serving(
+                served, footnote, channel_store, Operations(footnote=footnote, refresher=refresher), stop
+            ),
             log_lag(),
         ):
             with favor_loop():
@@ -81,7 +88,11 @@ async def _run(served: Served, settings: Settings) -> int:
 
 @asynccontextmanager
 async def _serving(
-    served: Served, footnote: Footnote, channel_store: ChannelStore, stop: asyncio.Event
+    served: Served,
+    footnote: Footnote,
+    channel_store: ChannelStore,
+    operations: Operations,
+    stop: asyncio.Event,
 ) -> AsyncIterator[None]:
     """At the end in reverse: accept nothing more, let running turns end and be delivered, then disconnect."""
     async with AsyncExitStack() as open_now:
@@ -94,12 +105,14 @@ async def _serving(
             discord = await open_now.enter_async_context(
                 open_discord(served.discord, footnote, channel_store)
             )
-        messengers = {
+        messengers: dict[str, Messenger] = {
             name: server.messenger for name, server in ((SLACK, slack), (DISCORD, discord)) if server
         }
+        messengers[TERMINAL] = TerminalMessenger(operations=operations)
         turns = await open_now.enter_async_context(
-            open_turns(footnote.assistant, messengers, database_url=_database_url(footnote.settings))
+            open_turns(footnote.assistant, messengers, database_url=queue_url(footnote.settings))
         )
+        await open_now.enter_async_context(sweeping())
         if slack is not None:
             await open_now.enter_async_context(slack.serving(turns, served.port))
         if discord is not None:
@@ -144,14 +157,12 @@ def _check(slack: SlackSettings, port: int | None) -> None:
 
 def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
     def reads(conversation: Conversation, library: Library) -> frozenset[str]:
-        """No collections for a conversation of a platform that is not served."""
+        """Every collection for the operator; none for a conversation of a platform that is not served."""
+        if conversation.platform == TERMINAL:
+            return reads_everything(conversation, library)
         return channel_store.reads(conversation, library) if conversation.platform in served else frozenset()
 
     return reads
-
-
-def _database_url(settings: Settings) -> str:
-    return settings.database_url or f"sqlite:///{settings.data_dir.resolve() / 'turns.sqlite'}"
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
+from dbos import DBOS, EnqueueOptions, StepOptions, WorkflowSerializationFormat
 
 from core.conversation import (
     Command,
@@ -35,15 +35,14 @@ from core.turns import archive
 from core.turns.archive import COMMAND, TURN, command_from, is_erased, outcome_from, plain, turn_from
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
-from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable
+from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable, is_by_operator
 from core.turns.order import Position, Resequencer, order_of, said_at, wait_for_earlier
-from core.turns.queue import APPLICATION_VERSION, launched
+from core.turns.queue import APPLICATION_VERSION, QUEUE, launched
 from core.turns.seats import Seat, Seats
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
 
-QUEUE = "turns"
 ATTEMPTS = 3  # runs of one turn before it ends in an apology
 # DBOS gives up silently on a workflow that was recovered too often; ours ends in an apology long before.
 RECOVERIES = 1_000
@@ -357,7 +356,8 @@ def _register(turns: Turns) -> None:
         """
         run, turn = TurnRun(record["id"]), turn_from(record)
         handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
-        outcome = await DBOS.run_step_async({"name": "think"}, turns.think, run, turn, route, handle)
+        thinking: StepOptions = {"name": "think", "preemptible": is_by_operator(route)}
+        outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)
         if (ended := outcome_from(outcome)).is_shown:
             await turns.deliver(turn, route, handle, ended, is_again=run.attempt != 1)
         return outcome
@@ -365,7 +365,8 @@ def _register(turns: Turns) -> None:
     @workflow(name=COMMAND)
     async def run_command(record: Record, route: Record) -> None:
         run, command = TurnRun(record["id"]), command_from(record)
-        await DBOS.run_step_async({"name": "carry_out"}, turns.carry_out, run, command, route)
+        carrying: StepOptions = {"name": "carry_out", "preemptible": is_by_operator(route)}
+        await DBOS.run_step_async(carrying, turns.carry_out, run, command, route)
 
 
 @asynccontextmanager
