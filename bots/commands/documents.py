@@ -12,7 +12,6 @@ from bots import process, rebuild
 from bots.chat import texts
 from bots.chat.uploads import discard
 from bots.commands.backend import here_or_beside
-from bots.commands.remote import open_remote
 from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
 from bots.terminal import render
 from bots.terminal.backend import Forgotten
@@ -58,6 +57,8 @@ def _ingest_here(arguments: Namespace, targets: Targets, settings: Settings, scr
 
 
 async def _ingest_beside(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
+    from bots.commands.remote import open_remote
+
     async with open_remote(settings, screen=screen) as backend:
         if arguments.rebuild:
             _check_rebuild(arguments)
@@ -161,6 +162,8 @@ def forget(arguments: Namespace, settings: Settings) -> int:
         return print_gone([(entry.source, entry.passages) for entry in entries])
 
     async def beside() -> int:
+        from bots.commands.remote import open_remote
+
         async with open_remote(settings, screen=screen) as backend:
             return print_gone(await backend.forget(arguments.source))
 

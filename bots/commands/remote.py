@@ -24,13 +24,14 @@ from core.library.library import Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 from core.turns.archive import outcome_from, turn_from
-from core.turns.assistant import Report
 from core.turns.messenger import SHOWN_BY
 from core.turns.remote import OPERATOR, RemoteQueue, open_remote_queue
 from core.turns.serving import is_served, queue_url
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+    from core.turns.assistant import Report
 
 ROUTE: Record = {SHOWN_BY: PLATFORM}
 SERVER_GONE = "Footnote has ended meanwhile; the work goes on when it is back. Waiting…"

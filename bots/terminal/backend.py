@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bots.indexing import BackgroundVectors, Targets
 from bots.terminal.screen import Screen
@@ -10,7 +10,9 @@ from core.conversation import Conversation, Outcome, Proposal, Turn
 from core.library.library import Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
-from core.turns.assistant import Report
+
+if TYPE_CHECKING:
+    from core.turns.assistant import Report
 
 Forgotten = tuple[str, int]  # a source, and the number of its passages
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bots.chat import texts
@@ -30,9 +31,11 @@ from core.library.library import Library
 from core.library.roots import is_within
 from core.library.store import Entry
 from core.text.language import language_of
-from core.turns.assistant import Report
 from core.turns.remote import OPERATOR
 from core.wording import in_language
+
+if TYPE_CHECKING:
+    from core.turns.assistant import Report
 
 PLATFORM, SPACE, CHANNEL = "cli", "local", "terminal"
 THREAD_LIMIT = 200  # characters of a thread's name
