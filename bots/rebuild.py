@@ -21,8 +21,8 @@ from core.errors import IndexDamaged, SettingsError, VersionMismatch
 from core.library.library import Library
 from core.library.rebuild import BESIDE, Recovery, is_damaged, keep_old, recover, remove, replace_file
 from core.library.sync import SyncReport
-from core.schema import UNRELEASED, Schema, version_in
 from core.settings import Settings
+from core.storage.schema import UNRELEASED, Schema, version_in
 
 NAMED = 3  # pages in one sentence
 
@@ -90,12 +90,12 @@ def set_old_stores_aside(settings: Settings, screen: Screen) -> None:
 
 def _opened_beside(settings: Settings) -> Library:
     """The new index, with what an earlier attempt already read."""
-    name = f"{LIBRARY}{BESIDE}"
+    beside = settings.data_dir / f"{LIBRARY}{BESIDE}"
     try:
-        library = open_library(settings, is_owner=True, name=name)
+        library = open_library(settings, is_owner=True, beside=beside)
     except (IndexDamaged, VersionMismatch):
-        remove(settings.data_dir / name)
-        library = open_library(settings, is_owner=True, name=name)
+        remove(beside)
+        library = open_library(settings, is_owner=True, beside=beside)
     return library
 
 

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.conversation import Conversation, Exchange, Outcome, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
 from core.library.data_lock import lock_data_dir, make_data_dir
-from core.library.database import SCHEMA
 from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
 from core.library.retriever import Query
 from core.library.store import DocumentStore
+from core.library.tables import SCHEMA
 from core.library.vectors import VectorIndex
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
 from core.reasoning.reasoner import Reasoner
-from core.schema import version_in
 from core.settings import Settings
+from core.storage.schema import version_in
+from core.storage.sqlite import SqliteDatabase
+from core.storage.storage import Storage, open_storage
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
 from core.web.research import WebResearch
@@ -55,6 +58,7 @@ class Footnote:
     """Everything that a shell needs."""
 
     settings: Settings
+    storage: Storage
     library: Library
     assistant: Assistant
 
@@ -65,13 +69,14 @@ async def open_footnote(
     *,
     purpose: str,
     reads: Reads,
+    storage: Storage | None = None,
     embedder: Embedder | None = None,
     refresh: Refresh | None = None,
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence"),
 ) -> AsyncIterator[Footnote]:
     """Lock the data folder and build everything that answers need. Raises SettingsError.
 
-    ``refresh`` is for a long-running process; a command syncs the index itself. ``sentence`` turns an error
+    Without ``storage`` it is opened here, and closed at the end. ``refresh`` is for a long-running process; a command syncs the index itself. ``sentence`` turns an error
     into a sentence for the person who asked.
     """
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
@@ -79,8 +84,11 @@ async def open_footnote(
     from core.turns.assistant import Assistant
     from core.turns.checkpoints import open_checkpoints
 
-    with lock_data_dir(settings.data_dir, purpose):
-        library = open_library(settings, embedder=embedder, is_owner=True)
+    with (
+        lock_data_dir(settings.data_dir, purpose),
+        nullcontext(storage) if storage else open_storage(settings) as stores,
+    ):
+        library = open_library(settings, stores, embedder=embedder, is_owner=True)
         try:
             library.check_model()
             async with AsyncExitStack() as open_now:
@@ -95,35 +103,39 @@ async def open_footnote(
                     link=_linker(settings, library),
                     sentence=sentence,
                 )
-                yield Footnote(settings=settings, library=library, assistant=assistant)
+                yield Footnote(settings=settings, storage=stores, library=library, assistant=assistant)
         finally:
             library.close()
 
 
 def open_library(
     settings: Settings,
+    storage: Storage | None = None,
     *,
     embedder: Embedder | None = None,
     is_owner: bool = False,
-    name: str = LIBRARY,
+    beside: Path | None = None,
 ) -> Library:
     """The library alone. The data folder is locked only if an older version wrote it, to migrate it.
 
-    ``name`` differs while a new index is built next to a damaged one.
+    Without ``storage`` it is opened here, and closed with the library. ``beside``: the file of
+    a new index that is built next to a damaged one.
     """
     make_data_dir(settings.data_dir)
-    file = settings.data_dir / name
-    is_older = (version_in(file) or SCHEMA.version) < SCHEMA.version
+    resources = ExitStack()
+    storage = storage or resources.enter_context(open_storage(settings))
+    is_older = (version_in(settings.data_dir / LIBRARY) or SCHEMA.version) < SCHEMA.version
     with (
         lock_data_dir(settings.data_dir, "footnote, after an update")
         if is_older and not is_owner
         else nullcontext()
     ):
-        store = DocumentStore(file)
+        database = SqliteDatabase(beside, SCHEMA) if beside else storage.database("library", SCHEMA)
     return Library(
-        store=store,
+        store=DocumentStore(database),
         open_vectors=lambda: VectorIndex(settings.data_dir / "vectors"),
         embedder=embedder,
+        resources=resources,
     )
 
 

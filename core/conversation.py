@@ -307,6 +307,11 @@ def is_unaddressed(turn: Turn | Command) -> TypeGuard[Question]:
     return isinstance(turn, Question) and not turn.is_addressed
 
 
+def log_fields(turn: Turn | Command) -> dict[str, str]:
+    """What a line of the log says of a turn or a command: never its words."""
+    return {"turn": turn.id, "conversation": turn.conversation.id}
+
+
 def check_question(text: str) -> str:
     """The question without white space around it; QuestionRejected when it is empty or too long."""
     stripped = text.strip()

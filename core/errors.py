@@ -2,6 +2,7 @@
 
 FootnoteError
 ├── SettingsError        wrong use or settings (exit code 2)
+│   ├── StoreUnavailable a database cannot be read or written now
 │   ├── VersionMismatch  another version of Footnote, or another program, wrote a file
 │   ├── IndexMismatch    the index was built with another embedding model
 │   ├── IndexInUse       another process owns the index
@@ -38,8 +39,12 @@ class SettingsError(FootnoteError):
     """Wrong use or settings: nothing was done."""
 
 
+class StoreUnavailable(SettingsError):
+    """A database cannot be read or written now, since its disk or the way to its server is at fault."""
+
+
 class VersionMismatch(SettingsError):
-    """A file of the data folder was written by another version of Footnote, or by another program."""
+    """A file or a database was written by another version of Footnote, or by another program."""
 
 
 class IndexMismatch(SettingsError):

@@ -53,9 +53,14 @@ class Settings:
     source_url_base: Mapping[str, str] = field(default_factory=dict)  #: by collection, core.library.links
     database_url: str = field(
         default="", repr=False
-    )  #: of the queue of turns; empty: a file in the data folder
+    )  #: PostgreSQL for all stores, or a file for the queue of turns; empty: files in the data folder
     log_level: str = "WARNING"
     log_format: Literal["text", "json"] = "text"
+
+    @property
+    def postgres_url(self) -> str | None:
+        """The PostgreSQL that holds everything; None: files in the data folder."""
+        return self.database_url if self.database_url.startswith("postgresql://") else None
 
     @property
     def judging_model(self) -> str:
@@ -240,6 +245,7 @@ def _url(raw: str) -> str:
 
 
 def _database(raw: str) -> str:
+    raw = re.sub("^postgres://", "postgresql://", raw)  # as some hosts of databases still write it
     if not raw.startswith(("sqlite:///", "postgresql://")):
         raise ValueError(
             "must begin with sqlite:/// or postgresql://"

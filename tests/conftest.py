@@ -12,7 +12,11 @@ from pathlib import Path
 
 import certifi
 import pytest
+from fakes.postgres import PostgresServer
 from hypothesis import settings
+
+from core.settings import Settings
+from core.storage.storage import Storage, open_storage
 
 #: What hypothesis draws is the same in every run, so that a red run is a change's fault; HYPOTHESIS=random draws anew.
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -81,6 +85,28 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> None:
     small = tmp_path_factory.mktemp("certificates") / "one.pem"
     small.write_text(f"{first}-----END CERTIFICATE-----\n", encoding="ascii")
     os.environ["SSL_CERT_FILE"] = str(small)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A real PostgreSQL, one for each process of tests."""
+    with PostgresServer.started() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """An empty database of the test's own."""
+    with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
+    """Where the stores of a test are: files in its folder, or a PostgreSQL."""
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
+    with open_storage(Settings(data_dir=tmp_path, database_url=url)) as storage:
+        yield storage
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,8 @@ HEAVY = (
     "prompt_toolkit",
     "dbos",
     "sqlalchemy",
+    "psycopg",
+    "psycopg_pool",
     "slack_bolt",
     "slack_sdk",
     "discord",

@@ -18,10 +18,10 @@ from bots.doctor import index
 from bots.doctor.settings import Installation
 from core.bootstrap import open_library
 from core.errors import IndexInUse, VersionMismatch
-from core.library import database
+from core.library import tables
 from core.library.data_lock import lock_data_dir
-from core.schema import Schema, prepare, version_in
 from core.settings import Settings
+from core.storage.schema import Schema, prepare, version_in
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = Schema(tables="CREATE TABLE IF NOT EXISTS notes (text TEXT)")
@@ -89,7 +89,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(file):
 DYING = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from core.schema import Schema, prepare
+from core.storage.schema import Schema, prepare
 
 def add_author(notes):
     notes.execute("ALTER TABLE notes ADD COLUMN author TEXT")
@@ -185,8 +185,8 @@ def add_language(library):
 @pytest.fixture
 def changed(tmp_path, monkeypatch):
     """The settings of a folder of version 1, where the library's newest version is 2."""
-    monkeypatch.setattr(database, "SCHEMA", replace(database.SCHEMA, migrations=(add_language,)))
-    monkeypatch.setattr("core.bootstrap.SCHEMA", database.SCHEMA)
+    monkeypatch.setattr(tables, "SCHEMA", replace(tables.SCHEMA, migrations=(add_language,)))
+    monkeypatch.setattr("core.bootstrap.SCHEMA", tables.SCHEMA)
     return Settings(data_dir=lay_down(tmp_path))
 
 
@@ -208,7 +208,7 @@ def test_while_another_process_holds_the_folder_its_library_is_not_migrated(chan
 
 
 def test_the_doctor_reads_an_older_library_without_migrating_it(changed, monkeypatch):
-    monkeypatch.setattr(index, "SCHEMA", database.SCHEMA)
+    monkeypatch.setattr(index, "SCHEMA", tables.SCHEMA)
 
     (finding,) = index.examine(Installation(settings=changed))
 

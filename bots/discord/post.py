@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.platform import Refused, Work
-from bots.chat.texts import clipped
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused
 from bots.chat.unreadable import Unreadable
 from bots.discord import calls
 from bots.discord.calls import (
@@ -42,9 +41,7 @@ from core.wording import Wording
 
 logger = logging.getLogger(__name__)
 
-THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
 CHANNEL = "/channels/{channel_id}"
-CONTEXT_TEXT = 500  # characters of each
 
 #: The message to edit is deleted: it is posted again.
 _DELETED = frozenset({calls.UNKNOWN_MESSAGE, calls.UNKNOWN_CHANNEL})
@@ -153,10 +150,12 @@ class DiscordPosts:
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
         await self.respond(route, MODAL, editor)
 
-    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+    async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         return await self.say(route, turn, 0, note(work.sentence), is_again=is_again)
 
-    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+    async def progress(
+        self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
+    ) -> None:
         """The words in the message, and typing for ten seconds; a message of the bot ends it."""
         if is_new:
             await self.change(route, handle, turn, 0, note(work.sentence))
@@ -183,7 +182,7 @@ class DiscordPosts:
         for each in reversed(found):
             with self.unreadable.skipped():
                 context.append(thread_message(each, self.my_user_id))
-        return tuple(replace(one, text=clipped(one.text, CONTEXT_TEXT)) for one in context if one)
+        return tuple(filter(None, context))
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread; of a forum post with its title."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import dropwhile
+from itertools import chain, dropwhile
 from textwrap import wrap
-from typing import Any, assert_never
+from typing import Any
 
-from bots.chat import proposals, texts
+from bots.chat import proposals
+from bots.chat.layout import card_of, with_card
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.plain import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line, web_link
-from bots.chat.platform import Approver, CardContext, CommandReply, Footnotes, Note, Sources
+from bots.chat.platform import Approver, CardContext, Footnotes, Sources
 from bots.chat.quotes import marked_lines, places_in
 from bots.chat.texts import (
     ENGLISH,
@@ -33,7 +34,6 @@ from bots.chat.texts import (
     say_in,
     source_lists,
     text_of,
-    unread_files,
 )
 from bots.discord import components
 from bots.discord.components import TEXT, Component, Part, link, small_print, text, words
@@ -225,21 +225,12 @@ def editor(proposal: Proposal, _route: ReplyRoute) -> dict[str, Any]:
     }
 
 
-def reply(reply: CommandReply) -> tuple[Message, ...]:
-    match reply:
-        case Note():
-            return (note(reply.text),)
-        case Sources():
-            return sources_text(reply.entries, say_in(reply.language))
-        case Footnotes():
-            return packed(_quotes(reply)) or (note(say_in(reply.outcome.language)("no_footnotes")),)
-        case _:
-            assert_never(reply)
+def quotes(footnotes: Footnotes) -> tuple[Message, ...]:
+    return packed(_quotes(footnotes))
 
 
-def sources_text(entries: Sequence[Entry], say: Wording) -> tuple[Message, ...]:
-    """Documents by collection, each with its title and number of passages."""
-    return packed(_source_lists(entries, say)) or (note(say("no_documents")),)
+def sources(sources: Sources) -> tuple[Message, ...]:
+    return packed(_source_lists(sources.entries, say_in(sources.language)))
 
 
 def _source_lists(entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
@@ -259,17 +250,12 @@ REQUEST = (
 
 def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]:
     """The outcome as one message, or as several in order where it is longer than Discord takes."""
-    if outcome.answer is not None:
-        answer = packed(_answer(outcome, outcome.answer, card_context))
-        return _with_card(answer, _beneath(outcome, card_context), card_context)
     if outcome.kind == "approval_needed" and outcome.proposal is not None:
         unreadable = (note("\n".join(outcome.unreadable)),) if outcome.unreadable else ()
         return (*unreadable, _sole_card(outcome, outcome.proposal, card_context))
-    ending = _ENDINGS.get(outcome.kind, _failed)(outcome, card_context)
-    return _with_card(
-        packed([*components.lines(outcome.unreadable), *ending]),
-        _beneath(outcome, card_context),
-        card_context,
+    made = _in_messages(outcome, card_context)
+    return tuple(
+        map(message_of, map(components.without_buttons, made) if card_context.is_forgotten else made)
     )
 
 
@@ -279,15 +265,28 @@ def _sole_card(outcome: Outcome, proposal: Proposal, card_context: CardContext) 
     return proposal_card(proposal, card_context)
 
 
-def _beneath(outcome: Outcome, card_context: CardContext) -> Component | None:
-    """What is proposed together with the outcome: to search the web, or to read what is attached."""
-    if card_context.is_forgotten:
-        forgotten = text(f"-# {words(say_in(outcome.language)('card_forgotten'))}")
-        return components.container([forgotten], colour=_COLOURS["deny"])
-    if outcome.proposal is not None:
-        return request_card(outcome.proposal, card_context)
-    # A failed turn is asked again first.
-    return offer(outcome, card_context) if outcome.unread and outcome.kind != "failed" else None
+def _in_messages(outcome: Outcome, card_context: CardContext) -> list[list[Component]]:
+    """What is proposed together with the outcome stands beneath it, or in a message of its own if there is no room."""
+    if outcome.answer is not None:
+        parts: Iterable[Part] = _answer(outcome, outcome.answer, card_context)
+    else:
+        ending = _ENDINGS.get(outcome.kind, _failed)(outcome, card_context)
+        parts = chain(components.lines(outcome.unreadable), ending)
+    card = [*_beneath(outcome, card_context)]
+    return with_card([*components.packed(parts)], card, room=REQUEST, fits=components.fits)
+
+
+def _beneath(outcome: Outcome, card_context: CardContext) -> Iterator[Component]:
+    match card_of(outcome, card_context):
+        case Proposal() as proposal:
+            yield request_card(proposal, card_context)
+        case "files":
+            yield offer(outcome, card_context)
+        case "forgotten":
+            forgotten = text(f"-# {words(say_in(outcome.language)('card_forgotten'))}")
+            yield components.container([forgotten], colour=_COLOURS["deny"])
+        case None:
+            return
 
 
 def offer(outcome: Outcome, card_context: CardContext) -> Component:
@@ -297,7 +296,7 @@ def offer(outcome: Outcome, card_context: CardContext) -> Component:
         return components.container([allowed], colour=_COLOURS["approve"])
     label = say_in(outcome.language)("read_files", count=len(outcome.unread))
     parts = [
-        *components.small(unread_files(outcome)),
+        *components.small(proposals.unread_files(outcome)),
         components.row(components.button(label, "read", outcome.turn_id)),
     ]
     return components.container(parts, colour=_COLOURS[None])
@@ -308,23 +307,7 @@ def reading_allowed(question: Question, card_context: CardContext) -> Message:
 
 
 def _reading_allowed(question: Question, card_context: CardContext) -> str:
-    who = card_context.name(question.reading_allowed_by or "")
-    return texts.reading_allowed(question, who, name=words, time=components.time)
-
-
-def _with_card(
-    answer: tuple[Message, ...], card: Component | None, card_context: CardContext
-) -> tuple[Message, ...]:
-    """The card below the answer; in a separate message if it would not fit, open or settled."""
-    if card is None:
-        return answer
-    *others, last = answer
-    if components.fits([*last.components, *REQUEST]):
-        above = last.components
-        if card_context.is_forgotten:
-            above = components.without_buttons(above)
-        return (*others, message_of([*above, card]))
-    return (*answer, message_of([card]))
+    return proposals.reading_allowed(question, card_context, name=words, time=components.time)
 
 
 def _answer(outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:

@@ -157,15 +157,14 @@ class DiscordServer:
     application: Application
     client: FootnoteClient
     posts: DiscordPosts
-    people: DiscordPeople
     messenger: ChatMessenger[Message]
 
     @asynccontextmanager
     async def serving(self, turns: Turns, give_up: Callable[[], None]) -> AsyncIterator[None]:
         """Take events until the end; ``give_up`` is called when the connection has ended for good."""
         inbox = Inbox(
-            settings=self.footnote.settings, assistant=self.footnote.assistant, channel_store=self.channel_store,
-            people=self.people, messenger=self.messenger, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM),
+            channel_store=self.channel_store, messenger=self.messenger,
+            turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM),
         )  # fmt: skip
         self.client.listeners = DiscordListeners(
             inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
@@ -210,18 +209,17 @@ async def open_discord(
         await _log_in(client, settings)
         assert client.user is not None
         calls = DiscordCalls(client.http)
-        people = DiscordPeople(calls=calls)
         posts = DiscordPosts(
             calls=calls, channel_store=channel_store, my_user_id=str(client.user.id), unreadable=client.unreadable
         )  # fmt: skip
         messenger = ChatMessenger.over(
-            footnote, channel_store, posts=posts, renderer=render, people=people,
+            footnote, channel_store, posts=posts, renderer=render, people=DiscordPeople(calls=calls),
             uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,
             slash_commands=SLASH_COMMANDS,
         )  # fmt: skip
         yield DiscordServer(
             footnote=footnote, channel_store=channel_store, application=application, client=client, posts=posts,
-            people=people, messenger=messenger,
+            messenger=messenger,
         )  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from bots.doctor.settings import Installation
 from bots.rebuild import stores
 from core.errors import VersionMismatch
 from core.library.data_lock import PRIVATE_UMASK
-from core.schema import check, version_in
 from core.settings import Settings
+from core.storage.schema import check, version_in
 
 NAME, TURNS = "data folder", "turns"
 LITTLE_SPACE = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450

@@ -14,12 +14,13 @@ from bots.doctor.folder import find_owner, query
 from bots.doctor.models import load_embedder
 from bots.doctor.settings import Installation
 from core.errors import SettingsError
-from core.library.database import SCHEMA
 from core.library.library import Library
 from core.library.store import DocumentStore
 from core.library.sync import plan_sync, scan
-from core.schema import version_in
+from core.library.tables import SCHEMA
 from core.settings import Settings
+from core.storage.schema import version_in
+from core.storage.sqlite import SqliteDatabase
 
 NAME = "index"
 NAMED = 3  # documents named in one finding
@@ -37,7 +38,7 @@ def examine(installation: Installation) -> list[Finding]:
         ]
     found: list[Finding] = []
     try:
-        store = DocumentStore(file, is_read_only=True)
+        store = DocumentStore(SqliteDatabase(file, SCHEMA, is_read_only=True))
         with closing(Library(store=store, open_vectors=_refuse_vectors)) as library:
             # One by one: what was found before an unreadable page is kept.
             found.extend(_examine_damage(library, settings.data_dir))

@@ -17,7 +17,7 @@ from bots.slack.installations import Installation
 from bots.slack.manifest import REDIRECT_PATH, SCOPES
 from bots.slack.route import Me
 from bots.slack.settings import SlackSettings
-from core.schema import Schema, prepare
+from core.storage.schema import Schema, prepare
 
 if TYPE_CHECKING:
     from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow

@@ -6,11 +6,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from bots.chat.platform import Refused, Work
-from bots.chat.texts import clipped
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused
 from bots.chat.unreadable import Unreadable
 from bots.slack.calls import MissingScope, Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.content import thread_message
@@ -29,9 +28,6 @@ PAGE = 200  # messages of a thread that are read at a time, as "conversations.re
 PAGES = 10  # of a thread that are looked through
 LOOKS = 4  # tries of a post whose reply was lost
 PAUSE = 0.5  # seconds before each
-
-THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called into it
-MESSAGE_LENGTH = 500  # characters of each
 
 #: Errors of a message that cannot be changed any more: it is posted again.
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
@@ -83,7 +79,7 @@ class SlackPosts:
                 raise
             await self.say(route, turn, part, message, is_again=False)
 
-    async def begin(self, route: ReplyRoute, turn: str, work: Work, *, is_again: bool) -> str:
+    async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         """A plan; in an app that has none, the status alone; where that is not shown either, a message."""
         if is_again:
             written, streams = await self._look(route, turn, SIGN)
@@ -104,14 +100,16 @@ class SlackPosts:
             self._signs[turn] = plan
         return handle
 
-    async def _write_sign(self, route: ReplyRoute, turn: str, work: Work) -> str:
+    async def _write_sign(self, route: ReplyRoute, turn: str, work: ProgressNote) -> str:
         try:
             return await self.say(route, turn, SIGN, note(work.sentence), is_again=False)
         except SlackRefused:
             await self.sessions.rest(route, "active")
             raise
 
-    async def progress(self, route: ReplyRoute, handle: str, turn: str, work: Work, *, is_new: bool) -> None:
+    async def progress(
+        self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
+    ) -> None:
         if plan := self._signs.get(turn):
             if is_new:
                 await self.sessions.update_plan(route, plan, work)
@@ -224,7 +222,6 @@ class SlackPosts:
                 with self.unreadable.skipped():
                     read = thread_message(message, my_user_id)
                     if read and message["ts"] != route["message"]:
-                        read = replace(read, text=clipped(read.text, MESSAGE_LENGTH))
                         (others if first else first).append(read)
         except MissingScope as withheld:  # a question needs no thread
             raise SlackRefused(withheld.code) from withheld

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, assert_never
+from itertools import chain
+from typing import Any
 
-from bots.chat import proposals, texts
+from bots.chat import proposals
+from bots.chat.layout import card_of, with_card
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.plain import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.notifications import NOTIFIED, first_sentence, notification, of_search
-from bots.chat.platform import Approver, CardContext, CommandReply, Footnotes, Note, Sources
+from bots.chat.platform import Approver, CardContext, Footnotes, Sources
 from bots.chat.quotes import places_in
 from bots.chat.texts import (
     FOOTNOTES_SHOWN,
@@ -26,7 +28,6 @@ from bots.chat.texts import (
     say_in,
     source_lists,
     text_of,
-    unread_files,
 )
 from bots.slack import blocks, limits
 from bots.slack.blocks import Block, Part, escaped, escaped_link, fallback
@@ -230,21 +231,12 @@ def editor(proposal: Proposal, route: ReplyRoute) -> dict[str, Any]:
     }
 
 
-def reply(reply: CommandReply) -> tuple[Message, ...]:
-    match reply:
-        case Note():
-            return (note(reply.text),)
-        case Sources():
-            return sources_text(reply.entries, say_in(reply.language))
-        case Footnotes():
-            return packed(_quotes(reply)) or (note(say_in(reply.outcome.language)("no_footnotes")),)
-        case _:
-            assert_never(reply)
+def quotes(footnotes: Footnotes) -> tuple[Message, ...]:
+    return packed(_quotes(footnotes))
 
 
-def sources_text(entries: Sequence[Entry], say: Wording) -> tuple[Message, ...]:
-    """Documents by collection, each with its title and number of passages."""
-    return packed(_source_lists(entries, say)) or (note(say("no_documents")),)
+def sources(sources: Sources) -> tuple[Message, ...]:
+    return packed(_source_lists(sources.entries, say_in(sources.language)))
 
 
 def _source_lists(entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
@@ -279,27 +271,26 @@ def _sole_card(outcome: Outcome, proposal: Proposal, card_context: CardContext) 
 def _in_messages(outcome: Outcome, card_context: CardContext) -> list[list[Block]]:
     """What is proposed together with the outcome stands beneath it, or in a message of its own if there is no room."""
     if outcome.answer is not None:
-        answer = [*blocks.packed(_answer(outcome, outcome.answer, card_context))]
+        parts: Iterable[Part] = _answer(outcome, outcome.answer, card_context)
     else:
         ending = _ENDINGS.get(outcome.kind, _failed)(outcome, card_context)
-        answer = [*blocks.packed([*blocks.lines(outcome.unreadable), *ending])]
+        parts = chain(blocks.lines(outcome.unreadable), ending)
     card = [*_beneath(outcome, card_context)]
-    if not card:
-        return answer
-    *others, last = answer
-    if blocks.fits([*last, *REQUEST]):
-        return [*others, [*last, dict(blocks.DIVIDER), *card]]
-    return [*answer, card]
+    return with_card(
+        [*blocks.packed(parts)], card, room=REQUEST, fits=blocks.fits, divider=[dict(blocks.DIVIDER)]
+    )
 
 
 def _beneath(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
-    """What is proposed together with the outcome: to search the web, or to read what is attached."""
-    if card_context.is_forgotten:
-        yield blocks.context(escaped(say_in(outcome.language)("card_forgotten")))
-    elif outcome.proposal is not None:
-        yield from request(outcome.proposal, card_context)
-    elif outcome.unread and outcome.kind != "failed":  # a failed turn is asked again first
-        yield from offer(outcome, card_context)
+    match card_of(outcome, card_context):
+        case Proposal() as proposal:
+            yield from request(proposal, card_context)
+        case "files":
+            yield from offer(outcome, card_context)
+        case "forgotten":
+            yield blocks.context(escaped(say_in(outcome.language)("card_forgotten")))
+        case None:
+            return
 
 
 def offer(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
@@ -307,7 +298,7 @@ def offer(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
     if question := card_context.reading:
         yield blocks.context(_reading_allowed(question, card_context))
         return
-    yield blocks.context(escaped(clipped(line(unread_files(outcome)), blocks.LINE)))
+    yield blocks.context(escaped(clipped(line(proposals.unread_files(outcome)), blocks.LINE)))
     label = say_in(outcome.language)("read_files", count=len(outcome.unread))
     yield blocks.actions(blocks.button(label, "read", outcome.turn_id))
 
@@ -317,8 +308,7 @@ def reading_allowed(question: Question, card_context: CardContext) -> Message:
 
 
 def _reading_allowed(question: Question, card_context: CardContext) -> str:
-    who = card_context.name(question.reading_allowed_by or "")
-    return texts.reading_allowed(question, who, name=escaped, time=blocks.date)
+    return proposals.reading_allowed(question, card_context, name=escaped, time=blocks.date)
 
 
 def _answer(outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:

@@ -138,7 +138,6 @@ class SlackServer:
     channel_store: ChannelStore
     calls: SlackCalls
     oauth: OAuth | None
-    people: SlackPeople
     messenger: ChatMessenger[Message]
     unreadable: Unreadable
 
@@ -146,8 +145,8 @@ class SlackServer:
     async def serving(self, turns: Turns, port: int | None) -> AsyncIterator[None]:
         """Accept what Slack delivers, over sockets or on a port; at the end, finish background tasks."""
         inbox = Inbox(
-            settings=self.footnote.settings, assistant=self.footnote.assistant, channel_store=self.channel_store,
-            people=self.people, messenger=self.messenger, turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), reorder_window=REORDER_WINDOW,
+            channel_store=self.channel_store, messenger=self.messenger,
+            turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), reorder_window=REORDER_WINDOW,
         )  # fmt: skip
         listeners = SlackListeners(
             inbox=inbox, channel_store=self.channel_store, calls=self.calls, oauth=self.oauth,
@@ -177,7 +176,6 @@ async def open_slack(
         if settings.has_oauth and is_http:
             data_dir = footnote.settings.data_dir
             oauth = await opened.enter_async_context(open_oauth(settings, data_dir, calls))
-        people = SlackPeople(calls=calls)
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
         messenger = ChatMessenger.over(
@@ -185,7 +183,7 @@ async def open_slack(
             channel_store,
             posts=SlackPosts(calls=calls, unreadable=unreadable),
             renderer=render,
-            people=people,
+            people=SlackPeople(calls=calls),
             uploads=uploads,
             refresh=REFRESH,
         )
@@ -195,7 +193,6 @@ async def open_slack(
             channel_store=channel_store,
             calls=calls,
             oauth=oauth,
-            people=people,
             messenger=messenger,
             unreadable=unreadable,
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
 
-from bots.chat.platform import Work
+from bots.chat.platform import ProgressNote
 from bots.chat.texts import clipped
 from bots.slack import limits
 from bots.slack.calls import NotAuthorized, Reply, SlackCalls, SlackRefused, Unsure
@@ -35,7 +35,7 @@ _ABSENT = frozenset({"unknown_method", "not_allowed_token_type", "not_authorized
 Task = dict[str, Any]  #: a ``task_update`` chunk of a streamed plan
 
 
-def task_of(work: Work) -> Task:
+def task_of(work: ProgressNote) -> Task:
     title = clipped(work.sentence.rstrip("…"), limits.TASK_TITLE)
     return {"type": "task_update", "id": work.stage, "title": title, "status": "in_progress"}
 
@@ -99,7 +99,7 @@ class SlackSessions:
         except (SlackRefused, Unreachable, TimeoutError) as trouble:
             logger.warning("a session seems to work on", extra={"reason": str(trouble)})
 
-    async def start_plan(self, route: ReplyRoute, work: Work) -> Plan | None:
+    async def start_plan(self, route: ReplyRoute, work: ProgressNote) -> Plan | None:
         """None where there is no stream."""
         thread = {"channel": route["channel"], "thread_ts": route["thread"], "task_display_mode": "plan"}
         # In a channel one person sees the plan grow; a direct message takes no recipient.
@@ -118,7 +118,7 @@ class SlackSessions:
         )
         return None if reply is None else Plan(ts=str(reply.get("ts", "")), task=task)
 
-    async def update_plan(self, route: ReplyRoute, plan: Plan, work: Work) -> None:
+    async def update_plan(self, route: ReplyRoute, plan: Plan, work: ProgressNote) -> None:
         task = task_of(work)
         before = [{**plan.task, "status": "complete"}] if plan.task["id"] != task["id"] else []
         plan.task = task

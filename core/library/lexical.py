@@ -18,11 +18,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from sqlite3 import Connection
 
-from core.library.database import WORDS_TABLE, Database
 from core.library.documents import Scope
 from core.library.roots import ancestors
+from core.library.tables import WORDS_TABLE
+from core.storage.database import Connection, Database
 from core.text.language import LANGUAGES, language_of
 from core.text.terms import terms
 

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -45,6 +46,7 @@ class Library:
     store: DocumentStore
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
+    resources: ExitStack = field(default_factory=ExitStack, repr=False)  #: what is closed with it
     refreshed_at: float | None = None  #: when all files were last synced, by the monotonic clock
     #: What is being ingested: a refresh meanwhile would read the same files a second time.
     _ingesting: set[tuple[str, str]] = field(default_factory=set, repr=False)
@@ -66,6 +68,7 @@ class Library:
         if self._vectors is not None:
             self._vectors.close()
         self.store.close()
+        self.resources.close()
 
     def check_model(self) -> None:
         """IndexMismatch when the index holds vectors of another embedding model."""

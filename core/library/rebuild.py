@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from core.conversation import value
-from core.library.database import BUSY_TIMEOUT, DAMAGE, translate_errors
 from core.library.documents import Piece
 from core.library.store import DocumentStore, NewDocument
+from core.library.tables import SCHEMA
+from core.storage.sqlite import BUSY_TIMEOUT, DAMAGE, translate_errors
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def is_damaged(file: Path) -> bool:
     """Whether SQLite finds a damaged page in the file; reads all of it."""
     if not _has_bytes(file):
         return False
-    with translate_errors(file):
+    with translate_errors(file, SCHEMA):
         try:
             with closing(_open_read_only(file)) as connection:
                 return bool(connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",))

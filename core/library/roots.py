@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.library.database import Database
+from core.storage.database import Database
 
 
 def ancestors(address: str) -> Iterator[str]:

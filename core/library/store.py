@@ -10,15 +10,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from sqlite3 import Connection
 from typing import Any
 
 from core.library import lexical
-from core.library.database import Database
 from core.library.documents import Passage, Piece, Scope
 from core.library.roots import Roots, span_below
 from core.library.throttle import throttle
+from core.storage.database import Connection, Database
 
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
@@ -67,10 +65,10 @@ class NewDocument:
 
 
 class DocumentStore:
-    """Reads and writes ``library.sqlite``; safe to share between threads."""
+    """Reads and writes the library's tables; safe to share between threads."""
 
-    def __init__(self, file: Path, *, is_read_only: bool = False) -> None:
-        self.database = Database(file, is_read_only=is_read_only)
+    def __init__(self, database: Database) -> None:
+        self.database = database
         self.lexical = lexical.LexicalIndex(self.database)
         self.roots = Roots(self.database)
         self._rows = self.database.rows
@@ -174,13 +172,13 @@ class DocumentStore:
             embedded = _embedded(writing, document)
             self.remove(document.collection, document.address)
             number = _collection_number(writing, document.collection)
-            row = writing.execute(
+            (document_id,) = writing.execute(
                 f"INSERT INTO documents (collection, passages, {', '.join(_FIELDS)})"
-                f" VALUES (?, ?, {', '.join('?' * len(_FIELDS))})",
+                f" VALUES (?, ?, {', '.join('?' * len(_FIELDS))}) RETURNING id",
                 (number, len(document.pieces), *(getattr(document, name) for name in _FIELDS)),
-            )
+            ).fetchone()
             ids = [
-                _put_piece(writing, int(row.lastrowid or 0), ordinal, piece, embedded)
+                _put_piece(writing, document_id, ordinal, piece, embedded)
                 for ordinal, piece in enumerate(document.pieces)
             ]
             lexical.insert_terms(
@@ -309,17 +307,17 @@ def _put_piece(
     path = json.dumps(piece.path)
     known = embedded.get((path, piece.text))
     passage = known.pop() if known else None
-    row = writing.execute(
+    (written,) = writing.execute(
         'INSERT INTO passages (id, document, ordinal, path, location, text, start, "end", embedded)'
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         (
             passage, document, ordinal, path, piece.location, piece.text, piece.start, piece.end,
             int(passage is not None),
         ),
-    )  # fmt: skip
+    ).fetchone()  # fmt: skip
     if passage is not None:
         writing.execute("DELETE FROM stale_vectors WHERE passage = ?", (passage,))
-    return int(row.lastrowid or 0)
+    return int(written)
 
 
 def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.errors import SettingsError
-from core.schema import Schema, prepare
+from core.storage.schema import Schema, prepare
 
 logger = logging.getLogger(__name__)
 

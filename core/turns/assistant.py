@@ -24,6 +24,7 @@ from core.conversation import (
     ThreadMessage,
     Turn,
     is_unaddressed,
+    log_fields,
 )
 from core.errors import DocumentError, FootnoteError, StoreTrouble
 from core.graph import outcomes
@@ -214,7 +215,7 @@ class Assistant:
 
     async def _fail(self, turn: Turn, reason: str, *, is_final: bool = False) -> None:
         """End the turn with a reason, in the checkpoint too, so that it stays ended."""
-        logger.warning("turn failed", extra={"turn": turn.id, "conversation": turn.conversation.id})
+        logger.warning("turn failed", extra=log_fields(turn))
         state = await self._state(turn.conversation.id)
         is_same = _is_same(state.get("turn"), turn)
         work = state.get("work", Work()) if is_same or state.get("outcome") is None else Work()

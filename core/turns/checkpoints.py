@@ -19,7 +19,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from core.errors import SettingsError, StoreTrouble
-from core.schema import Schema, add_fields, prepare
+from core.storage.schema import Schema, add_fields, prepare
 from core.turns.disk_watch import disk_trouble
 from core.wording import Sentence
 

@@ -28,6 +28,7 @@ from core.conversation import (
     ThreadMessage,
     Turn,
     is_unaddressed,
+    log_fields,
 )
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
@@ -213,7 +214,7 @@ class Turns:
             return outcome
         except Exception:
             # The boundary of a turn: the person learns of every failure.
-            logger.exception("turn failed", extra=_named(turn))
+            logger.exception("turn failed", extra=log_fields(turn))
             return await self._give_up(turn, Sentence("own_fault"))
 
     async def _deliver_early(self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome) -> None:
@@ -222,7 +223,7 @@ class Turns:
             messenger = self._messenger(turn, route)
             await messenger.deliver(turn, route, handle, outcome, is_again=False)
         except Unreachable:
-            logger.warning("platform out of reach", extra=_named(turn))
+            logger.warning("platform out of reach", extra=log_fields(turn))
 
     async def deliver(
         self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
@@ -292,7 +293,7 @@ class Turns:
             return await self.assistant.give_up(turn, reason, is_final=is_final)
         except Exception:
             # The checkpoint cannot be written, but the person still gets the sentence.
-            logger.exception("turn could not be given up", extra=_named(turn))
+            logger.exception("turn could not be given up", extra=log_fields(turn))
             language = language_of(turn.text) if isinstance(turn, Question) else LANGUAGES[0]
             sentence = in_language(reason, language)
             return Outcome(
@@ -304,7 +305,7 @@ class Turns:
         task = asyncio.current_task()
         assert task is not None
         self._steps.add(task)
-        logger.info("turn %s", name, extra=_named(turn))
+        logger.info("turn %s", name, extra=log_fields(turn))
         try:
             yield
         finally:
@@ -325,19 +326,15 @@ async def _retry(
         try:
             return await call(is_again)
         except Unreachable:
-            logger.log(level, "platform out of reach", extra={**_named(turn), "pause_seconds": pause})
+            logger.log(level, "platform out of reach", extra={**log_fields(turn), "pause_seconds": pause})
             if loop.time() + pause > until:
                 return None
         except Exception:
             # A message that can never be sent must not hold up the conversation behind it.
-            logger.exception("platform refused", extra=_named(turn))
+            logger.exception("platform refused", extra=log_fields(turn))
             return None
         await sleep(pause)
         pause, is_again, level = min(2 * pause, LONGEST_PAUSE), True, logging.INFO
-
-
-def _named(turn: Turn | Command) -> dict[str, str]:
-    return {"turn": turn.id, "conversation": turn.conversation.id}
 
 
 def _register(turns: Turns) -> None:

@@ -23,7 +23,9 @@ from core.library.formats.markdown import heading_text
 from core.library.formats.read import read_document
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.store import DocumentStore, NewDocument
+from core.library.tables import SCHEMA
 from core.library.vectors import VectorIndex
+from core.storage.sqlite import SqliteDatabase
 
 EVERYTHING = Scope(collections=frozenset({DEFAULT_COLLECTION}))
 PASSAGE_LIMIT = 30_000  # passages of one look-up: SQLite binds at most 32,766 values
@@ -79,7 +81,7 @@ def open_model(folder: str, say: Callable[[str], None] = print) -> Embedder | No
 def open_library(folder: Path, embedder: Embedder | None) -> Library:
     folder.mkdir(parents=True, exist_ok=True)
     return Library(
-        store=DocumentStore(folder / "library.sqlite"),
+        store=DocumentStore(SqliteDatabase(folder / "library.sqlite", SCHEMA)),
         open_vectors=lambda: VectorIndex(folder / "vectors"),
         embedder=embedder,
     )

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks import ROOT, Say
 from benchmarks.drawing import discord_message, page, said, slack_message
+from bots.chat.layout import reply_messages
 from bots.chat.platform import CardContext, Note
 from bots.chat.texts import help_lines
 from bots.discord import render as discord
@@ -152,10 +153,10 @@ def _drawn(platform: str, outcome: Outcome | None) -> Iterator[str]:
     lines = help_lines("en", collections=("default",), documents=154, age=240.0, slash_commands=commands)
     help_note = Note(text="\n".join(lines))
     if platform == "slack":
-        shown = slack.messages(outcome, CONTEXT) if outcome else slack.reply(help_note)
+        shown = slack.messages(outcome, CONTEXT) if outcome else reply_messages(slack, help_note)
         yield from (slack_message(each.blocks) for each in shown)
     else:
-        made = discord.messages(outcome, CONTEXT) if outcome else discord.reply(help_note)
+        made = discord.messages(outcome, CONTEXT) if outcome else reply_messages(discord, help_note)
         yield from (discord_message(each.components) for each in made)
 
 

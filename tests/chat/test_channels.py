@@ -8,7 +8,7 @@ from bots.chat.channels import open_channel_store, own_collection
 from bots.chat.incoming import Feedback
 from core.conversation import Conversation
 from core.library.library import Library
-from core.library.store import DocumentStore
+from tests.library.shelf import open_store
 
 
 def place(channel, thread="1.1"):
@@ -21,9 +21,7 @@ HERE, ELSEWHERE = place("C1"), place("C2")
 @pytest.fixture
 def library(tmp_path):
     (tmp_path / "note.md").write_text("# Note\n\nA line.\n")
-    library = Library(
-        store=DocumentStore(tmp_path / "library.sqlite"), open_vectors=lambda: None, embedder=None
-    )
+    library = Library(store=open_store(tmp_path / "library.sqlite"), open_vectors=lambda: None, embedder=None)
     for name in ("default", "handbook", own_collection(HERE)):
         library.ingest([tmp_path / "note.md"], collection=name)
     yield library

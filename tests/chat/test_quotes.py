@@ -8,7 +8,8 @@ from bots.chat.platform import Excerpt
 from bots.chat.quotes import AROUND, footnotes_of, marked_lines
 from core.conversation import Answer, Citation, Outcome
 from core.library.documents import Piece
-from core.library.store import DocumentStore, NewDocument
+from core.library.store import NewDocument
+from tests.library.shelf import open_store
 
 GUIDE = """# Cache
 
@@ -27,7 +28,7 @@ QUOTE = "It keeps 300 entries."
 
 @pytest.fixture
 def store(tmp_path):
-    store = DocumentStore(tmp_path / "library.sqlite")
+    store = open_store(tmp_path / "library.sqlite")
     yield store
     store.close()
 

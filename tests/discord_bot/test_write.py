@@ -19,13 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bots.chat import proposals
+from bots.chat.layout import reply_messages
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import CardContext, Note, Sources
 from bots.chat.texts import help_lines, say_in
-from bots.discord import components
+from bots.discord import components, render
 from bots.discord.components import packed
 from bots.discord.limits import CUSTOM_ID
-from bots.discord.render import decided_already, editor, messages, note, proposal_card, reply
+from bots.discord.render import decided_already, editor, messages, note, proposal_card
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.store import Entry
 
@@ -266,7 +267,7 @@ def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
     outcome = answered("Yes. [1]", *(citation(n, location=f"{n}", quote=f"quote {n}") for n in range(1, 9)))
 
     (message,) = messages(outcome, SETTING)
-    (shown,) = reply(quotes_behind(outcome))
+    (shown,) = reply_messages(render, quotes_behind(outcome))
 
     assert buttons(message)[2:] == [("3 more: show quotes", f"footnotes:{TURN}")]
     assert "quote 5" in seen(message)
@@ -289,7 +290,7 @@ def test_a_place_is_named_once_and_its_quotes_stand_behind_it():
     outcome = answered("It keeps 300. [1]\n\nThen restart it. [2]", *cited)
 
     (message,) = messages(outcome, SETTING)
-    (shown,) = reply(quotes_behind(outcome))
+    (shown,) = reply_messages(render, quotes_behind(outcome))
 
     assert "Then restart it. [1]" in seen(message)
     assert seen(message).count("tutorial/background-tasks.md") == 1
@@ -303,9 +304,11 @@ def test_a_quote_is_marked_within_its_paragraph_and_what_has_changed_is_said():
     outcome = answered("Yes. [1]", citation(quote="Restart *it*: `now`\n    x | y"))
     changed = quotes_behind(outcome)
 
-    (shown,) = reply(quotes_behind(outcome, before="| a | **b\n```\nso ", after=" @everyone\n- c"))
+    (shown,) = reply_messages(
+        render, quotes_behind(outcome, before="| a | **b\n```\nso ", after=" @everyone\n- c")
+    )
     (alone,) = changed.excerpts
-    (other,) = reply(replace(changed, excerpts=(replace(alone, is_current=False),)))
+    (other,) = reply_messages(render, replace(changed, excerpts=(replace(alone, is_current=False),)))
 
     quoted = [each for each in shown.text.split("\n") if each.startswith("> ")]
     assert quoted[2:] == [
@@ -321,7 +324,7 @@ def test_a_quote_is_marked_within_its_paragraph_and_what_has_changed_is_said():
 def test_all_footnotes_hold_every_quote_whole():
     long = " ".join(f"word{n}" for n in range(4_000))
 
-    shown = reply(quotes_behind(answered("Yes. [1]", citation(quote=long))))
+    shown = reply_messages(render, quotes_behind(answered("Yes. [1]", citation(quote=long))))
 
     assert re.findall(r"word\d+", "".join(map(seen, shown))) == long.split()
     for message in shown:
@@ -331,8 +334,8 @@ def test_all_footnotes_hold_every_quote_whole():
 def test_all_footnotes_of_no_answer_are_its_closest_passages_and_of_none_a_sentence():
     closest = Outcome(kind="no_answer", turn_id=TURN, closest=(citation(),))
 
-    assert "Declare a parameter" in seen(reply(quotes_behind(closest))[0])
-    assert seen(reply(quotes_behind(answered("Hello.")))[0]) == ENGLISH("no_footnotes")
+    assert "Declare a parameter" in seen(reply_messages(render, quotes_behind(closest))[0])
+    assert seen(reply_messages(render, quotes_behind(answered("Hello.")))[0]) == ENGLISH("no_footnotes")
 
 
 def test_feedback_and_footnotes_share_a_row_and_carry_the_turn():
@@ -459,7 +462,7 @@ def test_a_blank_note_is_a_sign_of_life():
 
 
 def test_a_note_keeps_its_lines_and_shows_its_signs():
-    (message,) = reply(Note(text="a_b: *no*\n\n- # c `d`"))
+    (message,) = reply_messages(render, Note(text="a_b: *no*\n\n- # c `d`"))
 
     assert seen(message) == "a_b: *no*\n- # c `d`"
     assert_sendable(message)
@@ -610,7 +613,9 @@ def test_the_modal_opens_with_the_query(query):
 
 
 def test_help_is_three_lines():
-    (message,) = reply(Note(text="\n".join(help_lines("en", collections=("docs",), documents=12))))
+    (message,) = reply_messages(
+        render, Note(text="\n".join(help_lines("en", collections=("docs",), documents=12)))
+    )
 
     assert len(seen(message).split("\n")) == 3
     assert "12 documents in docs" in seen(message)
@@ -618,11 +623,11 @@ def test_help_is_three_lines():
 
 
 def test_sources_are_listed_by_collection():
-    shown = reply(Sources(language="en", entries=tuple(entry(n) for n in range(50))))
+    shown = reply_messages(render, Sources(language="en", entries=tuple(entry(n) for n in range(50))))
 
     assert seen(shown[0]).startswith("docs: 50 documents, 150 passages\n• a/0.md · Title 0 · 3 passages\n")
     assert seen(shown[-1]).endswith("and 10 more")
-    assert "no documents" in seen(reply(Sources(language="en", entries=()))[0])
+    assert "no documents" in seen(reply_messages(render, Sources(language="en", entries=()))[0])
     for message in shown:
         assert_sendable(message)
 
@@ -630,7 +635,7 @@ def test_sources_are_listed_by_collection():
 def test_a_heading_is_not_left_alone_in_a_message():
     entries = tuple(entry(n, collection="c" * 300, source="s" * 300) for n in range(40))
 
-    first, *_ = reply(Sources(language="en", entries=entries))
+    first, *_ = reply_messages(render, Sources(language="en", entries=entries))
 
     assert "•" in seen(first)
 
@@ -674,13 +679,17 @@ def everywhere(text):
         Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), card_context
     )
     yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), card_context)
-    yield from reply(quotes_behind(answered(text, *cited), before=text, after=text))
+    yield from reply_messages(render, quotes_behind(answered(text, *cited), before=text, after=text))
     yield from (
         note(proposals.refused(sly, card_context)),
         decided_already(closed, card_context),
     )
-    yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
-    yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
+    yield from reply_messages(
+        render, Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),))
+    )
+    yield from reply_messages(
+        render, Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
+    )
 
 
 @pytest.mark.parametrize("texts", ALL_HOSTILE.values(), ids=ALL_HOSTILE)

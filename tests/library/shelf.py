@@ -12,7 +12,14 @@ from core import bootstrap
 from core.library.documents import Scope
 from core.library.library import Library
 from core.library.retriever import Query
+from core.library.store import DocumentStore
+from core.library.tables import SCHEMA
 from core.settings import Settings
+from core.storage.sqlite import SqliteDatabase
+
+
+def open_store(file) -> DocumentStore:
+    return DocumentStore(SqliteDatabase(file, SCHEMA))
 
 
 def open_library(folder, embedder=None) -> Library:

@@ -10,8 +10,8 @@ import pytest
 
 from core.errors import IndexInUse, SettingsError
 from core.library.data_lock import lock_data_dir, make_data_dir
-from core.library.store import DocumentStore
 from core.library.vectors import VectorIndex
+from tests.library.shelf import open_store
 
 HOLD = """
 import sys
@@ -160,7 +160,7 @@ def test_everything_in_the_folder_is_readable_by_its_owner_alone(tmp_path):
     data = tmp_path / "state" / "data"
 
     with lock_data_dir(data, "footnote ingest"):
-        store, vectors = DocumentStore(data / "library.sqlite"), VectorIndex(data / "vectors")
+        store, vectors = open_store(data / "library.sqlite"), VectorIndex(data / "vectors")
         vectors.add("default", [f"{number}" for number in range(300)], np.eye(300, 8, dtype=np.float32))
         (data / "history").write_text("what was asked")
         (data / "sub").mkdir()
@@ -180,7 +180,7 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path):
     (tmp_path / "shared").mkdir(mode=0o755)
 
     with lock_data_dir(tmp_path / "shared", "footnote ingest"):
-        DocumentStore(tmp_path / "shared" / "library.sqlite").close()
+        open_store(tmp_path / "shared" / "library.sqlite").close()
 
         assert modes(tmp_path / "shared") == {
             "shared": 0o755,
@@ -193,6 +193,6 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path):
 @pytest.mark.usefixtures("permissive")
 def test_reading_without_owning_makes_private_files_too(tmp_path):
     make_data_dir(tmp_path / "data")
-    DocumentStore(tmp_path / "data" / "library.sqlite").close()
+    open_store(tmp_path / "data" / "library.sqlite").close()
 
     assert set(modes(tmp_path / "data").values()) == {0o700, 0o600}

@@ -6,7 +6,8 @@ import pytest
 
 from core.library.documents import Piece, Scope
 from core.library.lexical import RARE_LIMIT
-from core.library.store import DocumentStore, NewDocument
+from core.library.store import NewDocument
+from tests.library.shelf import open_store
 
 MANY = 2 * RARE_LIMIT  # passages that are said to hold a frequent term
 HERE, THERE = Scope(collections=frozenset({"here"})), Scope(collections=frozenset({"there"}))
@@ -25,7 +26,7 @@ def put(store, collection, address, *texts):
 
 @pytest.fixture
 def store(tmp_path):
-    store = DocumentStore(tmp_path / "library.sqlite")
+    store = open_store(tmp_path / "library.sqlite")
     put(
         store, "here", "/a",
         "A cat.", "A dog.", "A cat and a dog.", "A fox.", "A fox meets a cat and a dog.", "A fox and a cat.",

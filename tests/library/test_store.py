@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from core.errors import SettingsError
 from core.library.documents import Piece, Scope
 from core.library.roots import ancestors, is_within
-from core.library.store import DocumentStore, NewDocument
+from core.library.store import NewDocument
 from core.text.language import language_of
 from core.text.terms import terms
-from tests.library.shelf import scope
+from tests.library.shelf import open_store, scope
 
 
 @pytest.fixture
 def store(tmp_path):
-    store = DocumentStore(tmp_path / "library.sqlite")
+    store = open_store(tmp_path / "library.sqlite")
     yield store
     store.close()
 
@@ -327,7 +327,7 @@ def test_what_is_remembered_is_recalled_and_replaced(store):
 def test_the_file_and_what_sqlite_puts_beside_it_are_readable_by_their_owner_alone(tmp_path):
     others = os.umask(0)
     try:
-        store = DocumentStore(tmp_path / "library.sqlite")
+        store = open_store(tmp_path / "library.sqlite")
         store.put(document("/docs/a.md", "Cats purr."))
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
         store.close()
@@ -338,11 +338,11 @@ def test_the_file_and_what_sqlite_puts_beside_it_are_readable_by_their_owner_alo
 
 
 def test_what_was_written_is_there_after_reopening(tmp_path):
-    first = DocumentStore(tmp_path / "library.sqlite")
+    first = open_store(tmp_path / "library.sqlite")
     animals(first)
     first.close()
 
-    second = DocumentStore(tmp_path / "library.sqlite")
+    second = open_store(tmp_path / "library.sqlite")
 
     assert set(search(second, "cats")) == EVERYTHING
     second.close()
@@ -355,18 +355,18 @@ def test_a_damaged_file_is_a_sentence(tmp_path, content):
     with pytest.raises(
         SettingsError, match=r"library\.sqlite is damaged\. Run `footnote ingest --rebuild` with"
     ):
-        DocumentStore(tmp_path / "library.sqlite")
+        open_store(tmp_path / "library.sqlite")
 
 
 def test_damage_that_shows_later_is_a_sentence_too(tmp_path):
-    first = DocumentStore(tmp_path / "library.sqlite")
+    first = open_store(tmp_path / "library.sqlite")
     first.put(document("/docs/a.md", *(f"Cats purr {number}." for number in range(500))))
     first.close()
     with (tmp_path / "library.sqlite").open("r+b") as file:
         file.seek(4096 * 3)
         file.write(b"garbage!" * 512 * 20)
 
-    damaged = DocumentStore(tmp_path / "library.sqlite")
+    damaged = open_store(tmp_path / "library.sqlite")
 
     with pytest.raises(SettingsError, match="is damaged"):
         search(damaged, "cats")
@@ -375,14 +375,14 @@ def test_damage_that_shows_later_is_a_sentence_too(tmp_path):
 
 def test_a_file_that_cannot_be_made_is_a_sentence(tmp_path):
     with pytest.raises(SettingsError, match=r"library\.sqlite cannot be made: no such file or directory\."):
-        DocumentStore(tmp_path / "missing" / "library.sqlite")
+        open_store(tmp_path / "missing" / "library.sqlite")
 
 
 def test_a_folder_in_the_place_of_the_file_is_a_sentence(tmp_path):
     (tmp_path / "library.sqlite").mkdir()
 
     with pytest.raises(SettingsError, match=r"library\.sqlite cannot be opened\."):
-        DocumentStore(tmp_path / "library.sqlite")
+        open_store(tmp_path / "library.sqlite")
 
 
 # Side by side
@@ -421,8 +421,9 @@ def test_another_process_can_list_documents_while_this_one_writes(store, tmp_pat
     """`footnote sources` asks for no ownership."""
     store.put(document("/docs/a.md", "Cats purr."))
     program = (
-        "import sys; from pathlib import Path; from core.library.store import DocumentStore\n"
-        "print(*(entry.source for entry in DocumentStore(Path(sys.argv[1])).entries()))"
+        "import sys; from pathlib import Path; from core.bootstrap import open_library; from core.settings import Settings\n"
+        "library = open_library(Settings(data_dir=Path(sys.argv[1]).parent))\n"
+        "print(*(entry.source for entry in library.store.entries()))"
     )
 
     with store.transaction():

@@ -8,6 +8,8 @@ import pytest
 from fakes.quotes import quotes_behind
 from fakes.slack.rendering import visible_text
 
+from bots.chat.approval import Approval
+from bots.chat.layout import reply_messages
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import CardContext
 from bots.slack import render
@@ -75,7 +77,7 @@ def test_an_answer_in_part_says_what_is_missing_and_offers_to_search_for_it():
 
 
 def test_what_was_left_out_is_shown_with_the_footnotes_in_private():
-    (shown,) = render.reply(quotes_behind(IN_PART))
+    (shown,) = reply_messages(render, quotes_behind(IN_PART))
 
     assert seen(shown).endswith(
         "Weggelassen: ein Satz, den deine Dokumente nicht belegen.\n"
@@ -125,9 +127,9 @@ def voice_of(calls, proposal):
         return {"q1": IN_PART}.get(turn_id)
 
     return ChatMessenger(
-        posts=SlackPosts(calls=calls), renderer=render, people=Ann(), commands=None,
-        proposals=proposals, engine="DuckDuckGo", approval="asker", approvers=(), refresh=90.0,
-        outcomes=outcomes,
+        posts=SlackPosts(calls=calls), renderer=render, commands=None,
+        approval=Approval(people=Ann(), engine="DuckDuckGo"),
+        proposals=proposals, refresh=90.0, outcomes=outcomes,
     )  # fmt: skip
 
 

@@ -14,13 +14,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bots.chat import proposals
+from bots.chat.layout import reply_messages
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import CardContext, Note, Sources
 from bots.chat.texts import help_lines, say_in
+from bots.slack import render
 from bots.slack.dialect import SLACK
 from bots.slack.limits import FALLBACK_TEXT
-from bots.slack.render import decided_already, editor, messages, note, proposal_card, reply, window
+from bots.slack.render import decided_already, editor, messages, note, proposal_card, window
 from bots.slack.sessions import streamed
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.store import Entry
@@ -215,7 +217,7 @@ def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
     outcome = answered("Yes. [1]", *(citation(n, location=f"{n}", quote=f"quote {n}") for n in range(1, 9)))
 
     (message,) = messages(outcome, SETTING)
-    shown = reply(quotes_behind(outcome))
+    shown = reply_messages(render, quotes_behind(outcome))
 
     (button,) = elements(message, "button")
     assert (button["text"]["text"], button["value"]) == ("3 more: show quotes", "t1")
@@ -228,7 +230,7 @@ def test_all_footnotes_hold_every_quote_whole():
     long = " ".join(f"word{n}" for n in range(4_000))
     outcome = answered("Yes. [1]", citation(quote=long))
 
-    shown = reply(quotes_behind(outcome))
+    shown = reply_messages(render, quotes_behind(outcome))
 
     assert long.replace(" ", "") in re.sub(r"\s", "", "".join(map(seen, shown)))
     for message in shown:
@@ -269,7 +271,7 @@ def test_too_many_quotes_for_a_window_are_messages():
     outcome = answered("Yes. [1]", *(citation(n, location=f"{n}") for n in range(1, 60)))
 
     assert window(quotes_behind(outcome)) is None
-    assert all(assert_sendable(message) is None for message in reply(quotes_behind(outcome)))
+    assert all(assert_sendable(message) is None for message in reply_messages(render, quotes_behind(outcome)))
 
 
 def test_feedback_buttons_carry_the_turn():
@@ -516,7 +518,9 @@ def test_the_modal_opens_with_the_query():
 
 
 def test_help_is_three_lines():
-    (message,) = reply(Note(text="\n".join(help_lines("en", collections=("docs",), documents=12))))
+    (message,) = reply_messages(
+        render, Note(text="\n".join(help_lines("en", collections=("docs",), documents=12)))
+    )
 
     assert len(seen(message).split("\n")) == 3
     assert "12 documents in docs" in seen(message)
@@ -532,12 +536,12 @@ def entry(number, **more):
 
 
 def test_sources_are_listed_by_collection():
-    shown = reply(Sources(language="en", entries=tuple(entry(n) for n in range(50))))
+    shown = reply_messages(render, Sources(language="en", entries=tuple(entry(n) for n in range(50))))
 
     assert "docs: 50 documents, 150 passages" in seen(shown[0])
     assert "a/0.md · Title 0 · 3 passages" in seen(shown[0])
     assert "and 10 more" in seen(shown[-1])
-    assert "no documents" in seen(reply(Sources(language="en", entries=()))[0])
+    assert "no documents" in seen(reply_messages(render, Sources(language="en", entries=()))[0])
 
 
 # What others wrote.
@@ -568,13 +572,17 @@ def everywhere(text):
     )
     yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), card_context)
     yield from messages(Outcome(kind="failed", turn_id="t", reason=text), card_context)
-    yield from reply(quotes_behind(answered(text, *cited), before=text, after=text))
+    yield from reply_messages(render, quotes_behind(answered(text, *cited), before=text, after=text))
     yield from (
         note(proposals.refused(sly, card_context)),
         decided_already(decided, card_context),
     )
-    yield from reply(Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),)))
-    yield from reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
+    yield from reply_messages(
+        render, Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),))
+    )
+    yield from reply_messages(
+        render, Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
+    )
 
 
 @pytest.mark.parametrize("texts", KINDS.values(), ids=KINDS)

@@ -1,9 +1,15 @@
-"""The version of each SQLite file in the data folder, and the migrations from one version to the next.
+"""The version of each store, and the migrations from one version to the next.
 
-``PRAGMA application_id`` marks the file as Footnote's, ``PRAGMA user_version`` is its version. The first
-release has version 1. An older file is migrated to the newest version in one transaction, so that a process
-that is killed in the middle leaves it as it was. A newer file is refused, and so is one from before the
-first release.
+The first release has version 1. An older store is migrated to the newest version in one transaction, so that
+a process that is killed in the middle leaves it as it was.
+
+In a file of SQLite, ``PRAGMA application_id`` says that it is Footnote's, and ``PRAGMA user_version`` which
+version it has. A newer file is refused, and so is one from before the first release.
+
+In PostgreSQL a table says which version each store has. The first process migrates under a lock while others
+wait. During a deploy the processes of the version before go on beside it, so **a migration only adds**: what
+it replaces is dropped one version later. A store that is newer by one version is therefore served, and one
+that is newer by more is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +21,8 @@ from contextlib import closing
 from pathlib import Path
 
 from core.conversation import value
-from core.errors import VersionMismatch
+from core.errors import SettingsError, VersionMismatch
+from core.storage.database import Connection
 
 APPLICATION_ID = 0x466F6F74  # "Foot"
 UNRELEASED = 0  # the version of a file from before the first release
@@ -23,21 +30,28 @@ FOREIGN = -1  # that of another program's file
 #: A file from before the first release has one of these tables, and no application id.
 OUR_TABLES = frozenset({"documents", "channels", "checkpoints", "spent", "workflow_status"})
 
-Migration = Callable[[sqlite3.Connection], object]
+VERSIONS = "footnote_versions"  # the table in PostgreSQL
+LOCK = 0x466F6F74  # of PostgreSQL, held while a store is made or migrated
+
+Migration = Callable[[Connection], object]
 
 logger = logging.getLogger(__name__)
 
 
-def add_fields(_database: sqlite3.Connection) -> None:
+def add_fields(_database: Connection) -> None:
     """The migration for stored values that got fields with defaults: only an older version must not read them."""
 
 
 @value
 class Schema:
-    """What one kind of file contains."""
+    """What one store contains."""
 
     tables: str = ""  #: SQL that makes the tables of the newest version; empty where a library makes its own
+    postgresql: str = ""  #: the same for PostgreSQL where more than the names of types differs
     migrations: tuple[Migration, ...] = ()  #: append only; the first migrates version 1 to version 2
+    is_serial: bool = False  #: whether PostgreSQL too runs its transactions one after the other
+    cure: str = ""  #: what to do about a damaged file, as a sentence
+    damage: type[SettingsError] = SettingsError  #: what is raised about a damaged file
 
     @property
     def version(self) -> int:
@@ -58,6 +72,45 @@ def prepare(database: sqlite3.Connection, file: Path, schema: Schema) -> None:
     elif version < schema.version:
         _migrate(database, schema)
         logger.info("%s was migrated from version %d to %d", file, version, schema.version)
+
+
+def prepare_store(connection: Connection, store: str, schema: Schema) -> bool:
+    """The same for a store in PostgreSQL, within the transaction of this connection; whether it changed anything.
+
+    VersionMismatch if the tables belong to another program, or to a version that is newer by more than one.
+    """
+    if _stored_version(connection, store) == schema.version:
+        return False
+    connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+    connection.execute(
+        f"CREATE TABLE IF NOT EXISTS {VERSIONS} (store TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+    )
+    version = _stored_version(connection, store)  # read again: another process may have migrated it meanwhile
+    if version is None:
+        if schema.tables:
+            connection.execute(schema.postgresql or schema.tables)
+        connection.execute(f"INSERT INTO {VERSIONS} VALUES (?, ?)", (store, schema.version))
+        return True
+    if version > schema.version + 1:
+        raise VersionMismatch(
+            f"The {store} in the PostgreSQL of DATABASE_URL was written by a newer version of Footnote. "
+            "Install that version again."
+        )
+    for migration in schema.migrations[version - 1 :]:
+        migration(connection)
+    if version < schema.version:
+        connection.execute(f"UPDATE {VERSIONS} SET version = ? WHERE store = ?", (schema.version, store))
+        logger.info("the %s was migrated from version %d to %d", store, version, schema.version)
+    return version < schema.version
+
+
+def _stored_version(connection: Connection, store: str) -> int | None:
+    """None for a store that does not exist."""
+    ((has_versions,),) = connection.execute("SELECT to_regclass(?) IS NOT NULL", (VERSIONS,)).fetchall()
+    if not has_versions:
+        return None
+    found = connection.execute(f"SELECT version FROM {VERSIONS} WHERE store = ?", (store,)).fetchone()
+    return None if found is None else int(found[0])
 
 
 def check(file: Path, version: int | None, schema: Schema) -> None:

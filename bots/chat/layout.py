@@ -1,0 +1,58 @@
+"""What the messages of both platforms have in common: what they show, and in which of them it stands. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar, assert_never
+
+from bots.chat.platform import CardContext, CommandReply, Footnotes, Note, Renderer, Shown, Sources
+from bots.chat.texts import say_in
+from core.conversation import Outcome, Proposal
+
+T = TypeVar("T")
+
+
+def card_of(outcome: Outcome, card_context: CardContext) -> Proposal | Literal["files", "forgotten"] | None:
+    """What is proposed together with the outcome: to search the web, or to read the attached files."""
+    if card_context.is_forgotten:
+        return "forgotten"
+    if outcome.proposal is not None:
+        return outcome.proposal
+    # A failed turn is asked again first.
+    return "files" if outcome.unread and outcome.kind != "failed" else None
+
+
+def with_card(
+    messages: Sequence[list[T]],
+    card: Sequence[T],
+    *,
+    room: Sequence[T],
+    fits: Callable[[list[T]], bool],
+    divider: Sequence[T] = (),
+) -> list[list[T]]:
+    """The messages with the card at the end of the last one, or in one of its own.
+
+    Args:
+        room: as large as a card may become: open and decided, it stands in the same message
+        divider: parts the card from what stands above it
+    """
+    if not card:
+        return [*messages]
+    *others, last = messages
+    if fits([*last, *room]):
+        return [*others, [*last, *divider, *card]]
+    return [*messages, [*card]]
+
+
+def reply_messages(renderer: Renderer[Shown], reply: CommandReply) -> tuple[Shown, ...]:
+    """The reply to a command; never empty."""
+    match reply:
+        case Note():
+            return (renderer.note(reply.text),)
+        case Sources():
+            return renderer.sources(reply) or (renderer.note(say_in(reply.language)("no_documents")),)
+        case Footnotes():
+            language = reply.outcome.language
+            return renderer.quotes(reply) or (renderer.note(say_in(language)("no_footnotes")),)
+        case _:
+            assert_never(reply)

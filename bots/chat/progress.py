@@ -1,0 +1,125 @@
+"""What a turn does now, shown by the sign of its work until the outcome takes its place."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, cast
+
+from bots.chat.platform import Posts, ProgressNote, Refused, Shown
+from bots.chat.texts import language_of_turn, progress_note
+from core.conversation import Conversation, Decision, Progress, Proposal, Turn
+from core.turns.assistant import Report
+from core.turns.messenger import ReplyRoute, Unreachable
+
+logger = logging.getLogger(__name__)
+
+BETWEEN = 1.0  # seconds between two edits; Slack and Discord take about one message a second in a channel
+
+
+@dataclass(slots=True, kw_only=True)
+class ThrottledProgress:
+    """Shows the newest progress of a turn, at most about once a second, and again before it fades."""
+
+    #: Shows it; the flag says whether it changed, or only the platform's sign of work fades.
+    show: Callable[[Progress, bool], Awaitable[None]]
+    refresh: float  #: seconds after which the platform's own sign of work fades, or nearly
+    newest: Progress  #: at first what the message shows already
+    _is_fresh: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_closed: asyncio.Event = field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    def report(self, progress: Progress) -> None:
+        self.newest = progress
+        self._is_fresh.set()
+
+    async def close(self) -> None:
+        """No note comes after this. One that is being sent is waited for, or it could cover the answer."""
+        self._is_closed.set()
+        self._is_fresh.set()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        shown = self.newest
+        while not self._is_closed.is_set():
+            self._is_fresh.clear()
+            newest = self.newest
+            try:
+                await self.show(newest, newest != shown)
+                shown = newest
+            except (Unreachable, Refused):
+                logger.info("a progress note was left out")
+            if not await _happens(self._is_closed, BETWEEN):
+                await _happens(self._is_fresh, self.refresh)
+
+
+async def _happens(event: asyncio.Event, within: float) -> bool:
+    try:
+        return await asyncio.wait_for(event.wait(), within)
+    except TimeoutError:
+        return False
+
+
+@dataclass(slots=True, kw_only=True)
+class ProgressNotes(Generic[Shown]):
+    """The notes of all turns that run, each in the language of its question."""
+
+    posts: Posts[Shown]
+    proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
+    refresh: float  #: seconds after which the platform's own sign of work is shown again
+    _running: dict[str, ThrottledProgress] = field(default_factory=dict)  #: by turn
+    _languages: dict[str, str] = field(default_factory=dict)  #: by turn
+
+    async def begin(self, turn: Turn, route: ReplyRoute, proposal: Proposal | None, *, is_again: bool) -> str:
+        """Show the first sign and return its handle. Raises Refused and Unreachable.
+
+        Args:
+            proposal: what the turn decides about
+        """
+        language = language_of_turn(turn, (proposal,) if proposal else ())
+        self._languages[turn.id] = language
+        return await self.posts.begin(
+            route, turn.id, _note(_first_progress(turn), language), is_again=is_again
+        )
+
+    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Report:
+        throttled = ThrottledProgress(
+            show=partial(self._show, turn, route, handle),
+            refresh=self.refresh,
+            newest=_first_progress(turn),
+        )
+        self._running[turn.id] = throttled
+        throttled.start()
+        loop = asyncio.get_running_loop()
+        # Steps of the graph may run in other threads.
+        return lambda progress: cast("None", loop.call_soon_threadsafe(throttled.report, progress))
+
+    async def _show(
+        self, turn: Turn, route: ReplyRoute, handle: str, progress: Progress, is_new: bool
+    ) -> None:
+        language = self._languages.get(turn.id)
+        if language is None:  # the first sign was shown by an earlier process
+            proposals = await self.proposals(turn.conversation) if isinstance(turn, Decision) else ()
+            language = self._languages[turn.id] = language_of_turn(turn, proposals)
+        await self.posts.progress(route, handle, turn.id, _note(progress, language), is_new=is_new)
+
+    async def end(self, turn_id: str) -> None:
+        """No note of the turn comes after this."""
+        if throttled := self._running.pop(turn_id, None):
+            await throttled.close()
+        self._languages.pop(turn_id, None)
+
+
+def _first_progress(turn: Turn) -> Progress:
+    return Progress(stage="searching" if isinstance(turn, Decision) else "reading")
+
+
+def _note(progress: Progress, language: str) -> ProgressNote:
+    return ProgressNote(stage=progress.stage, sentence=progress_note(progress, language))

@@ -1,0 +1,1 @@
+"""The stores, on either of two databases: files of SQLite in the data folder, or one PostgreSQL."""

@@ -1,0 +1,127 @@
+"""A file of SQLite in the data folder, and access to it from several threads.
+
+One connection writes and another reads, each behind a lock: indexing never blocks a
+question, and a reader sees a whole document or nothing of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from pathlib import Path
+
+from core.errors import SettingsError, StoreUnavailable, reason_of
+from core.storage.database import Dialect, Row
+from core.storage.schema import Schema, prepare
+
+BUSY_TIMEOUT = 10.0  # seconds to wait for another writer
+
+_TROUBLES = {
+    sqlite3.SQLITE_FULL: "cannot be written: the disk is full.",
+    sqlite3.SQLITE_READONLY: "cannot be written: permission denied.",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened.",
+    sqlite3.SQLITE_IOERR: "cannot be used: the disk gave an error.",
+    sqlite3.SQLITE_BUSY: "is being written by another program.",
+}
+DAMAGE = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
+
+logger = logging.getLogger(__name__)
+
+
+class SqliteDatabase:
+    """One file. Raises what the schema has for a damaged one, and VersionMismatch when another version of
+    Footnote wrote it. ``is_read_only``: the file exists and has the newest version; nothing is created or
+    changed. ``busy_timeout``: seconds to wait for another writer.
+    """
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(
+        self, file: Path, schema: Schema, *, is_read_only: bool = False, busy_timeout: float = BUSY_TIMEOUT
+    ) -> None:
+        self._file, self._schema, self._mode = file, schema, "ro" if is_read_only else "rw"
+        self._busy_timeout = busy_timeout
+        self._read_lock, self._write_lock = threading.Lock(), threading.RLock()
+        if not is_read_only:
+            _make_private(file)
+        with self._translating(), ExitStack() as opened:
+            self._writing = opened.enter_context(closing(self._connect()))
+            self._reading = opened.enter_context(closing(self._connect()))
+            self._set_up()
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        with self._write_lock, self._read_lock:
+            self._opened.close()
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
+        with self._translating(), self._read_lock:
+            return self._reading.execute(query, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._translating(), self._write_lock:
+            if self._writing.in_transaction:
+                yield self._writing
+                return
+            self._writing.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writing
+                self._writing.execute("COMMIT")
+            finally:
+                if self._writing.in_transaction:
+                    self._writing.execute("ROLLBACK")
+
+    def empty_log(self) -> None:
+        """Copy the write-ahead log into the file and empty it, unless another program is reading it."""
+        with self._translating(), self._write_lock:
+            ((is_busy, *_),) = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if is_busy:
+            logger.warning(
+                "another program reads %s: until it ends, what was forgotten stays in the file", self._file
+            )
+
+    def _translating(self) -> AbstractContextManager[None]:
+        return translate_errors(self._file, self._schema)
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{self._file.resolve().as_uri()}?mode={self._mode}",
+            uri=True,
+            timeout=self._busy_timeout,
+            check_same_thread=False,
+            isolation_level=None,
+        )
+
+    def _set_up(self) -> None:
+        self._writing.execute("PRAGMA synchronous = NORMAL")
+        self._writing.execute("PRAGMA foreign_keys = ON")
+        self._writing.execute("PRAGMA secure_delete = ON")  # overwrites what is deleted
+        prepare(self._writing, self._file, self._schema)
+        self._reading.execute("PRAGMA query_only = ON")
+
+
+@contextmanager
+def translate_errors(file: Path, schema: Schema) -> Iterator[None]:
+    """Turn SQLite's errors about the disk and the file into sentences; others are bugs and pass through."""
+    try:
+        yield
+    except sqlite3.Error as trouble:
+        code = getattr(trouble, "sqlite_errorcode", 0) & 0xFF  # the primary result code
+        if code not in DAMAGE and code not in _TROUBLES:
+            raise
+        sentence = f"is damaged. {schema.cure}" if code in DAMAGE else _TROUBLES[code]
+        logger.warning("%s %s (%s)", file, sentence, trouble)
+        kind = schema.damage if code in DAMAGE else StoreUnavailable
+        raise kind(f"{file} {sentence}") from trouble
+
+
+def _make_private(file: Path) -> None:
+    """Create the file, for its owner alone; SQLite gives its other files the same mode."""
+    try:
+        file.touch(mode=0o600)
+    except OSError as fault:
+        raise SettingsError(f"{file} cannot be made: {reason_of(fault)}.") from fault
