@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
-from core.schema import check, version_in
+from core.storage.schema import check, version_in
 from core.turns.archive import COMMAND, TURN, plain
 from core.turns.order import order_of
 from core.turns.queue import (
