@@ -179,6 +179,16 @@ def _use_our_log() -> None:
     log = logging.getLogger("dbos")
     log.handlers.clear()
     log.propagate = True
+    if _is_fault not in log.filters:
+        log.addFilter(_is_fault)
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    """Whether DBOS reports more than that somebody cancelled what ran, and perhaps deleted it since."""
+    from dbos._error import DBOSAwaitedWorkflowCancelledError, DBOSNonExistentWorkflowError
+
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, DBOSAwaitedWorkflowCancelledError | DBOSNonExistentWorkflowError)
 
 
 @contextmanager
