@@ -1,4 +1,4 @@
-"""Fail on a known vulnerability of anything installed here, but for those whose reason stands below.
+"""Fail on a known vulnerability of anything installed here or on a host, but for those whose reason stands below.
 
 Where the database cannot be reached, or does not know a package, it says so: finding nothing
 then proves nothing.
@@ -31,14 +31,23 @@ EXCEPTIONS: dict[str, str] = {
 
 WITHIN = 180  # seconds
 COMMAND = [
-    sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off", "--timeout", "10", "--skip-editable",
-]  # fmt: skip
+    sys.executable,
+    "-m",
+    "pip_audit",
+    "--format",
+    "json",
+    "--progress-spinner",
+    "off",
+    "--timeout",
+    "10",
+]
+HERE = ("--skip-editable",)
+ON_A_HOST = ("--requirement", "requirements.txt", "--no-deps", "--disable-pip")  # what only pip installs, too
 
 
 def main() -> int:
     try:
-        done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=WITHIN, check=False)
-        audited = json.loads(done.stdout)["dependencies"]
+        audited = list({each["name"]: each for what in (ON_A_HOST, HERE) for each in audit(what)}.values())
     except (subprocess.TimeoutExpired, ValueError, KeyError):
         print("Not audited: the database of vulnerabilities cannot be reached.")
         return 0
@@ -52,6 +61,12 @@ def main() -> int:
     )
     print("".join(f"{line}\n" for line in found), end="")
     return 1 if found else 0
+
+
+def audit(what: tuple[str, ...]) -> list[dict[str, Any]]:
+    done = subprocess.run([*COMMAND, *what], capture_output=True, text=True, timeout=WITHIN, check=False)
+    packages: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
+    return packages
 
 
 def findings(packages: list[dict[str, Any]]) -> Iterator[str]:

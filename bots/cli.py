@@ -18,6 +18,7 @@ CONCURRENCY_LIMIT = 64  # questions of one batch at a time
 PASSAGES_LIMIT = 100  # retrieved passages that one answer may list
 
 PLATFORMS = ("slack", "discord")
+PORT_OF_HOST = -1  # `--http` without a number: the port is the one that the host names in PORT
 
 #: What a shell completes an argument with that `--help` shows as this.
 COMPLETED_AS = {
@@ -246,7 +247,12 @@ def _define_forget(forget: _Parser) -> None:
 def _define_run(run: _Parser) -> None:
     run.add_argument("platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="slack, discord")
     run.add_argument(
-        "--http", type=_port, metavar="PORT", help="take Slack's events over HTTP on this port, not a socket"
+        "--http",
+        nargs="?",
+        type=_port,
+        const=PORT_OF_HOST,
+        metavar="PORT",
+        help="take Slack's events over HTTP on this port, or on the one in the variable PORT, not a socket",
     )
 
 

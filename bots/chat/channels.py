@@ -1,25 +1,23 @@
 """What the bot stores about channels and threads: preferences, and which collections a channel reads.
 
-One small SQLite file. What is learned in a channel goes into its own collection, which can be
+One small store. What is learned in a channel goes into its own collection, which can be
 read in that channel only; files that are read for one thread go into the thread's.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 from bots.chat.incoming import Feedback, Follow, ThreadState
 from core.conversation import Conversation
-from core.errors import SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
+from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Connection
-from core.storage.schema import Schema, prepare
-from core.turns.disk_watch import disk_trouble
+from core.storage.schema import Schema
+from core.storage.storage import Storage
 
 LOCKED = 0.05  # seconds that the event loop waits for another program; the inbox retries writes
 
@@ -62,154 +60,169 @@ def _follow_askers(database: Connection) -> None:
     database.execute(_UNASKED)
 
 
-SCHEMA = Schema(tables=_CHANNELS + _TABLES + _UNASKED, migrations=(_follow_askers,))
+STORE = "rooms"
+SCHEMA = Schema(
+    tables=_CHANNELS + _TABLES + _UNASKED,
+    migrations=(_follow_askers,),
+    cure="Move it away: channels then have their defaults again, threads are followed up "
+    "with a mention, and documents and conversations are not affected.",
+)
+
+
+_KEEP_ID = "INSERT INTO words VALUES (?) ON CONFLICT DO NOTHING"
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelStore:
-    """Every statement takes microseconds, so none needs a thread."""
+    """Raises StoreUnavailable when nothing can be read or written now."""
 
-    database: sqlite3.Connection
+    database: AsyncDatabase
 
-    def thread_state(self, conversation: Conversation) -> ThreadState:
+    async def thread_state(self, conversation: Conversation) -> ThreadState:
         """What decides how a message of this thread is read."""
-        follow, asker, since = self.database.execute(
+        ((follow, asker, since),) = await self.database.rows(
             "SELECT (SELECT follow FROM channels WHERE channel = ?), asker, since"
-            " FROM (SELECT 1) LEFT JOIN threads ON conversation = ?",
+            " FROM (SELECT 1) AS one LEFT JOIN threads ON conversation = ?",
             (conversation.channel_id, conversation.id),
-        ).fetchone()
+        )
         return ThreadState(
             follow=follow or "asker", knows_thread=asker is not None, asker=asker, since=since or 0.0
         )
 
-    def remember_thread(self, conversation: Conversation, asker: str, since: float) -> None:
+    async def remember_thread(self, conversation: Conversation, asker: str, since: float) -> None:
         """Make the bot part of this thread; the first asker stays the thread's asker."""
-        self._write("INSERT OR IGNORE INTO threads VALUES (?, ?, ?)", conversation.id, asker, since)
-
-    def forget_thread(self, conversation: Conversation) -> None:
-        """The bot is no part of the thread any more, and does not read what was written there before."""
-        self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
-        self.remember_forgotten([f"{conversation.id}/forgotten"])
-
-    def move(self, conversation: Conversation, place: str) -> None:
-        """Continue the conversation in a place that its id does not name."""
-        self._write("INSERT OR REPLACE INTO places VALUES (?, ?)", conversation.id, place)
-
-    def place_of(self, conversation: Conversation) -> str | None:
-        """Where a conversation was moved to."""
-        return cast(
-            "str | None", self._one("SELECT place FROM places WHERE conversation = ?", conversation.id)
+        await self._write(
+            "INSERT INTO threads VALUES (?, ?, ?) ON CONFLICT DO NOTHING", conversation.id, asker, since
         )
 
-    def moved_to(self, place: str) -> Conversation | None:
+    async def forget_thread(self, conversation: Conversation) -> None:
+        """The bot is no part of the thread any more, and does not read what was written there before."""
+        await self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
+        await self.remember_forgotten([f"{conversation.id}/forgotten"])
+
+    async def move(self, conversation: Conversation, place: str) -> None:
+        """Continue the conversation in a place that its id does not name."""
+        await self._write("DELETE FROM places WHERE place = ? AND conversation <> ?", place, conversation.id)
+        await self._write(
+            "INSERT INTO places VALUES (?, ?) ON CONFLICT (conversation) DO UPDATE SET place = excluded.place",
+            conversation.id, place,
+        )  # fmt: skip
+
+    async def place_of(self, conversation: Conversation) -> str | None:
+        """Where a conversation was moved to."""
+        return cast(
+            "str | None", await self._one("SELECT place FROM places WHERE conversation = ?", conversation.id)
+        )
+
+    async def moved_to(self, place: str) -> Conversation | None:
         """The conversation that was moved to a place."""
-        found = self._one("SELECT conversation FROM places WHERE place = ?", place)
+        found = await self._one("SELECT conversation FROM places WHERE place = ?", place)
         return Conversation.parse(found) if found else None
 
-    def set_watermark(self, platform: str, message: int) -> None:
+    async def set_watermark(self, platform: str, message: int) -> None:
         """Remember the newest message that was accepted; ids grow with time."""
-        self._write(
-            "INSERT INTO heard VALUES (?, ?) ON CONFLICT DO UPDATE SET message = max(message, excluded.message)",
+        await self._write(
+            "INSERT INTO heard VALUES (?, ?) ON CONFLICT (platform) DO UPDATE SET message = excluded.message"
+            " WHERE heard.message < excluded.message",
             platform, message,
         )  # fmt: skip
 
-    def watermark(self, platform: str) -> int | None:
-        return cast("int | None", self._one("SELECT message FROM heard WHERE platform = ?", platform))
+    async def watermark(self, platform: str) -> int | None:
+        return cast("int | None", await self._one("SELECT message FROM heard WHERE platform = ?", platform))
 
-    def threads_of(self, platform: str, space: str) -> tuple[Conversation, ...]:
+    async def threads_of(self, platform: str, space: str) -> tuple[Conversation, ...]:
         """The conversations that the bot is part of."""
         begins = f"{platform}/{space}/"
-        rows = self.database.execute(
+        rows = await self.database.rows(
             "SELECT conversation FROM threads WHERE substr(conversation, 1, ?) = ?", (len(begins), begins)
         )
         return tuple(Conversation.parse(row[0]) for row in rows)
 
-    def set_follow(self, conversation: Conversation, follow: Follow) -> None:
-        self._note_channel(conversation)
-        self._write("UPDATE channels SET follow = ? WHERE channel = ?", follow, conversation.channel_id)
+    async def set_follow(self, conversation: Conversation, follow: Follow) -> None:
+        await self._note_channel(conversation)
+        await self._write("UPDATE channels SET follow = ? WHERE channel = ?", follow, conversation.channel_id)
 
-    def use(self, conversation: Conversation, collection: str, library: Library) -> bool:
+    async def use(self, conversation: Conversation, collection: str, library: Library) -> bool:
         """Read this collection from now on; False if there is none of that name, or not for this channel."""
-        known = library.store.collections() | {DEFAULT_COLLECTION}
+        known = await self.database.call(library.store.collections) | {DEFAULT_COLLECTION}
         if collection not in known or is_own(conversation, collection):  # read without being chosen
             return False
         if not may_read(conversation, collection):
             return False
-        self._note_channel(conversation)
-        self._write("UPDATE channels SET reads = ? WHERE channel = ?", collection, conversation.channel_id)
+        await self._note_channel(conversation)
+        await self._write(
+            "UPDATE channels SET reads = ? WHERE channel = ?", collection, conversation.channel_id
+        )
         return True
 
-    def reads(self, conversation: Conversation, library: Library) -> frozenset[str]:
+    async def reads(self, conversation: Conversation, library: Library) -> frozenset[str]:
         """The collections that a question in this channel may read; checked for every question."""
-        chosen = self._one("SELECT reads FROM channels WHERE channel = ?", conversation.channel_id)
+        chosen = await self._one("SELECT reads FROM channels WHERE channel = ?", conversation.channel_id)
         own = {own_collection(conversation), thread_collection(conversation)}
         allowed = {chosen} if chosen and may_read(conversation, chosen) else set()
-        return frozenset(own | (allowed if chosen else {DEFAULT_COLLECTION})) & library.store.collections()
+        known = await self.database.call(library.store.collections)
+        return frozenset(own | (allowed if chosen else {DEFAULT_COLLECTION})) & known
 
-    def is_first(self, request_id: str) -> bool:
+    async def is_first(self, request_id: str) -> bool:
         """True the first time; a command that is delivered again is not carried out again."""
-        with self.database:
-            taken = self.database.execute("INSERT OR IGNORE INTO words VALUES (?)", (request_id,))
-        return taken.rowcount == 1
+        return await self.database.write(_KEEP_ID, (request_id,)) == 1
 
-    def remember_forgotten(self, turn_ids: Iterable[str]) -> None:
+    async def remember_forgotten(self, turn_ids: Iterable[str]) -> None:
         """Keep the ids of forgotten turns, which may be delivered again."""
-        with self.database:
-            self.database.executemany(
-                "INSERT OR IGNORE INTO words VALUES (?)", ((turn,) for turn in turn_ids)
-            )
+        await self.database.write_all(_KEEP_ID, [(turn,) for turn in turn_ids])
 
-    def has_forgotten(self, conversation: Conversation) -> bool:
-        return self.was_forgotten(f"{conversation.id}/forgotten")
+    async def has_forgotten(self, conversation: Conversation) -> bool:
+        return await self.was_forgotten(f"{conversation.id}/forgotten")
 
-    def was_forgotten(self, turn_id: str) -> bool:
-        return self._one("SELECT 1 FROM words WHERE id = ?", turn_id) is not None
+    async def was_forgotten(self, turn_id: str) -> bool:
+        return await self._one("SELECT 1 FROM words WHERE id = ?", turn_id) is not None
 
-    def rate(self, feedback: Feedback) -> None:
+    async def rate(self, feedback: Feedback) -> None:
         """Store one person's rating of one turn; the last one counts."""
-        self._write(
-            "INSERT OR REPLACE INTO feedback VALUES (?, ?, ?, ?)",
+        await self._write(
+            "INSERT INTO feedback VALUES (?, ?, ?, ?) ON CONFLICT (turn, author)"
+            " DO UPDATE SET is_positive = excluded.is_positive, given_at = excluded.given_at",
             feedback.turn_id, feedback.author, int(feedback.is_positive), feedback.given_at,
         )  # fmt: skip
 
-    def ratings(self, turn_id: str) -> dict[str, bool]:
+    async def ratings(self, turn_id: str) -> dict[str, bool]:
         """Ratings of an answer, by author."""
-        rows = self.database.execute("SELECT author, is_positive FROM feedback WHERE turn = ?", (turn_id,))
+        rows = await self.database.rows("SELECT author, is_positive FROM feedback WHERE turn = ?", (turn_id,))
         return {author: bool(is_positive) for author, is_positive in rows}
 
-    def note_unasked(self, turn_id: str, conversation: Conversation, at: float) -> bool:
+    async def note_unasked(self, turn_id: str, conversation: Conversation, at: float) -> bool:
         """An answer was given that nobody asked the bot for; False if that was noted before."""
-        with self.database:
-            self.database.execute("DELETE FROM unasked WHERE answered_at <= ?", (at - UNASKED_COUNTED,))
-            noted = self.database.execute(
-                "INSERT OR IGNORE INTO unasked (turn, channel, answered_at) VALUES (?, ?, ?)",
-                (turn_id, conversation.channel_id, at),
-            )
-        return noted.rowcount == 1
+        await self._write("DELETE FROM unasked WHERE answered_at <= ?", at - UNASKED_COUNTED)
+        noted = await self.database.write(
+            "INSERT INTO unasked (turn, channel, answered_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (turn_id, conversation.channel_id, at),
+        )
+        return noted == 1
 
-    def withdraw(self, turn_id: str, conversation: Conversation) -> None:
+    async def withdraw(self, turn_id: str, conversation: Conversation) -> None:
         """Such an answer is not wanted; its thread is not followed any more."""
-        self._write("UPDATE unasked SET is_unwanted = 1 WHERE turn = ?", turn_id)
-        self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
+        await self._write("UPDATE unasked SET is_unwanted = 1 WHERE turn = ?", turn_id)
+        await self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
 
-    def unasked(self, conversation: Conversation, now: float) -> tuple[int, int]:
+    async def unasked(self, conversation: Conversation, now: float) -> tuple[int, int]:
         """How many such answers the channel got lately, and how many of them were not wanted."""
-        count, unwanted = self.database.execute(
+        ((count, unwanted),) = await self.database.rows(
             "SELECT count(*), coalesce(sum(is_unwanted), 0) FROM unasked WHERE channel = ? AND answered_at > ?",
             (conversation.channel_id, now - UNASKED_COUNTED),
-        ).fetchone()
+        )
         return count, unwanted
 
-    def _note_channel(self, conversation: Conversation) -> None:
-        self._write("INSERT OR IGNORE INTO channels (channel) VALUES (?)", conversation.channel_id)
+    async def _note_channel(self, conversation: Conversation) -> None:
+        await self._write(
+            "INSERT INTO channels (channel) VALUES (?) ON CONFLICT DO NOTHING", conversation.channel_id
+        )
 
-    def _one(self, query: str, *values: object) -> Any:
-        row = self.database.execute(query, values).fetchone()
-        return None if row is None else row[0]
+    async def _one(self, query: str, *values: object) -> Any:
+        rows = await self.database.rows(query, values)
+        return rows[0][0] if rows else None
 
-    def _write(self, statement: str, *values: object) -> None:
-        with self.database:
-            self.database.execute(statement, values)
+    async def _write(self, statement: str, *values: object) -> None:
+        await self.database.write(statement, values)
 
 
 _OWN = "channel-"
@@ -236,23 +249,7 @@ def thread_collection(conversation: Conversation) -> str:
 
 
 @contextmanager
-def open_channel_store(data_dir: Path) -> Iterator[ChannelStore]:
-    """SettingsError when the file cannot be used."""
-    file = data_dir / "rooms.sqlite"
-    file.touch(mode=0o600)
-    with closing(sqlite3.connect(file, timeout=LOCKED)) as database:
-        _set_up(database, file)
+def open_channel_store(storage: Storage) -> Iterator[ChannelStore]:
+    """SettingsError when the store cannot be used."""
+    with storage.asynchronous(STORE, SCHEMA, busy_timeout=LOCKED) as database:
         yield ChannelStore(database)
-
-
-def _set_up(database: sqlite3.Connection, file: Path) -> None:
-    try:
-        prepare(database, file, SCHEMA)
-        database.execute("PRAGMA synchronous = NORMAL")
-    except sqlite3.OperationalError as fault:
-        raise SettingsError(f"{file} cannot be used: {disk_trouble(fault) or 'the disk refused'}.") from fault
-    except sqlite3.DatabaseError as fault:
-        raise SettingsError(
-            f"{file} is damaged. Move it away: channels then have their defaults again, threads are followed up "
-            "with a mention, and documents and conversations are not affected."
-        ) from fault

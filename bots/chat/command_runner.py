@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import count
@@ -17,7 +16,7 @@ from bots.chat.platform import CommandReply, Note, Posts, Refused, Renderer, Sho
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.texts import say_in
 from core.conversation import Command, Outcome, log_fields
-from core.errors import FootnoteError, for_people
+from core.errors import FootnoteError, StoreUnavailable, for_people
 from core.turns.disk_watch import disk_trouble
 from core.turns.messenger import ReplyRoute, Unreachable
 from core.wording import Sentence, in_language
@@ -63,13 +62,13 @@ class CommandRunner(Generic[Shown]):
             return await self.commands.carry_out(chat_command, route)
         except Unreachable:  # carried out again when the platform can be reached
             raise
-        except FootnoteError as trouble:
-            sentence = in_language(for_people(trouble), chat_command.language)
-            return (Note(text=sentence, is_private=True),)
-        except sqlite3.OperationalError as trouble:
+        except StoreUnavailable as trouble:
             logger.exception("a command could not be stored", extra=log_fields(command))
             reason = disk_trouble(trouble) or Sentence("disk_refused")
             return (Note(text=say("not_written", trouble=reason), is_private=True),)
+        except FootnoteError as trouble:
+            sentence = in_language(for_people(trouble), chat_command.language)
+            return (Note(text=sentence, is_private=True),)
         except Exception:
             # The boundary of a command: the person learns of every failure.
             logger.exception("a command failed", extra=log_fields(command))

@@ -70,11 +70,11 @@ class ChatCommands:
 
     async def _help(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         library = self.footnote.library
-        read = self.channel_store.reads(command.conversation, library)
+        read = await self.channel_store.reads(command.conversation, library)
         documents = sum(entry.collection in read for entry in library.store.entries())
         collections = tuple(sorted(_display_name(command, name) for name in read))
         age = None if library.refreshed_at is None else time.monotonic() - library.refreshed_at
-        unasked = self.channel_store.unasked(command.conversation, time.time())
+        unasked = await self.channel_store.unasked(command.conversation, time.time())
         lines = help_lines(
             command.language, collections=collections, documents=documents, age=age,
             slash_commands=self.slash_commands, unasked=unasked,
@@ -82,7 +82,7 @@ class ChatCommands:
         return (Note(text="\n".join(lines)),)
 
     async def _sources(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
-        read = self.channel_store.reads(command.conversation, self.footnote.library)
+        read = await self.channel_store.reads(command.conversation, self.footnote.library)
         entries = [
             replace(entry, collection=_display_name(command, entry.collection))
             for entry in self.footnote.library.store.entries()
@@ -95,22 +95,21 @@ class ChatCommands:
         """Delete the conversation, its files and its turns, but not their ids, so that no redelivery runs them again."""
         await self.upload_index.forget([thread_collection(command.conversation)])
         await self.footnote.assistant.forget(command.conversation)
-        self.channel_store.remember_forgotten(await forget_turns(command.conversation))
-        self.channel_store.forget_thread(command.conversation)
+        await self.channel_store.remember_forgotten(await forget_turns(command.conversation))
+        await self.channel_store.forget_thread(command.conversation)
         return (Note(text=say_in(command.language)("forgot_thread")),)
 
     async def _follow(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         if command.argument and command.argument not in FOLLOWING:
             known = say_in(command.language)("follow_what", ways=", ".join(FOLLOWING))
-            return (Note(text=f"{known} {self._following(command)}", is_private=True),)
+            return (Note(text=f"{known} {await self._following(command)}", is_private=True),)
         if command.argument:
-            self.channel_store.set_follow(command.conversation, cast("Follow", command.argument))
-        return (Note(text=self._following(command)),)
+            await self.channel_store.set_follow(command.conversation, cast("Follow", command.argument))
+        return (Note(text=await self._following(command)),)
 
-    def _following(self, command: ChatCommand) -> str:
-        return say_in(command.language)(
-            FOLLOWING[self.channel_store.thread_state(command.conversation).follow]
-        )
+    async def _following(self, command: ChatCommand) -> str:
+        thread = await self.channel_store.thread_state(command.conversation)
+        return say_in(command.language)(FOLLOWING[thread.follow])
 
     async def _use(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         known = sorted(
@@ -122,7 +121,7 @@ class ChatCommands:
         takes = say("use_what", collections=", ".join(known) or say("no_collections"))
         if not command.argument:
             return (Note(text=takes),)
-        if not self.channel_store.use(command.conversation, command.argument, self.footnote.library):
+        if not await self.channel_store.use(command.conversation, command.argument, self.footnote.library):
             return (Note(text=f"{say('unknown_collection')} {takes}", is_private=True),)
         return (Note(text=say("collection_chosen", name=command.argument)),)
 
@@ -132,7 +131,7 @@ class ChatCommands:
         if turn is None or turn.conversation != command.conversation or outcome is None:
             return (Note(text=say_in(command.language)("no_footnotes_left")),)
         library = self.footnote.library
-        collections = self.channel_store.reads(command.conversation, library)
+        collections = await self.channel_store.reads(command.conversation, library)
         return (await asyncio.to_thread(footnotes_of, outcome, library.store, collections),)
 
     async def _learn(self, command: ChatCommand, _route: ReplyRoute) -> Replies:

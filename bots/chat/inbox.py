@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -33,6 +32,7 @@ from bots.chat.platform import Refused
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.texts import ENGLISH, clipped, say_in
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
+from core.errors import StoreUnavailable
 from core.settings import Settings
 from core.text.language import language_of
 from core.turns.archive import is_stored, question_of
@@ -104,7 +104,7 @@ class Inbox:
 
     async def _accept(self, incoming: Incoming) -> bool:
         request, route = incoming.request, incoming.route
-        if self.channel_store.was_forgotten(request.id):
+        if await self.channel_store.was_forgotten(request.id):
             return True
         match request:
             case Question():
@@ -124,13 +124,13 @@ class Inbox:
                 await self._tell(request, request.sentence, route)
         return True
 
-    async def _retry(self, write: Callable[..., T], *values: Any) -> T:
+    async def _retry(self, write: Callable[..., Awaitable[T]], *values: Any) -> T:
         """Call ``write`` until the disk takes what it writes."""
         pause = FIRST_PAUSE
         while True:
             try:
-                return write(*values)
-            except sqlite3.Error as trouble:
+                return await write(*values)
+            except StoreUnavailable as trouble:
                 if not self.turns.disk.is_passing(trouble):
                     raise
             await asyncio.sleep(pause)
@@ -225,7 +225,7 @@ class Inbox:
         elif command.name == "edit":
             self.begin(self._edit(command, route))
         elif command.name == "stop":
-            self._stop(command, route)
+            await self._stop(command, route)
         elif command.name == "footnotes" or (command.is_private and command.name not in STORED):
             self.begin(self._reply_privately(command, route))
         elif not self.turns.has(command.id) and (refusal := await self._refusal(command, route)):
@@ -241,13 +241,13 @@ class Inbox:
         except Unreachable:  # it is checked again when the command is carried out
             return None
 
-    def _stop(self, command: ChatCommand, route: ReplyRoute) -> None:
+    async def _stop(self, command: ChatCommand, route: ReplyRoute) -> None:
         """Stop at once, even if the disk takes nothing. The stopped turn says so itself."""
         try:
-            is_first = self.channel_store.is_first(command.id)
-        except sqlite3.Error:
+            is_first = await self.channel_store.is_first(command.id)
+        except StoreUnavailable:
             is_first = True
-        if is_first and not self.turns.stop(command.conversation):
+        if is_first and not await self.turns.stop(command.conversation):
             self.begin(self._private.tell(command.id, route, say_in(command.language)("nothing_running")))
 
     async def _decide_newest(self, command: ChatCommand, route: ReplyRoute) -> None:

@@ -126,7 +126,7 @@ class ChatMessenger(Generic[Shown]):
         return handle
 
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        if self.commands.channel_store.has_forgotten(turn.conversation):
+        if await self.commands.channel_store.has_forgotten(turn.conversation):
             return ()  # else what was forgotten would be read again from the platform
         try:
             messages = await self.posts.thread_context(route)
@@ -146,7 +146,8 @@ class ChatMessenger(Generic[Shown]):
     async def starter(self, conversation: Conversation, route: ReplyRoute) -> ThreadMessage | None:
         """What a thread begins with that the bot is not part of yet."""
         store = self.commands.channel_store
-        if store.thread_state(conversation).knows_thread or store.has_forgotten(conversation):
+        thread = await store.thread_state(conversation)
+        if thread.knows_thread or await store.has_forgotten(conversation):
             return None
         try:
             return await self.posts.starter(route)
@@ -164,7 +165,7 @@ class ChatMessenger(Generic[Shown]):
     ) -> None:
         await self._progress_notes.end(turn.id)
         if is_unaddressed(turn):
-            self._join(turn)
+            await self._join(turn)
         if handle.startswith(NOWHERE):
             _, code, text = f"{handle}  ".split(" ", 2)
             refused = Refused(code, text.strip())
@@ -174,11 +175,11 @@ class ChatMessenger(Generic[Shown]):
         else:
             await self._show(turn, route, handle, outcome, is_again=is_again)
 
-    def _join(self, question: Question) -> None:
+    async def _join(self, question: Question) -> None:
         """Become part of a thread by an answer that nobody asked the bot for."""
         channel_store = self.commands.channel_store
-        channel_store.remember_thread(question.conversation, question.author, question.asked_at)
-        if channel_store.note_unasked(question.id, question.conversation, question.asked_at):
+        await channel_store.remember_thread(question.conversation, question.author, question.asked_at)
+        if await channel_store.note_unasked(question.id, question.conversation, question.asked_at):
             self.count(question)  # once, however often it is delivered
 
     async def _show(

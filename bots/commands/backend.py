@@ -15,11 +15,11 @@ from pathlib import Path
 from bots.chat.uploads import discard
 from bots.commands.preparing import index_documents, load_embedder, prepare
 from bots.indexing import BackgroundVectors, Targets, run_in_thread
-from bots.terminal.backend import Backend, Forgotten, TurnRunner
+from bots.terminal.backend import Backend, CommandTurns, Forgotten
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.errors import IndexInUse
-from core.library.data_lock import Owner, find_owner
+from core.library.data_lock import SERVING, find_owner
 from core.library.library import EMBED_BATCH, Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
@@ -27,8 +27,8 @@ from core.turns.serving import is_served
 
 PATIENCE = 60.0  # seconds that a command waits for another one
 LOOK_EVERY = 0.2  # seconds
-#: Purposes that may take hours: nobody waits for a conversation to end.
-LONG = ("footnote chat", "footnote eval")
+#: Purposes that may take hours, of which nobody waits for the end. On PostgreSQL one may serve that has just begun.
+LONG = ("footnote chat", "footnote eval", SERVING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class LocalBackend:
         return self.footnote.library
 
     @property
-    def assistant(self) -> TurnRunner:
+    def assistant(self) -> CommandTurns:
         return self.footnote.assistant
 
     @property
@@ -113,18 +113,15 @@ async def open_backend(
 def until_free(settings: Settings, screen: Screen, *, patience: float = PATIENCE) -> bool:
     """Wait until no other command uses the data folder; True if somebody serves it, and does the work of commands."""
     until, told = time.monotonic() + patience, False
-    while (owner := find_owner(settings.data_dir)) is not None and _is_brief(owner):
-        if time.monotonic() > until:
-            break
+    while not is_served(settings):
+        owner = find_owner(settings.data_dir)
+        if owner is None or owner.name.endswith(LONG) or time.monotonic() > until:
+            return False
         if not told and owner.is_named:
             screen.note(f"Waiting for another Footnote ({owner.name})…")
             told = True
         time.sleep(LOOK_EVERY)
-    return is_served(settings)
-
-
-def _is_brief(owner: Owner) -> bool:
-    return not owner.is_serving and not owner.name.endswith(LONG)
+    return True
 
 
 def here_or_beside(

@@ -8,7 +8,7 @@ from bots import process
 from bots.commands.ask import run_turn
 from bots.commands.backend import open_backend
 from bots.indexing import Targets
-from bots.terminal.backend import TurnRunner
+from bots.terminal.backend import CommandTurns
 from bots.terminal.receive import decide
 from bots.terminal.screen import Screen
 from bots.terminal.session import conversation_named, situation
@@ -32,7 +32,7 @@ async def _decide(arguments: Namespace, settings: Settings) -> int:
         return await run_turn(turn, backend, screen, arguments)
 
 
-async def _find(assistant: TurnRunner, proposal_id: str, thread: str | None) -> Conversation:
+async def _find(assistant: CommandTurns, proposal_id: str, thread: str | None) -> Conversation:
     """The conversation that holds the proposal; NotFound when none does."""
     if thread is None:
         found = await assistant.find_proposal(proposal_id)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from bots.indexing import Targets
-from bots.terminal.backend import Forgotten, TurnRunner
+from bots.terminal.backend import CommandTurns, Forgotten
 from bots.terminal.operations import Record, details_of, error_in, fingerprints, report_in
 from bots.terminal.screen import Screen
 from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author
@@ -146,7 +146,7 @@ class RemoteBackend:
     web_search: WebSearch  #: of the process that serves
 
     @property
-    def assistant(self) -> TurnRunner:
+    def assistant(self) -> CommandTurns:
         return RemoteTurns(operations=self.operations)
 
     @property

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from bots import process
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.texts import NOTHING_INDEXED, counted
+from bots.cli import PORT_OF_HOST
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
@@ -32,7 +33,8 @@ from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
 from core.library.data_lock import SERVING, make_data_dir
 from core.library.library import Library
-from core.settings import Settings
+from core.settings import ENV_FILE, Settings, read_env_file
+from core.storage.storage import open_storage
 from core.turns.messenger import Messenger
 from core.turns.serving import queue_url
 from core.turns.turns import open_turns
@@ -66,11 +68,16 @@ async def _run(served: Served, settings: Settings) -> int:
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     make_data_dir(settings.data_dir)
-    with open_channel_store(settings.data_dir) as channel_store:
+    with open_storage(settings) as storage, open_channel_store(storage) as channel_store:
         reads, refresher = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
             open_footnote(
-                settings, purpose=SERVING, reads=reads, refresh=refresher.refresh, sentence=for_people
+                settings,
+                purpose=SERVING,
+                reads=reads,
+                storage=storage,
+                refresh=refresher.refresh,
+                sentence=for_people,
             ) as footnote,
             _refreshing(refresher, footnote),
             _serving(
@@ -141,9 +148,22 @@ def _served(arguments: Namespace) -> Served:
     ]
     if missing and (arguments.platforms or len(missing) == 2):
         raise SettingsError(f"There is nothing to serve: set {', or '.join(missing)}.")
+    port = _port_of_host() if arguments.http == PORT_OF_HOST else arguments.http
     if slack is not None:
-        _check(slack, arguments.http)
-    return Served(slack=slack, discord=discord, port=arguments.http)
+        _check(slack, port)
+    elif port is not None:
+        raise SettingsError("--http is for Slack, which is not served here; Discord needs no port.")
+    return Served(slack=slack, discord=discord, port=port)
+
+
+def _port_of_host() -> int:
+    """The port on which a host expects its process ``web``; it says which in PORT."""
+    named = {**read_env_file(ENV_FILE), **os.environ}.get("PORT", "").strip()
+    if not (named.isdecimal() and int(named) <= 65535):
+        raise SettingsError(
+            "--http without a number takes the port that PORT names, and it names none: --http 3000."
+        )
+    return int(named)
 
 
 def _check(slack: SlackSettings, port: int | None) -> None:
@@ -156,11 +176,13 @@ def _check(slack: SlackSettings, port: int | None) -> None:
 
 
 def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
-    def reads(conversation: Conversation, library: Library) -> frozenset[str]:
+    async def reads(conversation: Conversation, library: Library) -> frozenset[str]:
         """Every collection for the operator; none for a conversation of a platform that is not served."""
         if conversation.platform == TERMINAL:
-            return reads_everything(conversation, library)
-        return channel_store.reads(conversation, library) if conversation.platform in served else frozenset()
+            return await reads_everything(conversation, library)
+        if conversation.platform not in served:
+            return frozenset()
+        return await channel_store.reads(conversation, library)
 
     return reads
 

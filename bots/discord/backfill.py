@@ -35,30 +35,35 @@ class Watermark:
     """Rises as messages are stored, and never past one that is not stored yet."""
 
     channel_store: ChannelStore
+    last: int | None  #: as it is stored; None before the very first start
     _newest: int = 0  #: message that was stored
     _held: list[int] = field(default_factory=list)  #: messages from which on some may be missing
 
-    @property
-    def last(self) -> int | None:
-        """None before the very first start."""
-        return self.channel_store.watermark(PLATFORM)
+    @classmethod
+    async def load(cls, channel_store: ChannelStore) -> Watermark:
+        """As the process left it that listened before this one."""
+        return cls(channel_store, await channel_store.watermark(PLATFORM))
 
-    def begin(self, newest: int) -> None:
+    async def begin(self, newest: int) -> None:
         """The very first time: nothing up to this message is fetched."""
-        self.channel_store.set_watermark(PLATFORM, max(newest, 1))
+        await self._rise(max(newest, 1))
 
-    def hold(self, first: int) -> None:
+    async def hold(self, first: int) -> None:
         """From this message on some may be missing, until it is released."""
-        if self.last is None:
-            self.begin(first - 1)
         self._held.append(first)
+        if self.last is None:
+            await self.begin(first - 1)
 
-    def release(self, first: int, *, newest: int = 0) -> None:
+    async def release(self, first: int, *, newest: int = 0) -> None:
         """What was held is stored, up to ``newest``."""
         self._held.remove(first)
         self._newest = max(self._newest, newest)
         if watermark := min([self._newest, *(held - 1 for held in self._held)]):
-            self.channel_store.set_watermark(PLATFORM, watermark)
+            await self._rise(watermark)
+
+    async def _rise(self, watermark: int) -> None:
+        self.last = max(self.last or 0, watermark)
+        await self.channel_store.set_watermark(PLATFORM, watermark)
 
 
 def backfill_start(watermark: int, now: float) -> int:

@@ -83,11 +83,11 @@ class DiscordListeners:
         event = message_event(message, me.user_id, is_edit=is_edit)
         if is_edit and not is_called(event, me):
             return None
-        route, thread = self._locate(event, me)
+        route, thread = await self._locate(event, me)
         if self._is_unreadable(event, me):
             # The bot could not read it when it was sent, and does not read it after the intent is granted.
-            self.channel_store.remember_forgotten([turn_id(route, event.id)])
-            self._explain_unreadable(event, me, route, thread)
+            await self.channel_store.remember_forgotten([turn_id(route, event.id)])
+            await self._explain_unreadable(event, me, route, thread)
             return None
         request: Request | None
         try:
@@ -105,13 +105,13 @@ class DiscordListeners:
             is_in_place="opens" in route and "opens" not in there,
         )  # fmt: skip
 
-    def _locate(self, event: MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadState]:
+    async def _locate(self, event: MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadState]:
         """Where the answer goes, and what is known of that thread."""
-        route = route_of(event, me, self.channel_store.moved_to(thread_of(event)))
-        thread = self.channel_store.thread_state(conversation_of(route))
+        route = route_of(event, me, await self.channel_store.moved_to(thread_of(event)))
+        thread = await self.channel_store.thread_state(conversation_of(route))
         if event.answers and event.answers_me and not event.is_thread and not thread.knows_thread:
             # A reply to something that began no conversation, such as help, begins one.
-            return self._locate(replace(event, answers=None), me)
+            return await self._locate(replace(event, answers=None), me)
         return route, thread
 
     def _is_unreadable(self, event: MessageEvent, me: Me) -> bool:
@@ -120,7 +120,7 @@ class DiscordListeners:
         is_shown = event.server == DIRECT or me.user_id in event.names
         return not self.reads_content() and is_empty and not is_shown
 
-    def _explain_unreadable(
+    async def _explain_unreadable(
         self, event: MessageEvent, me: Me, route: DiscordRoute, thread: ThreadState
     ) -> None:
         """To those who call the bot; otherwise once in a server, as the message may be for others."""
@@ -128,7 +128,7 @@ class DiscordListeners:
         if not is_called(event, me):
             may_be_for_me = event.is_thread and thread.may_follow(event.author, said_at(event.id))
             once = f"{PLATFORM}/{route['server']}/cannot read"
-            if not may_be_for_me or not self.channel_store.is_first(once):
+            if not may_be_for_me or not await self.channel_store.is_first(once):
                 return
         self.inbox.begin(
             self.inbox.messenger.private_replies.send_ephemeral(route, say_in(ENGLISH)("cannot_read"))
@@ -140,7 +140,7 @@ class DiscordListeners:
         if read_interaction is None:
             return
         interaction = interaction_event(event, self.me())
-        if moved := self.channel_store.moved_to(interaction.route["thread"]):
+        if moved := await self.channel_store.moved_to(interaction.route["thread"]):
             interaction.route["thread"] = moved.thread
         try:
             request = read_interaction(interaction)
@@ -240,10 +240,10 @@ class FootnoteClient(discord.Client):
     async def on_connect(self) -> None:
         """A new session does not replay what was said since the last one."""
         for server in (DIRECT_MESSAGES, *(guild.id for guild in self.guilds)):
-            self._hold_watermark(server)
+            await self._hold_watermark(server)
 
     async def on_guild_unavailable(self, guild: discord.Guild) -> None:
-        self._hold_watermark(guild.id)
+        await self._hold_watermark(guild.id)
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
         self._start_backfill(guild.id, lambda backfill: backfill.of_server(guild))
@@ -255,18 +255,18 @@ class FootnoteClient(discord.Client):
 
     async def on_ready(self) -> None:
         if self.listeners is not None and self.listeners.watermark.last is None:
-            self._init_watermark(self.listeners)
-        conversations = self.listeners.channel_store.threads_of(PLATFORM, DIRECT) if self.listeners else ()
-        channels = [int(each.channel) for each in conversations]
+            await self._init_watermark(self.listeners)
+        direct = await self.listeners.channel_store.threads_of(PLATFORM, DIRECT) if self.listeners else ()
+        channels = [int(each.channel) for each in direct]
         self._start_backfill(DIRECT_MESSAGES, lambda backfill: backfill.of_direct_messages(self, channels))
 
     async def on_message(self, message: discord.Message) -> None:
         """Until it is stored, the next start would fetch it."""
         if (listeners := self.listeners) is None:
             return
-        listeners.watermark.hold(message.id)
+        await listeners.watermark.hold(message.id)
         if await self._store(listeners, message):
-            listeners.watermark.release(message.id, newest=message.id)
+            await listeners.watermark.release(message.id, newest=message.id)
 
     async def on_raw_message_edit(self, edit: discord.RawMessageUpdateEvent) -> None:
         """An edit may add a mention of the bot. What was asked before is recognised by its id."""
@@ -313,11 +313,11 @@ class FootnoteClient(discord.Client):
         for backfill in self._backfills:
             backfill.cancel()
 
-    def _hold_watermark(self, server: int) -> None:
+    async def _hold_watermark(self, server: int) -> None:
         if self.listeners is None or server in self._away or (last := self.listeners.watermark.last) is None:
             return
         self._away[server] = last
-        self.listeners.watermark.hold(last + 1)
+        await self.listeners.watermark.hold(last + 1)
 
     def _start_backfill(self, server: int, fetch: FetchMissed | None) -> None:
         since = self._away.pop(server, None)
@@ -336,13 +336,13 @@ class FootnoteClient(discord.Client):
             # The boundary of a background task: the watermark stays, so the next start tries again.
             logger.exception("missed messages could not be fetched")
         else:
-            listeners.watermark.release(since + 1)
+            await listeners.watermark.release(since + 1)
 
-    def _init_watermark(self, listeners: DiscordListeners) -> None:
+    async def _init_watermark(self, listeners: DiscordListeners) -> None:
         """On the very first start: earlier messages are not for the bot."""
         channels = [each for guild in self.guilds for each in (*guild.channels, *guild.threads)]
         newest = max((getattr(each, "last_message_id", 0) or 0 for each in channels), default=0)
-        listeners.watermark.begin(newest)
+        await listeners.watermark.begin(newest)
 
 
 def use_api_of(settings: DiscordSettings, application: Application) -> None:

@@ -90,7 +90,7 @@ class DiscordPosts:
         """Discord shows nothing of a conversation beside its messages."""
 
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
-        for place in dict.fromkeys((self._home(route), route["place"])):
+        for place in dict.fromkeys((await self._home(route), route["place"])):
             with suppress(Refused):  # where it may not read, it may still write in the other place
                 if found := await self._channels.find(place, turn, part):
                     return f"{place}/{found}"
@@ -203,7 +203,7 @@ class DiscordPosts:
         except Refused:
             if place == route["place"]:
                 raise
-        remember(self._threads, self._first_message(route), str(route["place"]))
+        remember(self._threads, await self._first_message(route), str(route["place"]))
         return await self._post(route["place"], route, turn, message, nonce=nonce)
 
     async def _replace(self, route: ReplyRoute, deleted: str, turn: str, part: int, message: Message) -> None:
@@ -216,14 +216,14 @@ class DiscordPosts:
             await self._post_anywhere(route, turn, message, nonce=nonce, is_again=True)
 
     async def _post(self, place: str, route: ReplyRoute, turn: str, message: Message, *, nonce: str) -> str:
-        reply_to = self._reply_to(place, route, turn)
+        reply_to = await self._reply_to(place, route, turn)
         return await self._channels.post(place, message, nonce=nonce, reply_to=reply_to)
 
-    def _reply_to(self, place: str, route: ReplyRoute, turn: str) -> str:
+    async def _reply_to(self, place: str, route: ReplyRoute, turn: str) -> str:
         """The question, if it is in the same place; in a channel, the first message of the conversation."""
         message = self._questions.get(turn) if "says" in route else route["message"]
         if "says" not in route and is_outside_thread(route):
-            message = self.channel_store.place_of(conversation_of(route)) or route["thread"]
+            message = await self.channel_store.place_of(conversation_of(route)) or route["thread"]
         return str(message) if place == route["place"] != message and message else ""
 
     async def _open_place(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
@@ -231,18 +231,18 @@ class DiscordPosts:
         if "says" in route:
             await self._post_question(route, turn, is_again=is_again)
         if "opens" not in route:
-            return self._home(route)
-        return await self._open_thread(route, self._first_message(route))
+            return await self._home(route)
+        return await self._open_thread(route, await self._first_message(route))
 
-    def _home(self, route: ReplyRoute) -> str:
+    async def _home(self, route: ReplyRoute) -> str:
         """The thread or channel where a conversation continues."""
-        first = self._first_message(route) if "opens" in route else ""
+        first = await self._first_message(route) if "opens" in route else ""
         return self._threads.get(first, first) or str(route["place"])
 
-    def _first_message(self, route: ReplyRoute) -> str:
+    async def _first_message(self, route: ReplyRoute) -> str:
         """The message that the thread of a new conversation is opened on; empty before it is posted."""
         if "says" in route:
-            return self.channel_store.place_of(conversation_of(route)) or ""
+            return await self.channel_store.place_of(conversation_of(route)) or ""
         return str(route["message"])
 
     async def _open_thread(self, route: ReplyRoute, message: str) -> str:
@@ -263,12 +263,12 @@ class DiscordPosts:
         if turn in self._questions:
             return
         conversation = conversation_of(route)
-        message = self.channel_store.place_of(conversation) if "opens" in route else None
+        message = await self.channel_store.place_of(conversation) if "opens" in route else None
         if message is None:
             message = await self._find_or_post(route, f"{turn}/asked", is_again=is_again)
         remember(self._questions, turn, message)
         if "opens" in route:
-            self.channel_store.move(conversation, message)
+            await self.channel_store.move(conversation, message)
 
     async def _find_or_post(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
         if is_again and (found := await self._channels.find(route["place"], turn, 0)):

@@ -168,7 +168,7 @@ class DiscordServer:
         )  # fmt: skip
         self.client.listeners = DiscordListeners(
             inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
-            reads_content=lambda: self.client.intents.message_content, watermark=Watermark(self.channel_store),
+            reads_content=lambda: self.client.intents.message_content, watermark=await Watermark.load(self.channel_store),
             unreadable=self.client.unreadable,
         )  # fmt: skip
         connection = asyncio.create_task(self._connect(give_up))

@@ -6,7 +6,6 @@ timestamp, whichever event names it, and of a press from its own timestamp.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from bots.chat.incoming import (
@@ -34,20 +33,25 @@ from core.wording import in_language
 _WRITTEN = (None, "file_share", "thread_broadcast")
 
 
-def receive(
-    payload: Payload, me: Me, thread_state: Callable[[Conversation], ThreadState], *, now: float = 0.0
-) -> Incoming | None:
-    """None for a payload that is not for the bot.
-
-    ``now`` is in seconds since the epoch: a submitted modal has no timestamp.
-    """
+def conversation_in(payload: Payload, me: Me) -> Conversation | None:
+    """Where it was said; None for a payload that is not for the bot."""
     if not _is_relevant(payload, me):
         return None
     route = route_of(payload, me)
     if me.space not in ("", route["team"]):  # a modal of another installation
         return None
-    conversation = conversation_of(route)
-    thread = thread_state(conversation)
+    return conversation_of(route)
+
+
+def receive(payload: Payload, me: Me, thread: ThreadState, *, now: float = 0.0) -> Incoming | None:
+    """None for a payload that is not for the bot; ``thread`` is of the conversation in it.
+
+    ``now`` is in seconds since the epoch: a submitted modal has no timestamp.
+    """
+    conversation = conversation_in(payload, me)
+    if conversation is None:
+        return None
+    route = route_of(payload, me)
     request: Request | None
     try:
         if payload.get("type") == "view_submission":

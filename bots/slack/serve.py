@@ -27,7 +27,7 @@ from bots.slack.manifest import PROMPTS, UNINSTALLED
 from bots.slack.oauth import OAuth, open_oauth
 from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
-from bots.slack.receive import receive
+from bots.slack.receive import conversation_in, receive
 from bots.slack.render import Message
 from bots.slack.route import PLATFORM, Payload, spaces_of
 from bots.slack.settings import SlackSettings
@@ -83,7 +83,7 @@ class SlackListeners:
         What cannot be read is acknowledged: it would not be readable the next time.
         """
         try:
-            incoming = self._incoming_of(payload)
+            incoming = await self._incoming_of(payload)
         except MALFORMED as fault:
             self.unreadable.count(fault)
             return {}
@@ -94,7 +94,7 @@ class SlackListeners:
         await self.inbox.accept(incoming)
         return {}
 
-    def _incoming_of(self, payload: Payload) -> Incoming | None:
+    async def _incoming_of(self, payload: Payload) -> Incoming | None:
         """What a person asked by it; None for what is not for the bot, or concerns only the app."""
         installation = self.calls.installations.of(payload)
         if installation is None:
@@ -109,7 +109,11 @@ class SlackListeners:
         if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
             self.inbox.begin(self._suggest(installation.me.space, event["channel"]))
             return None
-        return receive(payload, installation.me, self.channel_store.thread_state, now=time.time())
+        conversation = conversation_in(payload, installation.me)
+        if conversation is None:
+            return None
+        thread = await self.channel_store.thread_state(conversation)
+        return receive(payload, installation.me, thread, now=time.time())
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
         """Such an event may come late, when the app is installed again: only Slack knows the token's state."""

@@ -11,14 +11,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import compress, groupby
 from typing import Any, Literal
 
+from bots.chat.markdown.plain import plain_words
+from bots.chat.markdown.safe import is_blank
 from bots.chat.platform import ProgressNote
 from bots.chat.texts import clipped
 from bots.slack import limits
 from bots.slack.calls import NotAuthorized, Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.render import Message
+from core.text.inline import without_markers
 from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
@@ -44,11 +47,13 @@ def streamed(message: Message, task: Task) -> dict[str, Any]:
     """A whole message beneath a plan whose last task is this, as ``chat.stopStream`` takes it.
 
     A streamed message has no ``text``: a notification shows the Markdown that was streamed, and the
-    titles of the tasks. So Markdown is streamed; a message without any gives its words to the last task.
+    titles of the tasks. So Markdown is streamed; a message whose Markdown says nothing, as beneath an
+    answer that is a table, gives its words to the last task.
     """
     is_markdown = [block["type"] == "markdown" for block in message.blocks]
     end = len(is_markdown) - is_markdown[::-1].index(True) if any(is_markdown) else 0
-    words = {} if end else {"title": clipped(message.text, limits.TASK_TITLE)}
+    is_told = any(_has_words(block["text"]) for block in compress(message.blocks, is_markdown))
+    words = {} if is_told else {"title": clipped(message.text, limits.TASK_TITLE)}
     chunks: list[dict[str, Any]] = [{**task, **words, "status": "complete"}]
     for kind, group in groupby(message.blocks[:end], lambda block: block["type"] == "markdown"):
         if kind:
@@ -148,6 +153,11 @@ class SlackSessions:
         except Unsure:
             return {}
         return None
+
+
+def _has_words(markdown: str) -> bool:
+    """Whether it says something beside its footnotes."""
+    return not is_blank(plain_words(without_markers(markdown)))
 
 
 def _thread(route: ReplyRoute) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Forgotten = tuple[str, int]  # a source, and the number of its passages
 
 
-class TurnRunner(Protocol):
+class CommandTurns(Protocol):
     """The part of an Assistant that commands use."""
 
     async def run(self, turn: Turn, report: Report = ..., /) -> Outcome: ...
@@ -45,7 +45,7 @@ class Backend(Protocol):
         ...
 
     @property
-    def assistant(self) -> TurnRunner: ...
+    def assistant(self) -> CommandTurns: ...
 
     @property
     def web_search(self) -> WebSearch: ...

@@ -19,7 +19,7 @@ from bots.chat.quotes import footnotes_of
 from bots.chat.texts import language_of_turn, say_in
 from bots.indexing import BackgroundVectors
 from bots.terminal import render
-from bots.terminal.backend import Backend, TurnRunner
+from bots.terminal.backend import Backend, CommandTurns
 from bots.terminal.markdown import line
 from bots.terminal.prompt import Lines
 from bots.terminal.receive import Situation, TerminalCommand, TerminalCommandName, decide, read
@@ -79,7 +79,7 @@ def _ignore(_: object) -> None:
 
 
 async def run_in_order(
-    assistant: TurnRunner,
+    assistant: CommandTurns,
     turn: Turn,
     report: Report = _ignore,
     *,

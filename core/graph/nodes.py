@@ -126,6 +126,7 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     work = replace(
         work,
         passages=passages,
+        in_files=found.searched if work.attached else 0,
         weights=dict(found.weights),
         confidence=found.confidence,
         ranked=tuple(_ranked(hit) for hit in found.passages[: work.report_passages]),
@@ -307,7 +308,8 @@ def _composed(state: State, deps: Deps, work: Work, kept: Edited, strips: tuple[
     )
     reason = outcomes.what_is_missing(answer.missing)
     beside = propose_beside(state, work, deps, reason) if answer.missing else None
-    return outcomes.end_with_answer(state, work, answer, beside=beside)
+    remark = outcomes.what_was_not_read(work, deps.policy)
+    return outcomes.end_with_answer(state, work, answer, remark, beside)
 
 
 def _may_quote_instead(work: Work, policy: Policy) -> bool:

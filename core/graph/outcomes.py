@@ -6,6 +6,7 @@ A reason that is a Sentence is put in the language of the question.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 
 from core.conversation import Answer, Citation, Decision, Exchange, Outcome, Proposal, Question, Turn
 from core.graph.policy import Policy
@@ -116,6 +117,16 @@ def _order(work: Work, hit: Retrieved) -> int:
 def what_is_missing(missing: str) -> str:
     """Why a search is proposed together with a partial answer."""
     return Sentence("missing_in_documents", missing=missing.rstrip(" .?!"))
+
+
+def what_was_not_read(work: Work, policy: Policy) -> str | None:
+    """That an answer rests on a part of the question's files. Where the library surely found the place that was
+    asked for, as it does not for “summarise this”, the rest matters to nobody."""
+    names = {PurePath(address).name for address in work.attached}
+    read = sum(hit.passage.source in names for hit in work.passages)
+    if not names or work.confidence >= policy.web_quote_at or read >= work.in_files:
+        return None
+    return Sentence("read_in_part", read=read, total=work.in_files)
 
 
 def why_not_enough(work: Work, closest: tuple[Citation, ...]) -> str:

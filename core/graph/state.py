@@ -31,6 +31,7 @@ class Work:
     report_passages: int = 0
     sources: tuple[str, ...] = ()
     attached: tuple[str, ...] = ()  #: addresses of the question's own files, which are looked into first
+    in_files: int = 0  #: passages that these files have
     has_unread: bool = False  #: the question has files that nobody allowed to be read
     quoted: tuple[ThreadMessage, ...] = ()
     plan: Plan | None = None

@@ -163,6 +163,7 @@ class Calls:
         self._timeout = timeout
         self._ends_at = time.monotonic() + turn_timeout
         self._limits = limits
+        self._unpaid = 0  # tokens that the budget has not been charged yet
         self._lasting: Fault | None = None
         self._finished_trips = 0
 
@@ -183,12 +184,12 @@ class Calls:
         """
         try:
             try:
-                return read(await self._send(send, messages, circuit))
+                return await self._try(send, messages, read, circuit)
             except CallFailed as failed:
                 await self._before_second_try(failed.fault)
                 if failed.fault.complaint:
                     messages = prompts.ask_again(messages, failed.fault.reply, failed.fault.complaint)
-            return read(await self._send(send, messages, circuit))
+            return await self._try(send, messages, read, circuit)
         except CallFailed as failed:
             if failed.fault.lasting:
                 self._lasting = self._lasting or failed.fault
@@ -203,14 +204,29 @@ class Calls:
             input_tokens=self._usage.input_tokens + read,
             output_tokens=self._usage.output_tokens + written,
         )
-        if self._budget is not None:
-            self._budget.charge(read + written)
+        self._unpaid += read + written
+
+    async def _try(
+        self,
+        send: Callable[[Messages], Awaitable[Any]],
+        messages: Messages,
+        read: Callable[[Any], Value],
+        circuit: Circuit,
+    ) -> Value:
+        reply = await self._send(send, messages, circuit)
+        try:
+            return read(reply)
+        finally:
+            unpaid, self._unpaid = self._unpaid, 0
+            if self._budget is not None:
+                await self._budget.charge(unpaid)
 
     async def _send(
         self, send: Callable[[Messages], Awaitable[Any]], messages: Messages, circuit: Circuit
     ) -> Any:
+        is_spent = self._budget is not None and await self._budget.is_spent()
         remaining = self._ends_at - time.monotonic()
-        with self._counted(remaining, circuit), tracing_context(enabled=False):
+        with self._counted(remaining, circuit, is_spent=is_spent), tracing_context(enabled=False):
             try:
                 async with asyncio.timeout(min(self._timeout, remaining)):
                     reply = await send(messages)
@@ -227,7 +243,7 @@ class Calls:
                 raise CallFailed(fault) from error
 
     @contextmanager
-    def _counted(self, remaining: float, circuit: Circuit) -> Iterator[None]:
+    def _counted(self, remaining: float, circuit: Circuit, *, is_spent: bool) -> Iterator[None]:
         """Counts one call. Round trips are the longest chain of calls that each began after another had
         ended, which is what a server sees."""
         trip = self._finished_trips + 1
@@ -237,7 +253,7 @@ class Calls:
             raise CallFailed(faults.SILENT)
         if self._usage.calls >= self._limits.calls or trip > self._limits.round_trips:
             raise CallFailed(faults.SPENT)
-        if self._budget is not None and self._budget.is_spent:
+        if is_spent:
             raise CallFailed(faults.SPENT_TODAY)
         if not circuit.lets_through():
             raise CallFailed(faults.DOWN)

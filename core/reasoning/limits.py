@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
-from core.errors import SettingsError
-from core.storage.schema import Schema, prepare
+from core.errors import StoreUnavailable
+from core.storage.asynchronous import AsyncDatabase
+from core.storage.schema import Schema
+from core.storage.storage import Storage
 
 logger = logging.getLogger(__name__)
 
 ROW = 6  # failures in a row, of any turns, after which the model counts as down
 PAUSE = 30.0  # seconds until one call tries again
 
-SCHEMA = Schema(tables="CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL)")
-_CHARGE = "INSERT INTO spent VALUES (?, ?) ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens"
+STORE = "spending"
+SCHEMA = Schema(
+    tables="CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL)",
+    cure="Move it away to count today's tokens from zero.",
+)
+_CHARGE = (
+    "INSERT INTO spent VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET tokens = spent.tokens + excluded.tokens"
+)
 _FORGET = "DELETE FROM spent WHERE day NOT IN (SELECT day FROM spent ORDER BY day DESC LIMIT 31)"
 
 
@@ -67,30 +73,24 @@ def now_in_utc() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Tokens that the models may take in a day of UTC, kept in a file over restarts.
-
-    Each statement takes microseconds, so it runs on the event loop.
-    """
+    """Tokens that the models may take in a day of UTC, counted over restarts and over all processes."""
 
     limit: int  #: tokens a day, read and written together
-    database: sqlite3.Connection
+    database: AsyncDatabase
     now: Callable[[], datetime] = now_in_utc
 
-    @property
-    def is_spent(self) -> bool:
-        return self.spent_today >= self.limit
+    async def is_spent(self) -> bool:
+        return await self.spent_today() >= self.limit
 
-    @property
-    def spent_today(self) -> int:
-        row = self.database.execute("SELECT tokens FROM spent WHERE day = ?", (self._today,)).fetchone()
-        return int(row[0]) if row else 0
+    async def spent_today(self) -> int:
+        rows = await self.database.rows("SELECT tokens FROM spent WHERE day = ?", (self._today,))
+        return int(rows[0][0]) if rows else 0
 
-    def charge(self, tokens: int) -> None:
+    async def charge(self, tokens: int) -> None:
         """Counts tokens. A full disk is logged: the answer that they were spent on must not be lost."""
         try:
-            with self.database:
-                self.database.execute(_CHARGE, (self._today, tokens))
-        except sqlite3.Error:
+            await self.database.write(_CHARGE, (self._today, tokens))
+        except StoreUnavailable:
             logger.exception("spent tokens could not be counted")
 
     @property
@@ -99,25 +99,9 @@ class Budget:
 
 
 @contextmanager
-def open_budget(limit: int, data_dir: Path, now: Callable[[], datetime] = now_in_utc) -> Iterator[Budget]:
-    """Raises SettingsError when the file cannot be used."""
-    file = data_dir / "spending.sqlite"
-    try:
-        file.touch(mode=0o600)
-        with closing(sqlite3.connect(file)) as database:
-            _set_up(database, file)
-            yield Budget(limit=limit, database=database, now=now)
-    except OSError as fault:
-        raise SettingsError(f"{file} cannot be opened.") from fault
-
-
-def _set_up(database: sqlite3.Connection, file: Path) -> None:
-    try:
-        prepare(database, file, SCHEMA)
-        database.execute("PRAGMA synchronous = NORMAL")
-        with database:
-            database.execute(_FORGET)
-    except sqlite3.DatabaseError as fault:
-        raise SettingsError(
-            "spending.sqlite in DATA_DIR is damaged or in use. Move it away to count today's tokens from zero."
-        ) from fault
+def open_budget(limit: int, storage: Storage, now: Callable[[], datetime] = now_in_utc) -> Iterator[Budget]:
+    """Raises SettingsError when the store cannot be used."""
+    with storage.asynchronous(STORE, SCHEMA) as database:
+        with database.database.transaction() as writing:
+            writing.execute(_FORGET)
+        yield Budget(limit=limit, database=database, now=now)

@@ -25,6 +25,7 @@ _TROUBLES = {
     sqlite3.SQLITE_CANTOPEN: "cannot be opened.",
     sqlite3.SQLITE_IOERR: "cannot be used: the disk gave an error.",
     sqlite3.SQLITE_BUSY: "is being written by another program.",
+    sqlite3.SQLITE_LOCKED: "is being written by another program.",
 }
 DAMAGE = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 

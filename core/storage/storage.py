@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.settings import Settings
+from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Database
 from core.storage.schema import Schema
 from core.storage.sqlite import BUSY_TIMEOUT, SqliteDatabase
@@ -26,6 +28,7 @@ class Storage:
 
     data_dir: Path
     pool: ConnectionPool[psycopg.Connection[Row]] | None = None  #: of PostgreSQL; None: files of SQLite
+    threads: Executor | None = None  #: in which an event loop waits for PostgreSQL
     url: str | None = field(
         default=None, repr=False
     )  #: of PostgreSQL, for those that need connections of their own
@@ -41,6 +44,14 @@ class Storage:
 
         return PostgresDatabase(self.pool, store, schema)
 
+    @contextmanager
+    def asynchronous(
+        self, store: str, schema: Schema, *, busy_timeout: float = BUSY_TIMEOUT
+    ) -> Iterator[AsyncDatabase]:
+        """The same for the event loop, open meanwhile."""
+        with closing(self.database(store, schema, busy_timeout=busy_timeout)) as database:
+            yield AsyncDatabase(database, self.threads)
+
 
 @contextmanager
 def open_storage(settings: Settings) -> Iterator[Storage]:
@@ -49,7 +60,7 @@ def open_storage(settings: Settings) -> Iterator[Storage]:
     if url is None:
         yield Storage(data_dir=settings.data_dir)
         return
-    from core.storage.postgres import open_pool
+    from core.storage.postgres import POOL_SIZE, open_pool
 
-    with open_pool(url) as pool:
-        yield Storage(data_dir=settings.data_dir, pool=pool, url=url)
+    with open_pool(url) as pool, ThreadPoolExecutor(POOL_SIZE, thread_name_prefix="store") as threads:
+        yield Storage(data_dir=settings.data_dir, pool=pool, threads=threads, url=url)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 TURN, COMMAND = "turn", "command"  #: their workflows' names in DBOS
+RUNNING = ("DELAYED", "ENQUEUED", "PENDING")  # states of a workflow that has not ended
 
 
 def plain(value: Turn | Command | Outcome) -> dict[str, Any]:
@@ -79,7 +80,7 @@ async def _outcome_of(turn_id: str) -> Outcome | None:
 
     for _ in range(int(STORING / LOOK_EVERY)):
         status = await DBOS.get_workflow_status_async(turn_id)
-        if status is None or status.status not in ("ENQUEUED", "PENDING"):
+        if status is None or status.status not in RUNNING:
             break
         await asyncio.sleep(LOOK_EVERY)
     return outcome_from(status.output) if status and isinstance(status.output, dict) else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from time import perf_counter
@@ -32,7 +32,8 @@ from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
 from core.graph.state import State, Work, with_proposal
 from core.reasoning.reasoner import Reasoner
-from core.turns.checkpoints import PrunedSqliteSaver, translate_errors
+from core.turns.checkpoints import Checkpoints, translate_errors
+from core.turns.replicas import ALONE, Replicas
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -47,14 +48,15 @@ class Assistant:
     """Runs turns on the graph. Turns of one conversation run one at a time, conversations side by side."""
 
     graph: CompiledStateGraph[State, Deps, State, State]
-    checkpoints: PrunedSqliteSaver
-    make_deps: Callable[[Turn, Report], Deps]  #: the ports of one turn
+    checkpoints: Checkpoints
+    make_deps: Callable[[Turn, Report], Awaitable[Deps]]  #: the ports of one turn
     turn_timeout: float  #: seconds
     link: Callable[[Outcome], Outcome] | None = (
         None  #: puts links to the documents into an outcome; may block
     )
     #: how an error is put to the person who asked
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence")
+    replicas: Replicas = ALONE
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def run(
@@ -69,8 +71,8 @@ class Assistant:
         ``read_thread`` is called for the first question of a conversation, ``read_attachments`` for a question
         whose attachments a person allowed to be read.
         """
-        async with self._one_at_a_time(turn.conversation.id):
-            with translate_errors():
+        with translate_errors():
+            async with self._one_at_a_time(turn.conversation.id):
                 return await self._run(turn, report, read_thread, read_attachments)
 
     async def _run(
@@ -96,7 +98,7 @@ class Assistant:
         state: State = {}
         try:
             async with asyncio.timeout(self.turn_timeout):
-                deps = self.make_deps(turn, report)
+                deps = await self.make_deps(turn, report)
                 reasoner = deps.reasoner
                 values: Any = await self.graph.ainvoke(
                     None if is_cut_off else {"turn": turn},
@@ -119,7 +121,7 @@ class Assistant:
         graph = self.graph.copy({"checkpointer": None})
         try:
             async with asyncio.timeout(self.turn_timeout):
-                deps = self.make_deps(turn, report)
+                deps = await self.make_deps(turn, report)
                 values: Any = await graph.ainvoke(
                     {**stored, "turn": turn}, {"recursion_limit": RECURSION_LIMIT}, context=deps
                 )
@@ -149,7 +151,7 @@ class Assistant:
         values: dict[str, Any] = {"outcome": outcome}
         if self.link is not None:
             values = await self._linked(conversation, outcome)
-        saver = cast("PrunedSqliteSaver", self.graph.checkpointer)  # a copy that knows our types
+        saver = cast("Checkpoints", self.graph.checkpointer)  # a copy that knows our types
         await saver.compact(conversation, values)
         return cast("Outcome", values["outcome"])
 
@@ -201,12 +203,14 @@ class Assistant:
 
     async def forget(self, conversation: Conversation) -> None:
         """Delete what is stored of a conversation. StoreTrouble if that cannot be written now."""
-        async with self._one_at_a_time(conversation.id):
-            with translate_errors():
+        with translate_errors():
+            async with self._one_at_a_time(conversation.id):
                 await self.checkpoints.forget(conversation.id)
 
-    def _one_at_a_time(self, conversation: str) -> asyncio.Lock:
-        return self._running.setdefault(conversation, asyncio.Lock())
+    @asynccontextmanager
+    async def _one_at_a_time(self, conversation: str) -> AsyncIterator[None]:
+        async with self._running.setdefault(conversation, asyncio.Lock()), self.replicas.hold(conversation):
+            yield
 
     async def _state(self, conversation: str) -> State:
         snapshot = await self.graph.aget_state(_config(conversation))

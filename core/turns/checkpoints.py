@@ -1,4 +1,4 @@
-"""Where conversations are stored: LangGraph's SQLite saver, compacted after every turn.
+"""Where conversations are stored: LangGraph's saver for SQLite, compacted after every turn.
 
 A thread's newest checkpoint holds all that a follow-up or a restart needs. With the older ones,
 a long thread would grow quadratically.
@@ -11,12 +11,14 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import aiosqlite
+import psycopg
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from psycopg_pool import PoolTimeout
 
 from core.errors import SettingsError, StoreTrouble
 from core.storage.schema import Schema, add_fields, prepare
@@ -43,6 +45,25 @@ _NEWEST = "SELECT {} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? 
 
 
 _NAMESPACE = {"checkpoint_ns": ""}  # of a thread's own checkpoints; subgraphs have others
+
+
+class Checkpoints(Protocol):
+    """What LangGraph's savers lack; ours add it for either database."""
+
+    async def compact(self, thread: str, values: Mapping[str, Any]) -> None:
+        """Put values into the newest checkpoint of a thread, and delete the older ones.
+
+        Call it on the graph's own copy of the saver, which knows the types that may be read.
+        """
+        ...
+
+    async def forget(self, thread: str) -> None:
+        """Delete a thread."""
+        ...
+
+    async def threads(self) -> tuple[str, ...]:
+        """Ids of all conversations that are remembered."""
+        ...
 
 
 class PrunedSqliteSaver(AsyncSqliteSaver):
@@ -74,10 +95,6 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
         return next((str(newest) for (newest,) in rows), None)
 
     async def compact(self, thread: str, values: Mapping[str, Any]) -> None:
-        """Put values into the newest checkpoint of a thread, and delete the older ones.
-
-        Call it on the graph's own copy of the saver, which knows the types that may be read.
-        """
         async with self.lock:
             ((newest, kind, stored),) = await self.conn.execute_fetchall(
                 _NEWEST.format("checkpoint_id, type, checkpoint"), (thread, "")
@@ -103,18 +120,17 @@ class PrunedSqliteSaver(AsyncSqliteSaver):
             await self.conn.execute_fetchall(EMPTY_LOG)
 
     async def threads(self) -> tuple[str, ...]:
-        """Ids of all conversations that are remembered."""
         async with self.lock, self.conn.execute("SELECT DISTINCT thread_id FROM checkpoints") as rows:
             return tuple([str(row[0]) async for row in rows])
 
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise StoreTrouble in place of SQLite's errors."""
+    """Raise StoreTrouble in place of the errors of SQLite and PostgreSQL."""
     try:
         yield
-    except sqlite3.Error as fault:
-        logger.exception("the conversations' file failed")
+    except (sqlite3.Error, psycopg.Error, PoolTimeout) as fault:
+        logger.exception("the store of the conversations failed")
         reason = disk_trouble(fault) or Sentence("disk_refused")
         raise StoreTrouble(Sentence("conversation_unwritable", trouble=reason)) from fault
 

@@ -1,13 +1,15 @@
-"""Disk errors that pass: writing is retried meanwhile, and people learn why they wait."""
+"""Errors of the disk, or of the way to the database, that pass: writing is retried meanwhile, and people learn why they wait."""
 
 from __future__ import annotations
 
 import logging
 import math
 import sqlite3
+import sys
 import time
 from dataclasses import dataclass
 
+from core.errors import causes
 from core.wording import Sentence
 
 logger = logging.getLogger(__name__)
@@ -25,11 +27,27 @@ _TROUBLES = {
 }
 
 
+#: The same for the SQLSTATEs of PostgreSQL that are about the disk.
+#: https://www.postgresql.org/docs/current/errcodes-appendix.html
+_STATES = {"53100": "disk_full", "25006": "disk_read_only", "58030": "disk_error"}
+
+
 def disk_trouble(error: BaseException) -> str:
-    """Why nothing can be written now; empty for an error that will not pass. SQLAlchemy wraps SQLite's errors."""
-    code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0)
-    key = _TROUBLES.get(code & 0xFF)
+    """Why nothing can be written now; empty for an error that will not pass. Other libraries wrap such errors."""
+    key = next(filter(None, map(_key, causes(error))), None)
     return Sentence(key) if key else ""
+
+
+def _key(error: BaseException) -> str | None:
+    if code := getattr(error, "sqlite_errorcode", 0):
+        return _TROUBLES.get(code & 0xFF)
+    psycopg = sys.modules.get("psycopg")  # without it, no error is of it
+    if psycopg is None or not isinstance(error, psycopg.Error):
+        return None
+    if state := _STATES.get(error.sqlstate or ""):
+        return state
+    is_away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return "store_away" if is_away else None
 
 
 @dataclass(slots=True)

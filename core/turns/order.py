@@ -12,6 +12,9 @@ from core.conversation import Command, Decision, Question, Turn
 
 LONGEST_ORDER = 2**31 - 1  # DBOS keeps a priority in 31 bits
 NAPS = 3  # at most, however often the loop is held up
+SETTLE = (
+    0.3  # seconds after it was said until a turn may begin that another process's earlier turn may precede
+)
 LATE = 0.1  # of a nap; a loop that wakes later than that has not read what came meanwhile
 
 
@@ -61,6 +64,11 @@ def order_of(turn: Turn | Command) -> int:
     turns of the same millisecond by id: with SQLite it knows only the second in which they were stored.
     """
     return 1 + int(said_at(turn) * 1000) % LONGEST_ORDER
+
+
+def until_settled(turn: Turn | Command, now: float | None = None) -> float:
+    """Seconds from ``now`` (since the epoch) in which other processes may still store an earlier turn."""
+    return min(max(0.0, said_at(turn) + SETTLE - (time.time() if now is None else now)), SETTLE)
 
 
 def said_at(turn: Turn | Command) -> float:

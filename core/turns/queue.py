@@ -7,7 +7,7 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -19,6 +19,7 @@ from core.errors import SettingsError
 from core.storage.schema import Schema, add_fields, prepare
 from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.order import UnhurriedClock
+from core.turns.replicas import ALONE, Replicas
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
@@ -32,7 +33,6 @@ SCHEMA = Schema(
 QUEUE = "turns"
 APPLICATION = "footnote"  # whose workflows DBOS begins
 APPLICATION_VERSION = "1"  # pinned: after an update, the turns of the version before must be found
-EXECUTOR = "footnote"  # stable: DBOS resumes the turns of the executor of this name
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
 CONCURRENCY = 1_000  # turns that run at once; most of them wait
 CLOSE = 60  # seconds after which the database is closed even if a turn does not end
@@ -49,6 +49,16 @@ SWEEP_BATCH = 1_000  # finished turns that are deleted at a time
 #: other in SQLite's pauses instead of in the pool. A file needs no ping.
 SQLITE_CONNECTIONS = 4
 SQLITE_ENGINE = {"pool_pre_ping": False}
+#: A process uses as many again elsewhere; max_connections is 100 by default, for all processes.
+POSTGRES_CONNECTIONS = 8
+#: Without prepared statements PgBouncer may stand between; a dead server is noticed in about ten seconds.
+POSTGRES_ENGINE = {
+    "connect_args": {
+        "prepare_threshold": None, "connect_timeout": 5,
+        "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
+    }
+}  # fmt: skip
+STOPS = "stops"  # an attribute of a workflow: how often a stop of its process cut it off
 
 #: Errors of SQLAlchemy are logged, so they must not show a statement's parameters.
 DISCREET = {"hide_parameters": True}
@@ -56,7 +66,12 @@ DISCREET = {"hide_parameters": True}
 
 @asynccontextmanager
 async def launched(
-    database_url: str, queue: str, *, disk: DiskWatch, close: Callable[[], Awaitable[None]]
+    database_url: str,
+    queue: str,
+    *,
+    disk: DiskWatch,
+    close: Callable[[], Awaitable[None]],
+    replicas: Replicas = ALONE,
 ) -> AsyncIterator[None]:
     """DBOS in the running loop; at the end, ``close`` ends what runs before the database is closed.
 
@@ -64,9 +79,9 @@ async def launched(
     if the database cannot be opened or written at the start.
     """
     refuse_pickles()
-    _launch(database_url)
+    _launch(database_url, replicas.executor)
     _use_our_log()
-    sweeping = asyncio.create_task(_keep_sweeping())
+    sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))
     try:
         await _register(queue)
         with retrying_writes(disk):
@@ -77,14 +92,14 @@ async def launched(
         await _close(close, disk)
 
 
-def _launch(database_url: str) -> None:
+def _launch(database_url: str, executor: str) -> None:
     from dbos import DBOS
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         _prepare_file(database_url)
         configure_connections()
-        DBOS(config=_config(database_url))
+        DBOS(config=_config(database_url, executor))
         DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
         DBOS.destroy(destroy_registry=True)  # the next launch starts from nothing
@@ -106,14 +121,14 @@ async def _register(queue: str) -> None:
         raise SettingsError(f"DATABASE_URL names a database that cannot be used: {reason}.") from fault
 
 
-def _config(database_url: str) -> DBOSConfig:
+def _config(database_url: str, executor: str) -> DBOSConfig:
     from dbos._serialization import DBOSPortableJSON
 
     config: DBOSConfig = {
         "name": APPLICATION,
         "system_database_url": database_url,
         "application_version": APPLICATION_VERSION,
-        "executor_id": EXECUTOR,
+        "executor_id": executor,
         "serializer": DBOSPortableJSON,
         "log_level": "ERROR",
         "db_engine_kwargs": DISCREET,
@@ -121,6 +136,9 @@ def _config(database_url: str) -> DBOSConfig:
     if database_url.startswith("sqlite"):
         config["sys_db_pool_size"] = SQLITE_CONNECTIONS
         config["db_engine_kwargs"] = DISCREET | SQLITE_ENGINE
+    else:
+        config["sys_db_pool_size"] = POSTGRES_CONNECTIONS
+        config["db_engine_kwargs"] = DISCREET | POSTGRES_ENGINE
     return config
 
 
@@ -218,6 +236,62 @@ def refuse_pickles() -> None:
 
 def _refuse(_self: object, _row: str) -> NoReturn:
     raise ValueError("pickled rows are not read")
+
+
+def requeue_left(living: Collection[str]) -> None:
+    """Put back into the queue what runs in no living process; what another process took meanwhile stays there.
+
+    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried.
+    """
+    from dbos import DBOS
+    from dbos._dbos import _get_dbos_instance
+    from sqlalchemy import select
+
+    system = _get_dbos_instance()._sys_db  # noqa: SLF001 - its listing reads whole turns
+    table = system.tables.workflow_status
+    left = (
+        select(table.c.executor_id)
+        .distinct()
+        .where(table.c.status == "PENDING", table.c.executor_id.not_in([*living]))
+    )
+    with system.engine.connect() as connection:
+        dead = [executor for (executor,) in connection.execute(left)]
+    if dead:
+        logger.info("turns of dead processes go on", extra={"executors": dead})
+        DBOS._recover_pending_workflows(dead)  # noqa: SLF001 - as above
+
+
+def run_as(executor: str) -> None:
+    """The name under which this process takes turns from now on; DBOS reads it each time."""
+    from dbos._utils import GlobalParams
+
+    GlobalParams.executor_id = executor
+
+
+def release_delayed() -> None:
+    """Let the turns begin whose delay is over; DBOS itself looks for them once a second."""
+    from dbos._dbos import _get_dbos_instance
+
+    _get_dbos_instance()._sys_db.transition_delayed_workflows()  # noqa: SLF001 - there is no public call
+
+
+def count_stop(executor: str, *, besides: Collection[str] = ()) -> frozenset[str]:
+    """Note on each turn that runs here that a stop cuts it off, which is no failed try; returns their ids."""
+    from dbos._dbos import _get_dbos_instance
+    from sqlalchemy import select, update
+
+    system = _get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS can change the attributes of one turn at a time
+    table = system.tables.workflow_status
+    running = select(table.c.workflow_uuid, table.c.attributes).where(
+        table.c.status == "PENDING", table.c.executor_id == executor
+    )
+    with system.engine.begin() as connection:
+        found = {each: noted or {} for each, noted in connection.execute(running) if each not in besides}
+        for each, noted in found.items():
+            counted = noted | {STOPS: noted.get(STOPS, 0) + 1}
+            its = update(table).where(table.c.workflow_uuid == each)
+            connection.execute(its.values(attributes=counted))
+    return frozenset(found)
 
 
 async def finished_in(partition: str) -> tuple[str, ...]:

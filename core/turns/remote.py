@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ from core.turns.order import order_of
 from core.turns.queue import (
     APPLICATION,
     APPLICATION_VERSION,
+    DISCREET,
+    POSTGRES_ENGINE,
     QUEUE,
     SCHEMA,
     configure_connections,
@@ -107,7 +109,7 @@ class RemoteQueue:
                     on_item(item)
                 return await self._returned(workflow_id)
             except DBOSStreamTimeoutError:
-                if await asyncio.to_thread(self.is_served):
+                if await self._is_served():
                     gone_since = None
                     continue
             except DBOSNonExistentWorkflowError:
@@ -120,6 +122,12 @@ class RemoteQueue:
                     f"The Footnote that did this work has ended, and none came back within {self.patience:.0f} "
                     "seconds. The work is not queued any more: run the command again, and it does it itself."
                 )
+
+    async def _is_served(self) -> bool:
+        """False also while it cannot be asked: PostgreSQL may be away."""
+        with suppress(FootnoteError):
+            return await asyncio.to_thread(self.is_served)
+        return False
 
     async def _returned(self, workflow_id: str) -> Record | None:
         status = await self._status(workflow_id, load_output=True)
@@ -146,13 +154,12 @@ class RemoteQueue:
         if status.status == "ENQUEUED":
             return
         for _ in range(int(CANCEL_TIMEOUT / POLLING)):
-            if not await asyncio.to_thread(self.is_served) or await self._status(workflow_id) is None:
+            if not await self._is_served() or await self._status(workflow_id) is None:
                 return
             await asyncio.sleep(POLLING)
 
     async def _delete(self, workflow_id: str) -> None:
         await self.client.delete_workflows_async([workflow_id])
-        await asyncio.to_thread(empty_log, self.client._sys_db.engine)  # noqa: SLF001 - the file is DBOS's
 
 
 @asynccontextmanager
@@ -160,8 +167,6 @@ async def open_remote_queue(
     database_url: str, *, is_served: Callable[[], bool], on_wait: Callable[[], None]
 ) -> AsyncIterator[RemoteQueue]:
     """The queue of whoever serves. Waits for one that is just starting; SettingsError if it cannot be used."""
-    from dbos import DBOSClient
-    from dbos._serialization import DBOSPortableJSON
     from sqlalchemy.exc import SQLAlchemyError
 
     refuse_pickles()
@@ -170,10 +175,7 @@ async def open_remote_queue(
     try:
         async with asyncio.timeout(PATIENCE):
             await _until_migrated(database_url, is_served)
-            client = DBOSClient(
-                system_database_url=database_url, serializer=DBOSPortableJSON, application_name=APPLICATION
-            )
-            client._sys_db.engine.hide_parameters = True  # noqa: SLF001 - errors are logged with them
+            client = _open_client(database_url)
             await _until_registered(client, is_served)
     except TimeoutError:
         raise ServerGone(f"The Footnote that runs is not ready after {PATIENCE:.0f} seconds.") from None
@@ -182,7 +184,33 @@ async def open_remote_queue(
     try:
         yield RemoteQueue(client=client, is_served=is_served, on_wait=on_wait)
     finally:
-        await asyncio.to_thread(client.destroy)
+        await asyncio.to_thread(_close, client)
+
+
+def _close(client: DBOSClient) -> None:
+    engine = client._sys_db.engine  # noqa: SLF001 - the file is DBOS's
+    empty_log(engine)
+    client.destroy()
+    engine.dispose()
+
+
+def _open_client(database_url: str) -> DBOSClient:
+    from dbos import DBOSClient
+    from dbos._serialization import DBOSPortableJSON
+    from sqlalchemy import create_engine, make_url
+
+    engine = None
+    if not database_url.startswith("sqlite"):  # DBOS's own would prepare statements
+        url = make_url(database_url).set(drivername="postgresql+psycopg")
+        engine = create_engine(url, **DISCREET, **POSTGRES_ENGINE)
+    client = DBOSClient(
+        system_database_url=database_url,
+        system_database_engine=engine,
+        serializer=DBOSPortableJSON,
+        application_name=APPLICATION,
+    )
+    client._sys_db.engine.hide_parameters = True  # noqa: SLF001 - errors are logged with them
+    return client
 
 
 async def _until_migrated(database_url: str, is_served: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""Whether a process serves a data folder, and where the queue is through which it takes work."""
+"""Whether a process serves a data folder or a PostgreSQL, and where the queue is through which it takes work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from core.settings import Settings
 
 
 def is_served(settings: Settings) -> bool:
-    """Whether somebody serves now, who does the work of commands."""
+    """Whether somebody serves now, who does the work of commands. SettingsError if PostgreSQL cannot be asked."""
+    if settings.postgres_url is not None:
+        from core.turns.leases import is_any_serving
+
+        return is_any_serving(settings.postgres_url)
     owner = find_owner(settings.data_dir)
     return owner is not None and owner.is_serving
 

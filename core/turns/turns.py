@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,16 +37,24 @@ from core.turns.archive import COMMAND, TURN, command_from, is_erased, outcome_f
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable, is_by_operator
-from core.turns.order import Position, Resequencer, order_of, said_at, wait_for_earlier
-from core.turns.queue import APPLICATION_VERSION, QUEUE, launched
+from core.turns.order import Position, Resequencer, order_of, said_at, until_settled, wait_for_earlier
+from core.turns.queue import (
+    APPLICATION_VERSION,
+    QUEUE,
+    STOPS,
+    count_stop,
+    launched,
+    release_delayed,
+    requeue_left,
+    run_as,
+)
+from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3  # runs of one turn before it ends in an apology
-# DBOS gives up silently on a workflow that was recovered too often; ours ends in an apology long before.
-RECOVERIES = 1_000
 THINKING = 32  # turns that think side by side; the others have shown their first sign and wait
 DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest resume at the next start
 PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
@@ -68,6 +76,7 @@ class TurnRun:
     id: str
     #: Counts from 1; 0 until a step needed it, so always in a run that found them all recorded.
     attempt: int = 0
+    stops: int = 0  #: earlier runs that were cut off by an orderly stop of their process
 
     async def count(self) -> int:
         """Which run this is. Only within a step: elsewhere DBOS would record the look-up as a step."""
@@ -76,7 +85,12 @@ class TurnRun:
                 workflow_ids=[self.id], load_input=False, load_output=False
             )
             self.attempt = (found[0].recovery_attempts or 1) if found else 1
+            self.stops = (found[0].attributes or {}).get(STOPS, 0) if found else 0
         return self.attempt
+
+    async def is_hopeless(self) -> bool:
+        """Whether as many runs as a turn gets ended with their process, other than by a stop."""
+        return await self.count() - self.stops > ATTEMPTS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,6 +101,7 @@ class Turns:
     messengers: Mapping[str, Messenger]  #: by the conversation's platform label
     drain: float = DRAIN  #: seconds
     disk: DiskWatch = field(default_factory=DiskWatch)  #: why nothing can be stored, if so
+    replicas: Replicas = ALONE
     _seats: Seats = field(default_factory=lambda: Seats(THINKING))
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -94,6 +109,7 @@ class Turns:
         default_factory=WeakValueDictionary
     )  #: by partition
     _storing: dict[str, asyncio.Task[None]] = field(default_factory=dict)  #: by turn
+    _releasing: set[asyncio.Task[None]] = field(default_factory=set)
     _stored: dict[str, None] = field(default_factory=dict)  #: the newest ids, which need no second look
     _is_closed: bool = False
 
@@ -129,8 +145,23 @@ class Turns:
             await wait_for_earlier(reorder_window)
             # DBOS stores from a pool of threads: left to itself, it may store, and begin, a later turn first.
             await order.until_first(position)
+            if (
+                reorder_window and self.replicas.are_several
+            ):  # they may store an earlier turn later than this one
+                options["delay_seconds"] = until_settled(turn)
             await DBOS.enqueue_workflow_with_options_async(options, plain(turn), dict(route))
+        if "delay_seconds" in options:
+            self._release_after(options["delay_seconds"])
         self._remember(turn.id)
+
+    def _release_after(self, seconds: float) -> None:
+        async def release() -> None:
+            await asyncio.sleep(seconds)
+            await asyncio.to_thread(release_delayed)
+
+        task = asyncio.create_task(release())
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
 
     def in_order(self, conversation: Conversation, position: Position) -> AbstractContextManager[None]:
         """Hold the position of a turn that is still being read: no later turn is stored before it."""
@@ -152,13 +183,33 @@ class Turns:
         """Whether a turn is known to be stored, or is being stored."""
         return turn_id in self._stored or turn_id in self._storing
 
-    def stop(self, conversation: Conversation) -> bool:
-        """End what runs in a conversation now; whether there was anything."""
-        task = self._thinking.get(conversation.id)
+    async def stop(self, conversation: Conversation) -> bool:
+        """End what runs in a conversation now, in whichever process; whether there was anything."""
+        return self.stop_thinking(conversation.id) or await self.replicas.ask_to_stop(conversation.id)
+
+    def stop_thinking(self, conversation: str) -> bool:
+        """The same in this process alone."""
+        task = self._thinking.get(conversation)
         return task is not None and task.cancel()
 
     def _messenger(self, turn: Turn | Command, route: ReplyRoute) -> Messenger:
         return self.messengers[route.get(SHOWN_BY, turn.conversation.platform)]
+
+    async def abandon(self) -> None:
+        """End all runs without an outcome: other processes run these turns again."""
+        steps = tuple(self._steps)
+        for step in steps:
+            step.cancel()
+        if steps:
+            await asyncio.wait(steps)
+
+    def run_as(self, executor: str) -> None:
+        """The name under which turns are taken from now on."""
+        run_as(executor)
+
+    def take_over(self, living: Collection[str]) -> None:
+        """Let the turns go on that run in no living process; blocks. For any thread."""
+        requeue_left(living)
 
     async def begin(self, run: TurnRun, turn: Turn, route: ReplyRoute) -> str:
         """Show the first sign. Returns its handle; empty if the platform could not be reached.
@@ -199,7 +250,7 @@ class Turns:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _outcome(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Outcome:
-        if await run.count() > ATTEMPTS or is_erased(turn):
+        if await run.is_hopeless() or is_erased(turn):
             return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
         if handle.startswith(NOWHERE):
             return await self._give_up(turn, Sentence("not_shown"))
@@ -239,12 +290,11 @@ class Turns:
     async def carry_out(self, run: TurnRun, command: Command, route: ReplyRoute) -> None:
         with self._step(command, "command"):
             messenger = self._messenger(command, route)
-            attempt = await run.count()
-            if attempt <= ATTEMPTS:
+            if not await run.is_hopeless():
                 await _retry(
                     command,
                     lambda is_again: messenger.carry_out(command, route, is_again=is_again),
-                    is_again=attempt > 1,
+                    is_again=run.attempt > 1,
                 )
                 return
             ended = Outcome(kind="failed", turn_id=command.id, reason=Sentence("cut_off", count=ATTEMPTS))
@@ -257,10 +307,26 @@ class Turns:
     async def close(self) -> None:
         """Accept no more turns; give running ones some seconds, then leave them to the next start."""
         self._is_closed = True
+        counted = await self._count_stop(
+            frozenset()
+        )  # now, since the host may kill a process that stops slowly
         if self._steps:
             await asyncio.wait(self._steps, timeout=self.drain)
+        if self._steps:
+            await self._count_stop(counted)
         for step in self._steps:
             step.cancel()
+
+    async def _count_stop(self, counted: frozenset[str]) -> frozenset[str]:
+        """Of the turns that run here, besides those that were counted."""
+        if not self._steps:
+            return counted
+        try:
+            return await asyncio.to_thread(count_stop, self.replicas.executor, besides=counted)
+        except Exception:
+            # Nothing can be written: a turn that is cut off now has a try less.
+            logger.exception("the turns that run could not be noted as stopped")
+            return counted
 
     async def _run(self, turn: Turn, route: ReplyRoute, report: Report, seat: Seat) -> Outcome:
         messenger = self._messenger(turn, route)
@@ -341,7 +407,7 @@ def _register(turns: Turns) -> None:
     """Register the workflows of a turn and of a command under the names that the queue has stored."""
     workflow = partial(
         DBOS.workflow,
-        max_recovery_attempts=RECOVERIES,
+        max_recovery_attempts=None,  # DBOS would give up silently; ours ends in an apology
         serialization_type=WorkflowSerializationFormat.PORTABLE,
     )
 
@@ -373,9 +439,13 @@ async def open_turns(
     *,
     database_url: str,
     drain: float = DRAIN,
+    replicas: Replicas = ALONE,
 ) -> AsyncIterator[Turns]:
     """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
-    turns = Turns(assistant=assistant, messengers=messengers, drain=drain)
+    turns = Turns(assistant=assistant, messengers=messengers, drain=drain, replicas=replicas)
     _register(turns)
-    async with launched(database_url, QUEUE, disk=turns.disk, close=turns.close):
+    async with (
+        launched(database_url, QUEUE, disk=turns.disk, close=turns.close, replicas=replicas),
+        replicas.serving(turns),
+    ):
         yield turns

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -146,9 +146,11 @@ async def _verdict(footnote: Footnote, message: Message, judge: Judge | None) ->
     return Verdict(message=message, is_answered=outcome.is_shown, confidence=outcome.confidence)
 
 
-def _judging(make_deps: Callable[..., Deps], message: Message, judge: Judge) -> Callable[..., Deps]:
-    def make(turn: object, report: object) -> Deps:
-        deps = make_deps(turn, report)
+def _judging(
+    make_deps: Callable[..., Awaitable[Deps]], message: Message, judge: Judge
+) -> Callable[..., Awaitable[Deps]]:
+    async def make(turn: object, report: object) -> Deps:
+        deps = await make_deps(turn, report)
         return replace(deps, reasoner=judge(deps.reasoner, message))
 
     return make

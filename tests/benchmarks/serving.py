@@ -68,7 +68,7 @@ async def thinking_with(
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library with a reasoner of each turn's own."""
 
-    def make_deps(turn: Turn, report: Callable[[Progress], None]) -> Deps:
+    async def make_deps(turn: Turn, report: Callable[[Progress], None]) -> Deps:
         return Deps(
             policy=PRESETS["footnote"],
             reasoner=reasoner(),

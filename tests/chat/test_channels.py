@@ -29,78 +29,78 @@ def library(tmp_path):
 
 
 @pytest.fixture
-def channel_store(tmp_path):
-    with open_channel_store(tmp_path) as channel_store:
+def channel_store(storage):
+    with open_channel_store(storage) as channel_store:
         yield channel_store
 
 
-def test_a_channel_reads_the_default_collection_and_its_own(channel_store, library):
-    assert channel_store.reads(HERE, library) == {"default", own_collection(HERE)}
-    assert channel_store.reads(ELSEWHERE, library) == {"default"}
+async def test_a_channel_reads_the_default_collection_and_its_own(channel_store, library):
+    assert await channel_store.reads(HERE, library) == {"default", own_collection(HERE)}
+    assert await channel_store.reads(ELSEWHERE, library) == {"default"}
 
 
-def test_a_channel_that_uses_a_collection_reads_it_in_place_of_the_default(channel_store, library):
-    is_used = channel_store.use(ELSEWHERE, "handbook", library)
+async def test_a_channel_that_uses_a_collection_reads_it_in_place_of_the_default(channel_store, library):
+    is_used = await channel_store.use(ELSEWHERE, "handbook", library)
 
     assert is_used
-    assert channel_store.reads(ELSEWHERE, library) == {"handbook"}
-    assert channel_store.reads(HERE, library) == {"default", own_collection(HERE)}
+    assert await channel_store.reads(ELSEWHERE, library) == {"handbook"}
+    assert await channel_store.reads(HERE, library) == {"default", own_collection(HERE)}
 
 
-def test_a_collection_that_does_not_exist_is_not_used(channel_store, library):
-    assert not channel_store.use(HERE, "nothing", library)
+async def test_a_collection_that_does_not_exist_is_not_used(channel_store, library):
+    assert not await channel_store.use(HERE, "nothing", library)
 
 
-def test_what_a_channel_learned_is_used_nowhere_else_whoever_names_it(channel_store, library):
-    assert not channel_store.use(ELSEWHERE, own_collection(HERE), library)
-    assert channel_store.reads(ELSEWHERE, library) == {"default"}
+async def test_what_a_channel_learned_is_used_nowhere_else_whoever_names_it(channel_store, library):
+    assert not await channel_store.use(ELSEWHERE, own_collection(HERE), library)
+    assert await channel_store.reads(ELSEWHERE, library) == {"default"}
 
 
-def test_a_thread_keeps_its_first_asker_until_it_is_forgotten(channel_store):
-    channel_store.remember_thread(HERE, "ann", 1.0)
-    channel_store.remember_thread(HERE, "bob", 2.0)
-    known = channel_store.thread_state(HERE)
-    channel_store.forget_thread(HERE)
+async def test_a_thread_keeps_its_first_asker_until_it_is_forgotten(channel_store):
+    await channel_store.remember_thread(HERE, "ann", 1.0)
+    await channel_store.remember_thread(HERE, "bob", 2.0)
+    known = await channel_store.thread_state(HERE)
+    await channel_store.forget_thread(HERE)
 
     assert (known.knows_thread, known.asker) == (True, "ann")
-    assert not channel_store.thread_state(HERE).knows_thread
+    assert not (await channel_store.thread_state(HERE)).knows_thread
 
 
-def test_a_channel_keeps_how_it_is_followed_and_what_people_thought(tmp_path):
-    with open_channel_store(tmp_path) as channel_store:
-        channel_store.set_follow(HERE, "asker")
+async def test_a_channel_keeps_how_it_is_followed_and_what_people_thought(storage):
+    with open_channel_store(storage) as channel_store:
+        await channel_store.set_follow(HERE, "asker")
         for is_positive in (True, False):
-            channel_store.rate(
+            await channel_store.rate(
                 Feedback(
                     id="f1", turn_id="q1", is_positive=is_positive, conversation=HERE, author="ann",
                     given_at=1.0,
                 )
             )  # fmt: skip
 
-    with open_channel_store(tmp_path) as channel_store:
-        assert channel_store.thread_state(place("C1", "2.2")).follow == "asker"
-        assert channel_store.ratings("q1") == {"ann": False}
+    with open_channel_store(storage) as channel_store:
+        assert (await channel_store.thread_state(place("C1", "2.2"))).follow == "asker"
+        assert await channel_store.ratings("q1") == {"ann": False}
 
 
-def test_an_answer_that_is_withdrawn_counts_once_for_thirty_days_and_its_thread_is_not_followed(
+async def test_an_answer_that_is_withdrawn_counts_once_for_thirty_days_and_its_thread_is_not_followed(
     channel_store,
 ):
     day = 86_400.0
     for turn, at in (("q1", 1 * day), ("q2", 20 * day), ("q3", 35 * day)):
-        assert channel_store.note_unasked(turn, HERE, at)
-        assert not channel_store.note_unasked(turn, HERE, at)
-    channel_store.note_unasked("q4", ELSEWHERE, 35 * day)
-    channel_store.remember_thread(HERE, "ann", 35 * day)
+        assert await channel_store.note_unasked(turn, HERE, at)
+        assert not await channel_store.note_unasked(turn, HERE, at)
+    await channel_store.note_unasked("q4", ELSEWHERE, 35 * day)
+    await channel_store.remember_thread(HERE, "ann", 35 * day)
 
     for _ in range(2):
-        channel_store.withdraw("q3", HERE)
+        await channel_store.withdraw("q3", HERE)
 
-    assert channel_store.unasked(HERE, 36 * day) == (2, 1)
-    assert channel_store.unasked(ELSEWHERE, 36 * day) == (1, 0)
-    assert channel_store.unasked(HERE, 99 * day) == (0, 0)
-    assert not channel_store.thread_state(HERE).knows_thread
+    assert await channel_store.unasked(HERE, 36 * day) == (2, 1)
+    assert await channel_store.unasked(ELSEWHERE, 36 * day) == (1, 0)
+    assert await channel_store.unasked(HERE, 99 * day) == (0, 0)
+    assert not (await channel_store.thread_state(HERE)).knows_thread
 
 
-def test_a_word_is_taken_once(channel_store):
-    assert channel_store.is_first("slack/T1/C1/1.2")
-    assert not channel_store.is_first("slack/T1/C1/1.2")
+async def test_a_word_is_taken_once(channel_store):
+    assert await channel_store.is_first("slack/T1/C1/1.2")
+    assert not await channel_store.is_first("slack/T1/C1/1.2")

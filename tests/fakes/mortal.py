@@ -29,14 +29,15 @@ LOOK_EVERY = 0.05  # seconds
 
 @dataclass
 class Fate:
-    """Kills this process the first time it comes to the point, in one run of all."""
+    """Kills this process the first time it comes to the point, in one run of all; or each time, ``always``."""
 
     folder: Path
     point: str
+    always: bool = False
 
     def reach(self, point: str) -> None:
         spent = self.folder / "spent"
-        if point == self.point and not spent.exists():
+        if point == self.point and (self.always or not spent.exists()):
             spent.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -120,7 +121,7 @@ def turn_named(id: str) -> Turn:
 
 
 async def main(folder: Path, point: str) -> None:
-    fate = Fate(folder, point)
+    fate = Fate(folder, point.removeprefix("always "), always=point.startswith("always "))
     reasoner = MortalReasoner(fate=fate)
     url = f"sqlite:///{folder}/turns.sqlite"
     async with (

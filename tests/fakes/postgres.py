@@ -28,7 +28,6 @@ TEMPLATE = "empty"  # the database that the tests' own are copied from
 SPEED = (
     "fsync=off",
     "full_page_writes=off",
-    "synchronous_commit=off",
     "max_wal_size=256MB",
     "shared_buffers=64MB",
 )

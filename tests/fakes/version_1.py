@@ -23,6 +23,7 @@ from core.conversation import Conversation, Decision, Question
 from core.library.formats.read import parse_html
 from core.reasoning.limits import open_budget
 from core.settings import Settings
+from core.storage.storage import Storage
 from core.turns.turns import open_turns
 
 WRITTEN = Path(__file__).resolve().parents[1] / "version_1"
@@ -70,9 +71,9 @@ async def write_version_1() -> None:
         data = folder / ".footnote"
         write_documents(folder)
         fill_library(folder)
-        _fill_channels(data)
-        with open_budget(1_000, data, now=lambda: SPENT_ON) as budget:
-            budget.charge(42)
+        await _fill_channels(data)
+        with open_budget(1_000, Storage(data_dir=data), now=lambda: SPENT_ON) as budget:
+            await budget.charge(42)
         await _fill_conversations_and_turns(data)  # and write them, while both are busy
         for store in ("library", "rooms", "spending"):
             _dump(data / f"{store}.sqlite")
@@ -88,14 +89,14 @@ def fill_library(folder: Path) -> None:
         library.ingest([uploads / "winter.md"], collection=uploads.name)
 
 
-def _fill_channels(data: Path) -> None:
-    with open_channel_store(data) as channels:
-        channels.set_follow(QUAY, "mentions")
-        channels.remember_thread(QUAY, "U1", 5.0)
-        channels.move(QUAY, "1700000000.000900")
-        channels.set_watermark("discord", 7)
-        channels.is_first("w1")
-        channels.rate(
+async def _fill_channels(data: Path) -> None:
+    with open_channel_store(Storage(data_dir=data)) as channels:
+        await channels.set_follow(QUAY, "mentions")
+        await channels.remember_thread(QUAY, "U1", 5.0)
+        await channels.move(QUAY, "1700000000.000900")
+        await channels.set_watermark("discord", 7)
+        await channels.is_first("w1")
+        await channels.rate(
             Feedback(id="f1", conversation=QUAY, turn_id="q1", author="U1", is_positive=True, given_at=6.0)
         )
 

@@ -77,3 +77,25 @@ async def test_a_file_that_shares_no_word_with_the_question_is_read_from_its_beg
 
     assert {citation.quote for citation in summary.answer.citations} == {ends.passage.text, rent.passage.text}
     assert {citation.quote for citation in other.answer.citations} == {rent.passage.text}
+
+
+@pytest.mark.parametrize(
+    ("confidence", "length", "said"),
+    [
+        (0.2, 12, "For this I read 8 of the 12 passages of what you attached; the rest may say more."),
+        (0.2, 8, None),
+        (0.95, 12, None),  # the place that was asked for is found: the rest matters to nobody
+    ],
+)
+async def test_an_answer_from_a_part_of_a_long_file_says_so(tmp_path, confidence, length, said):
+    parts = tuple(
+        hit(f"The lease has a clause {n}.", id=str(n), source="lease.md", score=1.0) for n in range(length)
+    )
+    documents = ScriptedDocuments(default=parts, confidence=confidence)
+    asked = replace(ASKED, text="Summarise this", attached=("/uploads/lease.md",))
+
+    async with assistant_over(tmp_path, ScriptedReasoner(), documents) as assistant:
+        summary = await assistant.run(asked)
+
+    assert summary.kind == "answered"
+    assert summary.reason == said

@@ -47,7 +47,7 @@ async def assistant_with(
     documents = ScriptedDocuments(default=PASSAGES, confidence=confidence)
     documents.by_query = {"another wording": (hit("The tower is 300 metres tall.", id="9"),)}
 
-    def deps(_turn, report):
+    async def deps(_turn, report):
         return Deps(
             policy=PRESETS[more.get("policy", "footnote")],
             reasoner=FallbackReasoner(models.reasoner(turn_timeout=30), ExtractiveReasoner()),

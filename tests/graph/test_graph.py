@@ -38,19 +38,19 @@ WEB = (web_hit("The tower is 330 metres tall with its antenna."),)
 
 @asynccontextmanager
 async def assistant_over(folder, reasoner, documents, *, web=None, policy="footnote", **deps):
+    async def make_deps(_turn, report):
+        return Deps(
+            policy=PRESETS[policy] if isinstance(policy, str) else policy,
+            reasoner=reasoner,
+            documents=documents,
+            web=web,
+            report=report,
+            **deps,
+        )
+
     async with open_checkpoints(folder / "conversations.sqlite") as checkpoints:
         yield Assistant(
-            graph=build_graph(checkpoints),
-            checkpoints=checkpoints,
-            make_deps=lambda _turn, report: Deps(
-                policy=PRESETS[policy] if isinstance(policy, str) else policy,
-                reasoner=reasoner,
-                documents=documents,
-                web=web,
-                report=report,
-                **deps,
-            ),
-            turn_timeout=30,
+            graph=build_graph(checkpoints), checkpoints=checkpoints, make_deps=make_deps, turn_timeout=30
         )
 
 

@@ -13,6 +13,7 @@ from core.reasoning.chat_model import ChatModels
 from core.reasoning.limits import PAUSE, ROW, Circuit, open_budget
 from core.reasoning.providers import Access
 from core.reasoning.reasoner import Ask
+from core.storage.storage import Storage
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
@@ -100,15 +101,15 @@ def test_a_success_ends_a_row_of_failures():
     assert not circuit.is_open
 
 
-async def test_the_tokens_of_a_day_end_with_the_day_and_not_with_the_process(gemini, tmp_path):
+async def test_the_tokens_of_a_day_end_with_the_day_and_not_with_the_process(gemini, storage):
     clock = [NOON]
 
     async def asked() -> tuple[str, int]:
-        with open_budget(1, tmp_path, lambda: clock[0]) as budget:
+        with open_budget(1, storage, lambda: clock[0]) as budget:
             models = models_of(gemini, budget=budget)
             told = await trouble_of(models)
             await models.aclose()
-            return told, budget.spent_today
+            return told, await budget.spent_today()
 
     first = await asked()
     again = await asked()
@@ -121,20 +122,21 @@ async def test_the_tokens_of_a_day_end_with_the_day_and_not_with_the_process(gem
     assert len(gemini.calls) == 2
 
 
-def test_the_count_of_long_ago_is_not_kept(tmp_path):
+async def test_the_count_of_long_ago_is_not_kept(storage, tmp_path):
     for day in range(60):
-        with open_budget(10, tmp_path, lambda day=day: NOON + timedelta(days=day)) as budget:
-            budget.charge(7)
+        with open_budget(10, storage, lambda day=day: NOON + timedelta(days=day)) as budget:
+            await budget.charge(7)
 
-    with open_budget(10, tmp_path) as budget:
-        (kept,) = budget.database.execute("SELECT count(*) FROM spent").fetchone()
+    with open_budget(10, storage) as budget:
+        ((kept,),) = await budget.database.rows("SELECT count(*) FROM spent")
 
     assert kept <= 32
-    assert (tmp_path / "spending.sqlite").stat().st_mode & 0o077 == 0
+    if storage.url is None:
+        assert (tmp_path / "spending.sqlite").stat().st_mode & 0o077 == 0
 
 
 def test_a_damaged_count_is_told_as_a_setting(tmp_path):
     (tmp_path / "spending.sqlite").write_bytes(b"no database at all" * 100)
 
-    with pytest.raises(SettingsError, match="Move it away"), open_budget(10, tmp_path):
+    with pytest.raises(SettingsError, match="Move it away"), open_budget(10, Storage(data_dir=tmp_path)):
         pass

@@ -99,9 +99,7 @@ async def assistant(folder, *, documents=(), web=None, is_scripted=True):
         if web:
             given |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": web.engine.url}
         reads = {"general": frozenset({"default"}), "boardroom": frozenset({"default", "board"})}
-        async with open_footnote(
-            read_settings(given), purpose="test", reads=lambda here, _library: reads[here.channel]
-        ) as footnote:
+        async with open_footnote(read_settings(given), purpose="test", reads=_reading(reads)) as footnote:
             await asyncio.to_thread(footnote.library.ingest, [files])
             await asyncio.to_thread(footnote.library.ingest, [board], collection="board")
             told = []
@@ -110,11 +108,18 @@ async def assistant(folder, *, documents=(), web=None, is_scripted=True):
             assert gemini.rejected == []
 
 
+def _reading(reads):
+    async def read(here, _library):
+        return reads[here.channel]
+
+    return read
+
+
 def with_ports(real, web, told):
     """The same, with a web whose pages stand on this machine, and perhaps a reasoner that writes down what it was told."""
 
-    def make_deps(turn, report):
-        deps = real.make_deps(turn, report)
+    async def make_deps(turn, report):
+        deps = await real.make_deps(turn, report)
         if web:
             fetcher = GuardedFetcher(is_public=lambda _address: True, ports=frozenset({web.site.port}))
             deps = replace(deps, web=replace(deps.web, fetcher=fetcher))

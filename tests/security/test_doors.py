@@ -28,6 +28,7 @@ from core.bootstrap import Footnote, make_fetcher, make_web, open_library
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError, FetchRefused, SearchTrouble
 from core.settings import read_settings
+from core.storage.storage import Storage
 from core.web.fetch import GuardedFetcher
 from core.web.hosts import is_public
 from core.web.research import WebResearch
@@ -132,8 +133,11 @@ def test_nothing_is_ingested_from_there(settings, connections, capsys):
 
 
 async def test_nothing_is_learned_from_there(settings, connections, tmp_path):
-    with closing(open_library(settings)) as library, open_channel_store(tmp_path) as channel_store:
-        footnote = Footnote(settings=settings, library=library, assistant=None)
+    with (
+        closing(open_library(settings)) as library,
+        open_channel_store(Storage(data_dir=tmp_path)) as channel_store,
+    ):
+        footnote = Footnote(settings=settings, storage=None, library=library, assistant=None)
         uploads = UploadIndex(footnote=footnote, uploads=None)
         words = ChatCommands(
             footnote=footnote, channel_store=channel_store, people=None, upload_index=uploads

@@ -13,6 +13,7 @@ from bots.chat.channels import open_channel_store, own_collection, thread_collec
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Question
 from core.settings import Settings
+from core.storage.storage import Storage
 from core.turns.archive import plain
 
 DEFAULT = "default"
@@ -67,7 +68,7 @@ async def test_no_channel_hears_what_another_learned(size, count, tmp_path, capl
     random, heard, leaked, shown = Random(3), 0, [], []
     settings = Settings(data_dir=tmp_path / "data", embedding_model="none", web_search="duckduckgo")
     settings.data_dir.mkdir()
-    with open_channel_store(settings.data_dir) as channel_store:
+    with open_channel_store(Storage(data_dir=settings.data_dir)) as channel_store:
         async with open_footnote(settings, purpose="test", reads=channel_store.reads) as footnote:
             places = fill(footnote.library, workspaces, channels, documents)
             all_secrets = {secret(place): place for place in places}
@@ -93,7 +94,7 @@ async def test_no_channel_hears_what_another_learned(size, count, tmp_path, capl
                 told = {all_secrets[word] for word in all_secrets if word in said}
                 heard += any(found[:2] == own for found in told)
                 leaked += [(here.id, found) for found in told if found[:2] != own]
-            refused = [channel_store.use(channel(1, 1), forged, footnote.library) for forged in FORGED]
+            refused = [await channel_store.use(channel(1, 1), forged, footnote.library) for forged in FORGED]
 
     print(f"{count} questions, {heard} answered from what the channel itself learned")
     assert leaked == []
@@ -108,7 +109,7 @@ async def test_a_file_of_a_thread_is_read_in_that_thread_alone(tmp_path):
     settings = Settings(data_dir=tmp_path / "data", embedding_model="none", web_search="off")
     settings.data_dir.mkdir()
     threads = [channel(0, 0, "t1"), channel(0, 0, "t2"), channel(0, 1, "t1"), channel(2, 0, "t1")]
-    with open_channel_store(settings.data_dir) as channel_store:
+    with open_channel_store(Storage(data_dir=settings.data_dir)) as channel_store:
         async with open_footnote(settings, purpose="test", reads=channel_store.reads) as footnote:
             library = footnote.library
             add_paragraphs(
@@ -122,7 +123,7 @@ async def test_a_file_of_a_thread_is_read_in_that_thread_alone(tmp_path):
                     asked_at=0.0,
                 )  # fmt: skip
                 told.append("ninth of October" in json.dumps(plain(await footnote.assistant.run(asked))))
-            used = [channel_store.use(here, thread_collection(threads[0]), library) for here in threads]
+            used = [await channel_store.use(here, thread_collection(threads[0]), library) for here in threads]
 
     assert told == [True, False, False, False]
     assert not any(used)
@@ -132,7 +133,7 @@ async def test_what_a_channel_may_no_longer_read_is_gone_with_the_next_question(
     settings = Settings(data_dir=tmp_path / "data", embedding_model="none", web_search="off")
     settings.data_dir.mkdir()
     here = channel(0, 0)
-    with open_channel_store(settings.data_dir) as channel_store:
+    with open_channel_store(Storage(data_dir=settings.data_dir)) as channel_store:
         async with open_footnote(settings, purpose="test", reads=channel_store.reads) as footnote:
             library = footnote.library
             add_paragraphs(
@@ -141,7 +142,7 @@ async def test_what_a_channel_may_no_longer_read_is_gone_with_the_next_question(
             add_paragraphs(library, "/b.md", "Birds", ["Puffins nest on the pier."])
             told = []
             for number, collection in enumerate(("fees", DEFAULT)):
-                assert channel_store.use(here, collection, library)
+                assert await channel_store.use(here, collection, library)
                 asked = Question(
                     id=f"q{number}", conversation=here, author="ann", text="What does a night at the pontoon cost?",
                     asked_at=0.0,

@@ -216,8 +216,9 @@ async def test_a_search_is_allowed_beside_the_bot(office, shell, searxng, slack)
     assert (len(searxng.requests), list(slack.state.messages())) == (1, [])
 
 
+@pytest.mark.usefixtures("searxng")
 async def test_a_search_that_was_proposed_in_slack_is_decided_from_the_shell_without_a_word_there(
-    office, shell, searxng, slack, ann, general
+    office, shell, slack, ann, general
 ):
     office.settings["WEB_APPROVAL"] = "anyone"
     await office.open()

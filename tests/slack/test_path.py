@@ -18,6 +18,7 @@ from bots.slack.serve import open_slack
 from bots.slack.settings import read_slack_settings
 from core.bootstrap import open_footnote
 from core.settings import read_settings
+from core.storage.storage import Storage
 from core.turns.checkpoints import PrunedSqliteSaver
 from core.turns.turns import open_turns
 
@@ -92,8 +93,9 @@ async def lookups(template, tmp_path, slack, searxng, monkeypatch):
         None,
     )  # fmt: skip
     queue = f"sqlite:///{settings.data_dir / 'turns.sqlite'}"
-    with open_channel_store(settings.data_dir) as channels:
-        channels.database.set_trace_callback(lambda statement: counted.update([statement.split()[0]]))
+    with open_channel_store(Storage(data_dir=settings.data_dir)) as channels:
+        for connection in (channels.database.database._reading, channels.database.database._writing):
+            connection.set_trace_callback(lambda statement: counted.update([statement.split()[0]]))
         async with (
             open_footnote(settings, purpose="a test", reads=channels.reads) as footnote,
             open_slack(read_slack_settings(slack.environment, None), footnote, channels) as server,

@@ -64,7 +64,7 @@ def submission(query, callback="edit_query"):
 
 
 def request_in(payload, thread, *, now=0.0):
-    incoming = receive(payload, ME, lambda _: thread, now=now)
+    incoming = receive(payload, ME, thread, now=now)
     return incoming.request if incoming else None
 
 

@@ -60,7 +60,7 @@ def mention(**more):
 @pytest.mark.parametrize(("me", "space"), [(ONE, "T1"), (IN_GRID, "T1"), (ORG, "E1")])
 def test_conversations_hold_the_installation(me, space):
     """Of an org-wide one the organization's: a channel may be in several of its workspaces."""
-    read = [receive(mention(team_id=team), me, lambda _: ThreadState()) for team in ("T1", "T2")]
+    read = [receive(mention(team_id=team), me, ThreadState()) for team in ("T1", "T2")]
 
     assert {each.request.conversation.id for each in read} == {f"slack/{space}/C1/1700000000.000100"}
     assert {each.route["team"] for each in read} == {space}
@@ -78,7 +78,7 @@ def test_conversations_hold_the_installation(me, space):
 def test_the_workspace_of_whoever_wrote_is_kept_where_it_is_another(me, names, home):
     payload = mention()
 
-    read = receive(payload | {"event": payload["event"] | names}, me, lambda _: ThreadState())
+    read = receive(payload | {"event": payload["event"] | names}, me, ThreadState())
 
     assert read.route.get("user_team") == home
 
@@ -127,7 +127,7 @@ def test_a_form_that_another_installation_opened_is_not_read():
     }
     payload = {"type": "view_submission", "team": {"id": "T1"}, "user": {"id": "U1"}, "view": view}
 
-    assert receive(payload, ONE, lambda _: ThreadState()) is None
+    assert receive(payload, ONE, ThreadState()) is None
 
 
 async def test_the_tokens_are_stored_in_a_folder_of_any_name(tmp_path, slack):

@@ -413,6 +413,16 @@ def test_an_answer_closes_a_plan_with_the_same_blocks():
     assert task == TASK | {"status": "complete"}
 
 
+def test_an_answer_that_is_a_table_tells_its_words_by_the_last_task():
+    table = "| Plan | Rate |\n|---|---|\n| Free | 60 |"
+    (message,) = messages(answered(f"{table}\n\n[1]", citation()), SETTING)
+
+    task, blocks = unstreamed(message)
+
+    assert blocks == list(message.blocks)
+    assert task == TASK | {"status": "complete", "title": "Plan · Rate; Free · 60"}
+
+
 def test_what_has_no_markdown_tells_its_words_by_the_last_task():
     card = proposal_card(proposal(), SETTING)
 

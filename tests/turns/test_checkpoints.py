@@ -1,9 +1,13 @@
-"""The checkpoint file: what the end of a turn leaves in it, and when it waits for the disk."""
+"""The checkpoints of both databases: what the end of a turn leaves in them, and when it waits for the disk."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+import sqlite3
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass, replace
 
+import psycopg
 import pytest
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, hit, question
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -12,41 +16,85 @@ from core.conversation import Outcome, value
 from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
+from core.settings import Settings
+from core.storage.storage import Storage, open_storage
 from core.turns.assistant import Assistant
 from core.turns.checkpoints import open_checkpoints
+from core.turns.checkpoints_postgres import open_postgres_checkpoints
+from core.turns.leases import open_leases
+from core.turns.replicas import ALONE
 
 HITS = (hit("The tower is 300 metres tall."),)
 
 
-@pytest.fixture
-async def assistant(tmp_path):
-    def deps(_turn, report):
-        return Deps(
-            policy=PRESETS["footnote"],
-            reasoner=ScriptedReasoner(),
-            documents=ScriptedDocuments(default=HITS),
-            web=None,
-            report=report,
-        )
+async def deps(_turn, report):
+    return Deps(
+        policy=PRESETS["footnote"],
+        reasoner=ScriptedReasoner(),
+        documents=ScriptedDocuments(default=HITS),
+        web=None,
+        report=report,
+    )
 
-    async with open_checkpoints(tmp_path / "conversations.sqlite") as checkpoints:
+
+@asynccontextmanager
+async def assistant_on(storage):
+    async with AsyncExitStack() as opened:
+        if storage.url is None:
+            saver = open_checkpoints(storage.data_dir / "conversations.sqlite")
+            replicas, checkpoints = ALONE, await opened.enter_async_context(saver)
+        else:
+            replicas = await opened.enter_async_context(open_leases(storage, "footnote run"))
+            checkpoints = await open_postgres_checkpoints(storage, replicas)
         yield Assistant(
-            graph=build_graph(checkpoints), checkpoints=checkpoints, make_deps=deps, turn_timeout=30
-        )
+            graph=build_graph(checkpoints), checkpoints=checkpoints, make_deps=deps, turn_timeout=30,
+            replicas=replicas,
+        )  # fmt: skip
 
 
-async def rows(assistant, query):
-    return [tuple(row) for row in await assistant.checkpoints.conn.execute_fetchall(query)]
+@pytest.fixture
+async def assistant(storage):
+    async with assistant_on(storage) as assistant:
+        yield assistant
 
 
-async def test_a_turn_leaves_one_checkpoint_which_says_what_it_cost(assistant):
+@pytest.fixture
+async def embedded(tmp_path):
+    async with assistant_on(Storage(data_dir=tmp_path)) as assistant:
+        yield assistant
+
+
+@pytest.fixture
+async def shared(tmp_path, postgres_url):
+    """On PostgreSQL alone."""
+    with open_storage(Settings(data_dir=tmp_path, database_url=postgres_url)) as storage:
+        async with assistant_on(storage) as assistant:
+            yield assistant
+
+
+def counts(storage):
+    """The checkpoints, and what was written within a turn."""
+    tables = ("checkpoints", "writes" if storage.url is None else "checkpoint_writes")
+    if storage.url is None:
+        with closing(sqlite3.connect(storage.data_dir / "conversations.sqlite")) as database:
+            return [database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]
+    return [rows(storage.url, f"SELECT count(*) FROM {table}")[0][0] for table in tables]
+
+
+def rows(url, query, *values):
+    with psycopg.connect(url) as connection:
+        cursor = connection.execute(query, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+async def test_a_turn_leaves_one_checkpoint_which_says_what_it_cost(assistant, storage):
     outcome = await assistant.run(question())
 
     state = await assistant._state(question().conversation.id)
     assert state["outcome"] == outcome
     assert isinstance(state["outcome"], Outcome)
     assert outcome.timing_ms["total"] > 0
-    assert await rows(assistant, "SELECT count(*) FROM checkpoints") == [(1,)]
+    assert counts(storage)[0] == 1
 
 
 async def test_the_next_turn_goes_on_from_a_settled_checkpoint(assistant):
@@ -60,17 +108,86 @@ async def test_the_next_turn_goes_on_from_a_settled_checkpoint(assistant):
     ]
 
 
-async def test_the_end_of_a_turn_waits_for_the_disk_and_the_checkpoints_within_it_do_not(assistant):
-    statements: list[str] = []
-    await assistant.checkpoints.conn.set_trace_callback(statements.append)
-
+async def test_a_thread_that_is_forgotten_leaves_nothing(assistant, storage):
     await assistant.run(question())
+    await assistant.run(elsewhere())
+
+    await assistant.forget(question().conversation)
+
+    assert await assistant.checkpoints.threads() == (elsewhere().conversation.id,)
+    assert await assistant.proposals(question().conversation) == ()
+    assert counts(storage)[0] == 1
+
+
+async def test_the_checkpoint_that_was_written_last_counts_whatever_the_clock_said(shared, postgres_url):
+    """The ids of checkpoints begin with the time, and the clock of another machine may be ahead."""
+    await shared.run(question(id="q1"))
+    rows(postgres_url, "UPDATE checkpoints SET checkpoint_id = 'f' || substr(checkpoint_id, 2)")
+
+    await shared.run(question("And how old is it?", id="q2"))
+
+    state = await shared._state(question().conversation.id)
+    assert state["turn"].id == "q2"
+    assert len(state["history"]) == 2
+
+
+async def test_a_turn_of_many_threads_side_by_side_does_not_wait_for_one_connection(shared):
+    turns = [elsewhere(f"t{number}") for number in range(20)]
+
+    outcomes = await asyncio.gather(*(shared.run(turn) for turn in turns))
+
+    assert {outcome.kind for outcome in outcomes} == {"answered"}
+    assert len(await shared.checkpoints.threads()) == 20
+
+
+async def test_a_turn_leaves_no_blob_that_nothing_refers_to(shared, postgres_url):
+    for number in range(3):
+        await shared.run(question(id=f"q{number}"))
+
+    names = rows(postgres_url, "SELECT channel FROM checkpoint_blobs")
+    assert len(names) == len(set(names))
+
+
+async def test_a_process_that_lost_its_conversation_writes_nothing_into_it(shared, postgres_url):
+    """It slept past its lease in the middle of a turn, and wakes when the conversation has gone on elsewhere."""
+    await shared.run(question())
+    before = rows(postgres_url, "SELECT checkpoint_id FROM checkpoints")
+    config = {"configurable": {"thread_id": question().conversation.id}}
+
+    await shared.graph.aupdate_state(config, {"question": "stale"}, as_node="give_up")
+    await shared.graph.checkpointer.compact(question().conversation.id, {})
+
+    assert rows(postgres_url, "SELECT checkpoint_id FROM checkpoints") == before
+
+
+async def test_a_turn_outlasts_the_time_in_which_the_database_is_away(shared, postgres):
+    async def restart():
+        postgres.stop()
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(postgres.start)
+
+    running = asyncio.gather(*(shared.run(elsewhere(f"t{number}")) for number in range(10)))
+    await restart()
+
+    assert {outcome.kind for outcome in await running} == {"answered"}
+
+
+def elsewhere(thread="elsewhere"):
+    asked = question(id=f"q in {thread}")
+    return replace(asked, conversation=replace(asked.conversation, thread=thread))
+
+
+async def test_the_end_of_a_turn_waits_for_the_disk_and_the_checkpoints_within_it_do_not(embedded):
+    statements: list[str] = []
+    await embedded.checkpoints.conn.set_trace_callback(statements.append)
+
+    await embedded.run(question())
 
     commits = [index for index, sql in enumerate(statements) if sql == "COMMIT"]
     waits, waits_no_more = (statements.index(f"PRAGMA synchronous = {level}") for level in ("FULL", "NORMAL"))
     assert len(commits) > 4
     assert [index for index in commits if waits < index < waits_no_more] == commits[-1:]
-    assert await rows(assistant, "PRAGMA synchronous") == [(1,)]
+    assert await embedded.checkpoints.conn.execute_fetchall("PRAGMA synchronous") == [(1,)]
 
 
 def kept_as(decorate):

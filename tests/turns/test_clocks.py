@@ -205,29 +205,29 @@ def test_a_day_ahead_begins_the_count_anew_and_the_way_back_does_not_lock_anybod
     assert told[3] is not None
 
 
-def test_a_budget_is_not_given_twice_by_a_clock_that_goes_back(tmp_path):
+async def test_a_budget_is_not_given_twice_by_a_clock_that_goes_back(storage):
     now = [datetime.fromtimestamp(NOON, UTC)]
-    with open_budget(10, tmp_path, lambda: now[0]) as budget:
-        budget.charge(10)
+    with open_budget(10, storage, lambda: now[0]) as budget:
+        await budget.charge(10)
         now[0] -= timedelta(hours=1)
-        an_hour_back = budget.is_spent
+        an_hour_back = await budget.is_spent()
         now[0] += timedelta(days=1)
-        tomorrow = budget.is_spent
+        tomorrow = await budget.is_spent()
         now[0] -= timedelta(days=1)
-        today_again = budget.is_spent
+        today_again = await budget.is_spent()
 
     assert (an_hour_back, tomorrow, today_again) == (True, False, True)
 
 
-def test_what_was_spent_is_remembered_by_a_process_that_starts_a_month_ahead(tmp_path):
+async def test_what_was_spent_is_remembered_by_a_process_that_starts_a_month_ahead(storage):
     today = datetime.fromtimestamp(NOON, UTC)
-    with open_budget(10, tmp_path, lambda: today) as budget:
-        budget.charge(10)
-    with open_budget(10, tmp_path, lambda: today + timedelta(days=30)) as ahead:
-        ahead.charge(1)
+    with open_budget(10, storage, lambda: today) as budget:
+        await budget.charge(10)
+    with open_budget(10, storage, lambda: today + timedelta(days=30)) as ahead:
+        await ahead.charge(1)
 
-    with open_budget(10, tmp_path, lambda: today) as budget:
-        assert budget.is_spent
+    with open_budget(10, storage, lambda: today) as budget:
+        assert await budget.is_spent()
 
 
 def test_a_circuit_is_closed_again_by_a_clock_that_only_goes_forward():

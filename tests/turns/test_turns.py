@@ -97,7 +97,7 @@ async def test_an_errand_is_carried_out_once_and_in_its_order_among_the_turns(fo
         await turns.accept(question(), TO_HERE)
         await reasoner.asked.wait()
         await asyncio.gather(*(turns.accept(command, TO_HERE) for _ in range(3)))
-        turns.stop(HERE)
+        await turns.stop(HERE)
         await messenger.until_shown("command", "e1")
 
     assert messenger.shown == [("begin", "q1"), ("failed", "q1"), ("command", "e1")]
@@ -155,9 +155,9 @@ async def test_a_conversation_that_hangs_holds_up_no_other(folder):
         reasoner.asked.clear()
         await turns.accept(replace(question(id="other"), conversation=THERE), TO_HERE)
         await asyncio.wait_for(reasoner.asked.wait(), 20)
-        assert turns.stop(THERE)
+        assert await turns.stop(THERE)
         await messenger.until_delivered("other")
-        assert turns.stop(HERE)
+        assert await turns.stop(HERE)
         await messenger.until_delivered("slow")
 
     assert messenger.delivered == ["other", "slow"]
@@ -178,7 +178,7 @@ async def test_who_finds_every_seat_taken_is_told_how_many_come_first(folder, mo
         for name, thread in threads.items():
             await asyncio.wait_for(reasoner.asked.wait(), 20)
             reasoner.asked.clear()
-            assert turns.stop(thread)
+            assert await turns.stop(thread)
             await messenger.until_delivered(name)
 
     assert [note.count for note in messenger.notes if note.stage == "waiting"] == [0, 1]
@@ -208,7 +208,7 @@ async def test_a_turn_whose_platform_is_out_of_reach_leaves_its_seat_and_can_be_
         await messenger.asked.wait()
         await turns.accept(replace(question(id="other"), conversation=THERE), TO_HERE)
         await messenger.until_delivered("other")
-        assert turns.stop(HERE)
+        assert await turns.stop(HERE)
         await messenger.until_delivered("away")
 
     assert messenger.delivered == ["other", "away"]
@@ -225,9 +225,9 @@ async def test_a_turn_that_is_stopped_while_it_waits_for_its_seat_again_takes_no
         await messenger.asked.wait()
         await turns.accept(replace(question(id="other"), conversation=THERE), TO_HERE)
         await asyncio.wait_for(reasoner.asked.wait(), 20)
-        assert turns.stop(HERE)
+        assert await turns.stop(HERE)
         await messenger.until_delivered("away")
-        assert turns.stop(THERE)
+        assert await turns.stop(THERE)
         await messenger.until_delivered("other")
 
     assert messenger.delivered == ["away", "other"]
@@ -242,7 +242,7 @@ async def test_an_errand_that_is_apart_waits_for_no_turn_of_its_conversation(fol
         await reasoner.asked.wait()
         await turns.accept(told, TO_HERE)
         await messenger.until_shown("command", "told")
-        turns.stop(HERE)
+        await turns.stop(HERE)
         await messenger.until_delivered("q1")
 
     assert messenger.delivered == ["told", "q1"]
@@ -254,11 +254,11 @@ async def test_a_turn_that_a_person_stops_says_so(folder):
     async with turns_over(folder, messenger, reasoner) as turns:
         await turns.accept(question(), TO_HERE)
         await reasoner.asked.wait()
-        was_running = turns.stop(HERE)
+        was_running = await turns.stop(HERE)
         await messenger.until_delivered("q1")
 
     assert was_running
-    assert not turns.stop(HERE)
+    assert not await turns.stop(HERE)
     assert (messenger.outcomes["q1"].kind, messenger.outcomes["q1"].reason) == ("failed", "Stopped.")
 
 
@@ -352,9 +352,9 @@ async def test_a_stop_leaves_what_runs_to_the_next_start(folder):
     assert messenger.shown == [("begin", "q1"), ("answered", "q1"), ("begin", "q2"), ("answered", "q2")]
 
 
-async def test_a_turn_that_was_cut_off_three_times_ends_in_one_apology(folder):
+async def test_a_turn_that_ten_stops_cut_off_ends_in_its_answer(folder):
     messenger = RecordingMessenger()
-    for start in range(3):
+    for start in range(10):
         reasoner = HangingReasoner()
         async with turns_over(folder, messenger, reasoner) as turns:
             if start == 0:
@@ -363,12 +363,9 @@ async def test_a_turn_that_was_cut_off_three_times_ends_in_one_apology(folder):
 
     async with turns_over(folder, messenger) as turns:
         await messenger.until_delivered("q1")
-        await turns.accept(question(), TO_HERE)
-        await turns.accept(question(id="q2"), TO_HERE)
-        await messenger.until_delivered("q2")
 
-    assert messenger.delivered == ["q1", "q2"]
-    assert messenger.outcomes["q1"].reason == "I was cut off 3 times while working on this."
+    assert messenger.delivered == ["q1"]
+    assert messenger.outcomes["q1"].kind == "answered"
 
 
 async def test_a_database_that_cannot_be_opened_is_told_as_a_setting(tmp_path):

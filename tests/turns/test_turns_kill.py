@@ -70,6 +70,17 @@ async def test_one_kill_after_another_at_every_point_leaves_each_turn_one_ending
     assert {turn: len(endings(folder, turn)) for turn in ids} == dict.fromkeys(ids, 1)
 
 
+async def test_a_turn_that_kills_its_process_three_times_ends_in_an_apology(folder):
+    (turn,) = bring(folder, 1)
+    for _ in range(3):
+        assert await run_to_the_end(folder, "always write") == -signal.SIGKILL
+
+    assert await run_to_the_end(folder, "always write") == 0
+
+    (ending,) = endings(folder, turn)
+    assert json.loads(ending)["kind"] == "failed"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("point", POINTS)
 async def test_a_kill_at_any_point_costs_nothing(folder, point):

@@ -1,0 +1,219 @@
+"""Several processes on one PostgreSQL: who lives, who leads, who thinks where."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+import pytest
+
+from core.settings import Settings
+from core.storage.storage import open_storage
+from core.turns import leases
+from core.turns.leases import open_leases
+
+HERE = "test/space/channel/thread"
+PATIENCE = 20.0  # seconds until a story that hangs fails
+
+
+@pytest.fixture
+def store(tmp_path, postgres_url):
+    with open_storage(Settings(data_dir=tmp_path, database_url=postgres_url)) as storage:
+        yield storage
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Leases that expire sooner."""
+    monkeypatch.setattr(leases, "BEAT", 0.1)
+    monkeypatch.setattr(leases, "LEASE", 0.6)
+
+
+@dataclass
+class RecordingRunner:
+    stopped: list[str] = field(default_factory=list)
+    abandoned: int = 0
+    names: list[str] = field(default_factory=list)
+    living: set[str] = field(default_factory=set)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def stop_thinking(self, conversation):
+        self.stopped.append(conversation)
+        self.changed.set()
+        return True
+
+    def run_as(self, executor):
+        self.names.append(executor)
+
+    def take_over(self, living):
+        self.living = set(living)
+
+    async def abandon(self):
+        self.abandoned += 1
+        self.changed.set()
+
+
+@asynccontextmanager
+async def process(store):
+    async with open_leases(store, "footnote run") as lease:
+        yield lease
+
+
+async def until(condition):
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - what changes is in a database
+            await asyncio.sleep(0.01)
+
+
+def rows(url, query):
+    with psycopg.connect(url) as connection:
+        return connection.execute(query).fetchall()
+
+
+def expire(url, lease):
+    """As if the process had slept past it."""
+    with psycopg.connect(url) as connection:
+        connection.execute("DELETE FROM replicas WHERE id = %s", (lease.executor,))
+
+
+async def test_a_conversation_that_one_process_holds_waits_in_the_others(store):
+    order = []
+
+    async with process(store) as one, process(store) as other:
+
+        async def think(lease, name):
+            async with lease.hold(HERE):
+                order.append(f"{name} begins")
+                await asyncio.sleep(0.05)
+                order.append(f"{name} ends")
+
+        await asyncio.gather(*(think(lease, name) for lease, name in ((one, "one"), (other, "other"))))
+
+    assert order in (
+        ["one begins", "one ends", "other begins", "other ends"],
+        ["other begins", "other ends", "one begins", "one ends"],
+    )
+
+
+async def test_a_hold_ends_when_its_thought_is_cancelled(store, postgres_url):
+    async with process(store) as lease:
+
+        async def think():
+            async with lease.hold(HERE):
+                await asyncio.Event().wait()
+
+        thinking = asyncio.create_task(think())
+        await until(lambda: rows(postgres_url, "SELECT 1 FROM conversation_holds"))
+        thinking.cancel()
+
+        await until(lambda: not rows(postgres_url, "SELECT 1 FROM conversation_holds"))
+
+
+async def test_what_a_dead_process_held_is_free_once_its_lease_has_expired(store, quick):
+    async with process(store) as dead, process(store) as living, dead.hold(HERE):
+        dead.end()  # its thread renews no more, as after a kill
+
+        async with asyncio.timeout(PATIENCE), living.hold(HERE):
+            pass
+
+
+async def test_a_role_passes_to_another_process_when_its_holder_stops_and_when_it_dies(store, quick):
+    at_work: list[str] = []
+
+    async def lead(lease, name):
+        async def work():
+            at_work.append(name)
+            await asyncio.Event().wait()
+
+        await lease.lead("gateway", work)
+
+    async with process(store) as first, process(store) as second, process(store) as third:
+        leading = asyncio.create_task(lead(first, "first"))
+        await until(lambda: at_work == ["first"])
+        next_ = asyncio.create_task(lead(second, "second"))
+        leading.cancel()
+        await until(lambda: at_work == ["first", "second"])
+        last = asyncio.create_task(lead(third, "third"))
+        second.end()
+        await until(lambda: at_work == ["first", "second", "third"])
+
+        for task in (next_, last):
+            task.cancel()
+        await asyncio.wait([leading, next_, last])
+
+
+async def test_work_of_a_role_that_breaks_says_so(store):
+    async def work():
+        raise ValueError("refused")
+
+    async with process(store) as lease:
+        with pytest.raises(ValueError, match="refused"):
+            await lease.lead("gateway", work)
+
+
+async def test_a_stop_reaches_the_process_that_thinks_there(store):
+    runner, other = RecordingRunner(), RecordingRunner()
+
+    async with process(store) as one, process(store) as two, one.serving(runner), two.serving(other):
+        async with one.hold(HERE):
+            was_running = await two.ask_to_stop(HERE)
+            await asyncio.wait_for(runner.changed.wait(), PATIENCE)
+        is_running = await two.ask_to_stop(HERE)
+
+    assert (was_running, is_running) == (True, False)
+    assert (runner.stopped, other.stopped) == ([HERE], [])
+
+
+async def test_a_process_that_slept_past_its_lease_abandons_its_runs_and_takes_another_name(
+    store, postgres_url
+):
+    runner = RecordingRunner()
+
+    async with process(store) as lease, lease.serving(runner):
+        before = lease.executor
+        expire(postgres_url, lease)
+        await asyncio.wait_for(runner.changed.wait(), PATIENCE)
+        await until(lambda: rows(postgres_url, "SELECT 1 FROM replicas"))
+
+        assert lease.executor != before
+        await until(lambda: runner.names == [before, lease.executor])
+        async with asyncio.timeout(PATIENCE), lease.hold(HERE):
+            pass
+
+    assert runner.abandoned == 1
+
+
+async def test_nobody_is_declared_dead_for_the_time_in_which_the_database_was_away(store, quick, postgres):
+    """Every lease has expired by then; whoever is back first waits for the others."""
+    async with process(store) as one, process(store) as other:
+        names = {one.executor, other.executor}
+        postgres.stop()
+        await asyncio.sleep(1.0)  # longer than a lease
+        postgres.start()
+        await until(
+            lambda: (
+                len(rows(store.url, "SELECT 1 FROM replicas WHERE renewed > now() - interval '0.3 s'")) == 2
+            )
+        )
+
+        assert {one.executor, other.executor} == names
+
+
+async def test_each_knows_whether_others_take_turns(store, quick):
+    async with process(store) as one, one.serving(RecordingRunner()):
+        await asyncio.sleep(0.3)
+        was_alone = not one.are_several
+        async with process(store) as other, other.serving(RecordingRunner()):
+            await until(lambda: one.are_several)
+        await until(lambda: not one.are_several)
+
+    assert was_alone
+
+
+async def test_an_orderly_end_leaves_no_lease(store, postgres_url):
+    async with process(store):
+        pass
+
+    assert rows(postgres_url, "SELECT * FROM replicas") == []
