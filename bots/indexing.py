@@ -29,6 +29,7 @@ from core.settings import Settings
 from core.web.fetch import HTML_TYPES, GuardedFetcher, Resource
 
 RETRY_AFTER = 3600.0  # seconds before a failed download of the embedding network is tried again
+LOOK_EVERY = 5.0  # seconds between two looks at what another process has embedded
 CANCEL_TIMEOUT = 3.0  # seconds that cancelled work gets to end; a batch of vectors takes less
 # Under this name the library notes when it failed, in seconds since the epoch.
 DOWNLOAD_FAILED = "minilm_given_up"
@@ -208,13 +209,14 @@ class BackgroundVectors:
         *,
         embedder: Embedder | None,
         may_find: bool,
+        may_embed: bool = True,
     ) -> None:
-        """``may_find``: look for an embedder when none is given."""
+        """``may_find``: look for an embedder when none is given. Without ``may_embed``, another process embeds."""
         self._embedder = embedder
         self._library = library
         self._settings = settings
         self._announce = announce
-        self._may_find = may_find
+        self._may_find, self._may_embed = may_find, may_embed
         self._insists = False
         self._watchers: list[Watcher] = []
         self._task: asyncio.Task[int | FootnoteError] | None = None
@@ -259,8 +261,11 @@ class BackgroundVectors:
         try:
             if self._embedder is None and self._may_find:
                 self._embedder = await run_in_thread(self._find_embedder, self._notify)
-            view = with_embedder(self._library, self._embedder)
-            made = await run_in_thread(lambda notify: view.embed_pending(notify=notify), self._notify)
+            if self._may_embed:
+                view = with_embedder(self._library, self._embedder)
+                made = await run_in_thread(lambda notify: view.embed_pending(notify=notify), self._notify)
+            else:
+                made = await self._until_embedded()
         except FootnoteError as error:
             self._announce(f"Searching by words alone: {error}")
             return error
@@ -268,6 +273,14 @@ class BackgroundVectors:
         if made:
             self._announce(f"{counted(made, 'passage')} can now be found by meaning too.")
         return made
+
+    async def _until_embedded(self) -> int:
+        """Wait for the process that embeds; how many were missing."""
+        count = self._library.store.count_pending_vectors
+        missing = await asyncio.to_thread(count)
+        while await asyncio.to_thread(count):  # noqa: ASYNC110 - the passages are in a database
+            await asyncio.sleep(LOOK_EVERY)
+        return missing
 
     def _find_embedder(self, notify: Notify) -> Embedder | None:
         insist, self._insists = self._insists, False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from core.conversation import Conversation, Exchange, Outcome, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
-from core.library.data_lock import lock_data_dir, make_data_dir
+from core.library.data_lock import lock_data_dir, make_data_dir, share_data_dir
 from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
@@ -89,7 +89,9 @@ async def open_footnote(
     from core.turns.assistant import Assistant
 
     with (
-        lock_data_dir(settings.data_dir, purpose),
+        share_data_dir(settings.data_dir)
+        if settings.postgres_url
+        else lock_data_dir(settings.data_dir, purpose),
         nullcontext(storage) if storage else open_storage(settings) as stores,
     ):
         library = open_library(settings, stores, embedder=embedder, is_owner=True)

@@ -31,13 +31,14 @@ from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Refused
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.texts import ENGLISH, clipped, say_in
+from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
 from core.errors import StoreUnavailable
-from core.settings import Settings
 from core.text.language import language_of
+from core.turns.admission import Admission, open_admission
 from core.turns.archive import is_stored, question_of
 from core.turns.messenger import ReplyRoute, Unreachable
-from core.turns.rate_limits import Rates, Refusal
+from core.turns.rate_limits import Refusal
 from core.turns.turns import Turns
 from core.wording import in_language
 
@@ -58,7 +59,7 @@ class Inbox:
     channel_store: ChannelStore
     messenger: ChatMessenger[Any]
     turns: Turns
-    rates: Rates
+    admission: Admission
     reorder_window: float = 0.0  #: seconds within which messages of one thread may arrive out of order
     _approval: Approval = field(init=False)
     _cards: Cards[Any] = field(init=False)
@@ -69,7 +70,7 @@ class Inbox:
     )  #: by the request's id; edits apart
 
     def __post_init__(self) -> None:
-        self.messenger.count = self._count
+        self.messenger.count = self.admission.count
         self._approval = self.messenger.approval
         self._cards = self.messenger.cards
         self._private = self.messenger.private_replies
@@ -140,9 +141,9 @@ class Inbox:
         if not question.is_addressed:
             return await self._consider(question, incoming)
         if not self.turns.has(question.id):  # a redelivery was counted before
-            refusal = self.rates.admit(question.author, question.conversation.channel_id, question.asked_at)
+            refusal = await self._retry(self.admission.admit, question)
             if refusal is not None:
-                if self.rates.tell(refusal, question.asked_at) or incoming.is_awaited:
+                if self.admission.rates.tell(refusal, question.asked_at) or incoming.is_awaited:
                     await self._refuse(question, refusal, incoming.route)
                 return False
         if not incoming.is_in_place:
@@ -154,24 +155,18 @@ class Inbox:
 
     async def _consider(self, question: Question, incoming: Incoming) -> bool:
         """Store a question that nobody addressed to the bot. It counts once it is answered; refused, nothing is said."""
-        channel = question.conversation.channel_id
-        if not self.turns.has(question.id) and not self.rates.has_room(
-            question.author, channel, question.asked_at
-        ):
+        if not self.turns.has(question.id) and not await self._retry(self.admission.has_room, question):
             return False
         window = self.reorder_window if incoming.is_follow_up else 0.0
         await self.turns.accept(question, incoming.route, reorder_window=window)
         return True
-
-    def _count(self, question: Question) -> None:
-        self.rates.count(question.author, question.conversation.channel_id, question.asked_at)
 
     async def _refuse(self, question: Question, refusal: Refusal, route: ReplyRoute) -> None:
         try:
             sentence = in_language(refusal.sentence, _language(question))
             await self._tell(question, sentence, route, is_private=True)
         except BaseException:  # it is not stored, and will be delivered again
-            self.rates.forget_refusal(refusal)
+            self.admission.rates.forget_refusal(refusal)
             raise
 
     async def _decide(self, decision: Decision, route: ReplyRoute) -> None:
@@ -329,14 +324,14 @@ class Inbox:
             await asyncio.wait(self._background, timeout=DRAIN)
 
 
-async def rates_of(settings: Settings, turns: Turns, platform: str) -> Rates:
+async def admission_of(footnote: Footnote, turns: Turns, platform: str) -> Admission:
     """How much a platform's people may ask; the questions of earlier processes count."""
-    rates = Rates(per_person=settings.questions_per_person, per_channel=settings.questions_per_channel)
-    if rates.longest:
-        for question in await turns.questions_since(time.time() - rates.longest):
+    admission = open_admission(footnote.settings, footnote.storage)
+    if admission.shared is None and (longest := admission.rates.longest):
+        for question in await turns.questions_since(time.time() - longest):
             if question.conversation.platform == platform:
-                rates.count(question.author, question.conversation.channel_id, question.asked_at)
-    return rates
+                await admission.count(question)
+    return admission
 
 
 def _language(request: Request) -> str:

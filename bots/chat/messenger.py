@@ -56,7 +56,7 @@ class ChatMessenger(Generic[Shown]):
     refresh: float  #: seconds after which the platform's own sign of work is shown again
     outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is stored
     #: Called for a question that counts once it is answered.
-    count: Callable[[Question], None] = lambda _: None
+    count: Callable[[Question], Awaitable[None]] | None = None
     cards: Cards[Shown] = field(init=False)
     private_replies: PrivateReplies[Shown] = field(init=False)
     _command_runner: CommandRunner[Shown] = field(init=False)
@@ -179,8 +179,9 @@ class ChatMessenger(Generic[Shown]):
         """Become part of a thread by an answer that nobody asked the bot for."""
         channel_store = self.commands.channel_store
         await channel_store.remember_thread(question.conversation, question.author, question.asked_at)
-        if await channel_store.note_unasked(question.id, question.conversation, question.asked_at):
-            self.count(question)  # once, however often it is delivered
+        is_new = await channel_store.note_unasked(question.id, question.conversation, question.asked_at)
+        if is_new and self.count is not None:
+            await self.count(question)  # once, however often it is delivered
 
     async def _show(
         self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool

@@ -39,6 +39,8 @@ from core.turns.messenger import Messenger
 from core.turns.serving import queue_url
 from core.turns.turns import open_turns
 
+INDEX = "index"  # the role of the process that keeps it in step with the disk
+
 logger = logging.getLogger(__name__)
 
 
@@ -117,7 +119,12 @@ async def _serving(
         }
         messengers[TERMINAL] = TerminalMessenger(operations=operations)
         turns = await open_now.enter_async_context(
-            open_turns(footnote.assistant, messengers, database_url=queue_url(footnote.settings))
+            open_turns(
+                footnote.assistant,
+                messengers,
+                database_url=queue_url(footnote.settings),
+                replicas=footnote.replicas,
+            )
         )
         await open_now.enter_async_context(sweeping())
         if slack is not None:
@@ -190,13 +197,16 @@ def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
 @asynccontextmanager
 async def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AsyncIterator[None]:
     """Begin with a look at the disk in the background; at the end, stop looking."""
-    first = asyncio.create_task(refresher.refresh(footnote.library))
+    library, replicas = footnote.library, footnote.replicas
+    tasks = [asyncio.create_task(replicas.lead(INDEX, lambda: refresher.lead(library, replicas)))]
+    if footnote.storage.url is not None:
+        tasks.append(asyncio.create_task(refresher.follow(library)))
     try:
         yield
     finally:
-        first.cancel()
-        await asyncio.wait([first])
-        await refresher.stop()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 def _greeting(served: Served, footnote: Footnote) -> str:

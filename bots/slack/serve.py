@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.inbox import Inbox, rates_of
+from bots.chat.inbox import Inbox, admission_of
 from bots.chat.incoming import Incoming, Rejection
 from bots.chat.log_limit import LogLimit
 from bots.chat.messenger import ChatMessenger
@@ -150,7 +150,7 @@ class SlackServer:
         """Accept what Slack delivers, over sockets or on a port; at the end, finish background tasks."""
         inbox = Inbox(
             channel_store=self.channel_store, messenger=self.messenger,
-            turns=turns, rates=await rates_of(self.footnote.settings, turns, PLATFORM), reorder_window=REORDER_WINDOW,
+            turns=turns, admission=await admission_of(self.footnote, turns, PLATFORM), reorder_window=REORDER_WINDOW,
         )  # fmt: skip
         listeners = SlackListeners(
             inbox=inbox, channel_store=self.channel_store, calls=self.calls, oauth=self.oauth,

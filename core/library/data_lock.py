@@ -1,4 +1,4 @@
-"""The lock of the data folder: one process at a time owns the embedded index."""
+"""The lock of the data folder: one process at a time owns the embedded stores."""
 
 from __future__ import annotations
 
@@ -56,6 +56,14 @@ def lock_data_dir(data_dir: Path, purpose: str) -> Iterator[None]:
             ) from None
         except OSError as fault:
             raise SettingsError(f"DATA_DIR {data_dir} cannot be written: {reason_of(fault)}.") from fault
+        yield
+
+
+@contextmanager
+def share_data_dir(data_dir: Path) -> Iterator[None]:
+    """For a process whose stores are in PostgreSQL: files that it writes are readable by its owner alone."""
+    make_data_dir(data_dir)
+    with _private_files():
         yield
 
 

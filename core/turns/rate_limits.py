@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Literal
@@ -77,8 +77,16 @@ class Rates:
 
     def count(self, person: str, channel: str, at: float) -> None:
         """A question that was admitted, here or by the process before this one."""
-        for key, _, _ in self._limited(person, channel):
+        for key in self.keys(person, channel):
             self._asked.setdefault(key, deque()).append(at)
+
+    def keys(self, person: str, channel: str) -> list[str]:
+        """Under which their questions are counted."""
+        return [key for key, _, _ in self._limited(person, channel)]
+
+    def remember(self, key: str, asked_at: Iterable[float]) -> None:
+        """When questions under this key were asked, earliest first."""
+        self._asked[key] = deque(asked_at)
 
     def tell(self, refusal: Refusal, at: float) -> bool:
         """Whether to tell the person: once until the time at which they may ask again."""

@@ -1,0 +1,69 @@
+"""Rates that several processes count together."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from core.conversation import Conversation, Question
+from core.settings import Settings
+from core.storage.storage import open_storage
+from core.turns.admission import open_admission
+from core.turns.rate_limits import Rate
+
+HERE = Conversation(platform="test", space="T1", channel="C1", thread="1.1")
+NOW = 1_790_000_000.0
+
+
+def asked(number, author="ann", at=NOW):
+    return Question(id=f"q{number}", conversation=HERE, author=author, text="When?", asked_at=at)
+
+
+@pytest.fixture
+def processes(postgres_url, tmp_path):
+    """Two processes on one PostgreSQL, with the limit of two questions an hour."""
+    settings = Settings(
+        data_dir=tmp_path, database_url=postgres_url, questions_per_person=Rate(count=2, period="hour")
+    )
+    with open_storage(settings) as first, open_storage(settings) as second:
+        yield open_admission(settings, first), open_admission(settings, second)
+
+
+async def test_a_question_counts_once_whichever_process_takes_it(processes):
+    first, second = processes
+
+    admitted = [await first.admit(asked(1)), await second.admit(asked(1)), await second.admit(asked(2))]
+    refused = await first.admit(asked(3))
+
+    assert admitted == [None, None, None]
+    assert refused.until == NOW + 3_600.0
+    assert await second.admit(asked(4, author="bob")) is None
+
+
+async def test_an_hour_later_there_is_room_again(processes):
+    first, second = processes
+    for number in (1, 2):
+        await first.count(asked(number))
+
+    has_room = [await second.has_room(asked(3, at=NOW + seconds)) for seconds in (0.0, 3_599.0, 3_600.0)]
+
+    assert has_room == [False, False, True]
+
+
+async def test_the_last_question_within_the_rate_is_admitted_by_one_process_alone(processes):
+    answers = await asyncio.gather(*(processes[number % 2].admit(asked(number)) for number in range(12)))
+
+    assert answers.count(None) == 2
+
+
+async def test_without_postgres_a_process_counts_for_itself(tmp_path):
+    settings = Settings(data_dir=tmp_path, questions_per_channel=Rate(count=1, period="day"))
+    with open_storage(settings) as storage:
+        admission = open_admission(settings, storage)
+
+        told = [await admission.admit(asked(number)) for number in (1, 2)]
+
+    assert told[0] is None
+    assert told[1] is not None
+    assert list(tmp_path.iterdir()) == []
