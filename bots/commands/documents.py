@@ -16,9 +16,8 @@ from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, 
 from bots.terminal import render
 from bots.terminal.backend import Forgotten
 from bots.terminal.screen import Screen
-from core.bootstrap import make_fetcher, open_library
+from core.bootstrap import make_fetcher, open_library, own_data_dir
 from core.errors import IndexDamaged, ModelTrouble, SettingsError
-from core.library.data_lock import lock_data_dir
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.sync import SyncReport
 from core.settings import Settings
@@ -45,7 +44,7 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
 
 
 def _ingest_here(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
-    with lock_data_dir(settings.data_dir, "footnote ingest"):
+    with own_data_dir(settings, "footnote ingest"):
         report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
         if arguments.rebuild:
             rebuild.set_old_stores_aside(settings, screen)
@@ -154,7 +153,7 @@ def forget(arguments: Namespace, settings: Settings) -> int:
 
     def here() -> int:
         with (
-            lock_data_dir(settings.data_dir, "footnote forget"),
+            own_data_dir(settings, "footnote forget"),
             closing(open_library(settings, is_owner=True)) as library,
         ):
             entries = library.forget(arguments.source)

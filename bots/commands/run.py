@@ -15,6 +15,7 @@ from bots import process
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.cli import PORT_OF_HOST
+from bots.commands.backend import until_free
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
@@ -27,6 +28,7 @@ from bots.slack.serve import open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
 from bots.terminal.messenger import TerminalMessenger, sweeping
 from bots.terminal.operations import Operations
+from bots.terminal.screen import Screen
 from bots.terminal.session import PLATFORM as TERMINAL
 from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
 from core.conversation import Conversation, value
@@ -62,7 +64,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
     limit_arenas()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
-    return process.run(_run(_served(arguments), settings))
+    served = _served(arguments)
+    until_free(settings, Screen())  # a command may be ending
+    return process.run(_run(served, settings))
 
 
 async def _run(served: Served, settings: Settings) -> int:

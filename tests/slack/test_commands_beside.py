@@ -127,8 +127,7 @@ async def test_every_command_says_the_same_beside_a_bot_as_alone(office, shell, 
     )
     await office.open()
 
-    beside = await told(shell, *commands)
-    without = await told(Shell(office, alone), *commands)
+    beside, without = await asyncio.gather(told(shell, *commands), told(Shell(office, alone), *commands))
 
     assert json.loads(json.dumps(beside).replace(str(office.folder), str(alone))) == json.loads(
         json.dumps(without)
@@ -357,6 +356,21 @@ async def test_a_command_waits_for_another_one_that_owns_the_folder(office, shel
 
     assert said == f"Waiting for another Footnote (process {first.pid}, footnote decide)…\n"
     assert (ran.code, FERRY_ANSWER in ran.out) == (0, True)
+
+
+async def test_a_bot_that_starts_waits_for_a_command_to_end(office, shell, hanging, slack):
+    asked = await shell.run("ask", CUP, "--json")
+    first = await shell.start("decide", asked.record["proposal"]["id"], "--approve", "--json")
+    await asyncio.wait_for(hanging.asked.wait(), PATIENCE)
+
+    await office.open(is_connected=False)
+    await slack.until(lambda: "Waiting for another Footnote" in office.log, within=PATIENCE)
+    first.send_signal(signal.SIGINT)
+    await ended(first)
+    await office.until_connected()
+    answered = await shell.run("ask", FERRY)
+
+    assert FERRY_ANSWER in answered.out
 
 
 async def test_two_commands_beside_the_bot_work_side_by_side(office, shell):
