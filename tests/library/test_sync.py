@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import SettingsError
 from core.library.formats.read import FILE_LIMIT
-from core.library.roots import PathRules, Unreadable
+from core.library.roots import PathRules, UnreadableFile
 from core.library.store import Entry
 from core.library.sync import Failure, FoundFile, Listing, SyncReport, list_files, plan_sync
 from tests.library.shelf import files_read, found, open_library, quotable, sources, write
@@ -142,7 +142,9 @@ def test_what_is_known_and_was_not_found_is_gone_below_the_places_that_were_look
 
 def test_a_file_that_could_not_be_read_is_tried_again_when_it_changed_or_on_demand():
     file = file_at("/docs/a.pdf")
-    failed = Unreadable(address="/docs/a.pdf", source="docs/a.pdf", size=10, modified=1, reason="is empty")
+    failed = UnreadableFile(
+        address="/docs/a.pdf", source="docs/a.pdf", size=10, modified=1, reason="is empty"
+    )
 
     same = plan([file], unreadable=[failed])
     changed = plan([replace(file, size=12)], unreadable=[failed])
@@ -555,3 +557,23 @@ def test_a_huge_file_is_refused_without_being_read_to_its_end(library, docs):
     report = library.ingest([docs])
 
     assert report.failed == (Failure(source="docs/huge.md", reason="is larger than 32 MB"),)
+
+
+def test_a_refresh_during_an_ingest_leaves_its_folder_alone_and_sees_the_others(library, tmp_path):
+    write(tmp_path / "old" / "cats.md", "Cats purr.")
+    library.ingest([tmp_path / "old"])
+    write(tmp_path / "old" / "cats.md", "Cats hunt.")
+    for number in range(3):
+        write(tmp_path / "new" / f"{number}.md", f"Page {number}.")
+    meanwhile = []
+
+    def refresh_once(_phase, _done, _total):
+        if not meanwhile:
+            meanwhile.append(None)  # the refresh notifies too, of its own
+            meanwhile[0] = library.refresh()
+
+    report = library.ingest([tmp_path / "new"], notify=refresh_once)
+
+    assert meanwhile == [SyncReport(changed=1)]
+    assert report == SyncReport(added=3)
+    assert library.refresh() == SyncReport(skipped=4)

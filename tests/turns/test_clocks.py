@@ -38,6 +38,7 @@ NOON = datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp()
 #: clocks that only go forward. A place that is not named here is one that nobody has thought about.
 READ_ON_THE_WALL = {
     "core/reasoning/limits.py": "counts tokens by the day: a day that comes again is counted on",
+    "core/turns/admission.py": "which questions are older than a rate limit counts",
     "core/turns/archive.py": "is never further ahead than what has really passed; else reads what it is given",
     "core/turns/order.py": "only where no time is given",
     "core/turns/queue.py": "only where no time is given",
