@@ -11,11 +11,12 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, admission_of
-from bots.chat.incoming import Incoming, Rejection
+from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.log_limit import LogLimit
 from bots.chat.messenger import ChatMessenger
 from bots.chat.proxies import is_reached_directly
@@ -112,8 +113,12 @@ class SlackListeners:
         conversation = conversation_in(payload, installation.me)
         if conversation is None:
             return None
-        thread = await self.channel_store.thread_state(conversation)
-        return receive(payload, installation.me, thread, now=time.time())
+        me, now = installation.me, time.time()
+        thread = await self.inbox.look_up(
+            partial(self.channel_store.thread_state, conversation),
+            lambda: receive(payload, me, ThreadState(), now=now),
+        )
+        return receive(payload, me, thread, now=now)
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
         """Such an event may come late, when the app is installed again: only Slack knows the token's state."""
