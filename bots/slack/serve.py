@@ -98,6 +98,9 @@ class SlackListeners:
     async def _incoming_of(self, payload: Payload) -> Incoming | None:
         """What a person asked by it; None for what is not for the bot, or concerns only the app."""
         installation = self.calls.installations.of(payload)
+        if installation is None and self.oauth is not None:
+            await self.oauth.look()
+            installation = self.calls.installations.of(payload)
         if installation is None:
             if self.log_limit.admits("foreign"):
                 extra = {"workspaces": ", ".join(spaces_of(payload))}
@@ -183,8 +186,7 @@ async def open_slack(
             calls.installations.add(await _identified(calls, settings.bot_token))
         oauth = None
         if settings.has_oauth and is_http:
-            data_dir = footnote.settings.data_dir
-            oauth = await opened.enter_async_context(open_oauth(settings, data_dir, calls))
+            oauth = await opened.enter_async_context(open_oauth(settings, footnote.storage, calls))
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
         messenger = ChatMessenger.over(
