@@ -743,7 +743,11 @@ def test_a_models_name_may_hold_a_colon_and_a_bare_name_is_googles():
 @pytest.mark.parametrize(
     ("name", "key", "sentence"),
     [
-        ("mistralai:small", "", "CHAT_MODEL=mistralai:small needs a package: pip install langchain-mistralai."),
+        (
+            "mistralai:small",
+            "",
+            "CHAT_MODEL=mistralai:small needs a package: pip install langchain-mistralai.",
+        ),
         ("nobody:model", "k", "CHAT_MODEL=nobody:model cannot be used: check its provider and key."),
         ("gemini-3.5-flash", "", "CHAT_MODEL=gemini-3.5-flash needs GOOGLE_API_KEY."),
     ],
