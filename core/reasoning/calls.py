@@ -236,12 +236,11 @@ class Calls:
         read: Callable[[Any], Value],
         circuit: Circuit,
     ) -> Value:
-        reply = await self._send(send, messages, circuit)
         try:
-            return read(reply)
+            return read(await self._send(send, messages, circuit))
         finally:
             unpaid, self._unpaid = self._unpaid, 0
-            if self._budget is not None:
+            if unpaid and self._budget is not None:
                 await self._budget.charge(unpaid)
 
     async def _send(

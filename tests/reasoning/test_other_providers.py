@@ -19,6 +19,7 @@ from core.reasoning.chat_model import ChatModels
 from core.reasoning.limits import ROW, open_budget
 from core.reasoning.providers import Access, connect
 from core.reasoning.reasoner import Ask, Strip
+from core.storage.storage import Storage
 
 ASK = Ask(question="How many files may I upload?")
 TEXT = "Uploads take at most five files. Each may have 2 MB."
@@ -213,9 +214,9 @@ async def test_a_model_that_is_down_is_left_alone(open_models, server):
 
 async def test_the_tokens_of_the_day_are_counted_for_every_provider(open_models, server, tmp_path):
     server.queue("plan", TooLong())
-    with open_budget(1, tmp_path) as budget:
+    with open_budget(1, Storage(data_dir=tmp_path)) as budget:
         first = await trouble_of(open_models(budget=budget))
-        spent = budget.spent_today
+        spent = await budget.spent_today()
         again = await trouble_of(open_models(budget=budget))
 
     assert first != ""  # the second try finds nothing left
