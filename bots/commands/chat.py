@@ -28,6 +28,8 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     async with open_footnote(settings, purpose="footnote chat", reads=reads_everything) as footnote:
         library = footnote.library
+        if thread is not None and not await footnote.assistant.knows(conversation):
+            screen.note(f"There is no thread {conversation.thread} yet: this begins it.")
         await index_documents(footnote, targets, screen)
         if not library.store.entries():
             raise SettingsError(texts.NOTHING_INDEXED)
