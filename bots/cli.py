@@ -309,6 +309,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
     "sources": ("documents:list_sources", _add_json, "list what is indexed"),
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
+    "migrate": ("migrate:run", lambda _: None, "make or migrate every store, as before a deploy"),
     "doctor": ("doctor:run", _define_doctor, "check this installation, and say how to repair it"),
     "manifest": ("describe:manifest", _define_manifest, "print what a platform has to know about the bot"),
     "completion": ("describe:completion", _define_completion, "print what lets a shell complete `footnote`"),

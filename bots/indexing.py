@@ -29,6 +29,7 @@ from core.settings import Settings
 from core.web.fetch import HTML_TYPES, GuardedFetcher, Resource
 
 RETRY_AFTER = 3600.0  # seconds before a failed download of the embedding network is tried again
+LOOK_EVERY = 5.0  # seconds between two looks at what another process has embedded
 CANCEL_TIMEOUT = 3.0  # seconds that cancelled work gets to end; a batch of vectors takes less
 # Under this name the library notes when it failed, in seconds since the epoch.
 DOWNLOAD_FAILED = "minilm_given_up"
@@ -185,6 +186,14 @@ async def run_in_thread(work: Callable[[Notify], T], notify: Notify) -> T:
         raise
 
 
+@value
+class Watcher:
+    """Who waits for vectors, and is told how far they are. Both are called from another thread."""
+
+    notify: Notify
+    announce: Announce
+
+
 class BackgroundVectors:
     """Embeds the passages that have no vector yet, while a conversation goes on.
 
@@ -200,19 +209,26 @@ class BackgroundVectors:
         *,
         embedder: Embedder | None,
         may_find: bool,
+        may_embed: bool = True,
     ) -> None:
-        """``may_find``: look for an embedder when none is given."""
+        """``may_find``: look for an embedder when none is given. Without ``may_embed``, another process embeds."""
         self._embedder = embedder
         self._library = library
         self._settings = settings
         self._announce = announce
-        self._may_find = may_find
-        self._task: asyncio.Task[None] | None = None
+        self._may_find, self._may_embed = may_find, may_embed
+        self._insists = False
+        self._watchers: list[Watcher] = []
+        self._task: asyncio.Task[int | FootnoteError] | None = None
 
     def start(self) -> None:
         """Begin, unless it is running."""
+        self._start()
+
+    def _start(self) -> asyncio.Task[int | FootnoteError]:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
+        return self._task
 
     async def stop(self) -> None:
         """End at the next batch; vectors made so far are kept."""
@@ -220,24 +236,63 @@ class BackgroundVectors:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _run(self) -> None:
+    async def finish(self, watcher: Watcher, *, insist: bool) -> int:
+        """Wait until every passage has a vector; how many were made. Raises what keeps them from being made.
+
+        With ``insist``, a download that failed is tried again. If this is cancelled, the work goes on without it.
+        """
+        made, self._insists = 0, insist
+        self._watchers.append(watcher)
+        try:
+            while True:
+                running = self._start()
+                await asyncio.wait([running])
+                ended = running.result()
+                if isinstance(ended, FootnoteError):
+                    raise ended
+                made += ended
+                if self._embedder is None or not self._library.store.count_pending_vectors():
+                    return made
+        finally:
+            self._watchers.remove(watcher)
+
+    async def _run(self) -> int | FootnoteError:
+        """How many were made, or why none can be."""
         try:
             if self._embedder is None and self._may_find:
-                self._embedder = await run_in_thread(self._find_embedder, _ignore)
-            view = with_embedder(self._library, self._embedder)
-            made = await run_in_thread(lambda notify: view.embed_pending(notify=notify), _ignore)
+                self._embedder = await run_in_thread(self._find_embedder, self._notify)
+            if self._may_embed:
+                view = with_embedder(self._library, self._embedder)
+                made = await run_in_thread(lambda notify: view.embed_pending(notify=notify), self._notify)
+            else:
+                made = await self._until_embedded()
         except FootnoteError as error:
             self._announce(f"Searching by words alone: {error}")
-            return
+            return error
         self._library.embedder = self._embedder
         if made:
             self._announce(f"{counted(made, 'passage')} can now be found by meaning too.")
+        return made
+
+    async def _until_embedded(self) -> int:
+        """Wait for the process that embeds; how many were missing."""
+        count = self._library.store.count_pending_vectors
+        missing = await asyncio.to_thread(count)
+        while await asyncio.to_thread(count):  # noqa: ASYNC110 - the passages are in a database
+            await asyncio.sleep(LOOK_EVERY)
+        return missing
 
     def _find_embedder(self, notify: Notify) -> Embedder | None:
+        insist, self._insists = self._insists, False
         return find_embedder(
-            self._library, self._settings, insist=False, announce=self._announce, notify=notify
+            self._library, self._settings, insist=insist, announce=self._tell_all, notify=notify
         )
 
+    def _tell_all(self, sentence: str) -> None:
+        self._announce(sentence)
+        for watcher in [*self._watchers]:
+            watcher.announce(sentence)
 
-def _ignore(_phase: Phase, _done: int, _total: int) -> None:
-    return None
+    def _notify(self, phase: Phase, done: int, total: int) -> None:
+        for watcher in [*self._watchers]:
+            watcher.notify(phase, done, total)

@@ -6,11 +6,12 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from bots.indexing import BackgroundVectors, run_in_thread
+from bots.indexing import BackgroundVectors, Watcher, run_in_thread
 from core.errors import FootnoteError
 from core.library.library import Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings
+from core.turns.replicas import Replicas
 
 logger = logging.getLogger(__name__)
 
@@ -23,23 +24,56 @@ class IndexRefresher:
     """Looks at the disk before a question, and embeds passages that have no vectors."""
 
     settings: Settings
+    _is_leading: bool = False
     _vectors: BackgroundVectors | None = None
     _look: asyncio.Task[None] | None = None
     _next: float = field(default=0.0)  #: when a look is due, by the loop's clock
 
     async def refresh(self, library: Library) -> None:
-        """Look at the disk if a look is due; questions that come together share one."""
+        """Look at the disk if a look is due; questions that come together share one.
+
+        Only the process that keeps the index looks.
+        """
+        if not self._is_leading:
+            return
         now = asyncio.get_running_loop().time()
         if self._look is None or (self._look.done() and now >= self._next):
             self._look = asyncio.create_task(self._look_at_disk(library))
         await asyncio.wait([self._look], timeout=PATIENCE)
 
-    async def stop(self) -> None:
+    async def lead(self, library: Library, replicas: Replicas) -> None:
+        """Keep the index until cancelled. Questions that other processes answer call for no look here, so
+        beside them it looks at fixed times."""
+        self._is_leading = True
+        try:
+            await self.refresh(library)
+            while True:
+                await asyncio.sleep(EVERY)
+                if replicas.are_several:
+                    await self.refresh(library)
+        finally:
+            self._is_leading = False
+            await self._stop()
+
+    async def follow(self, library: Library) -> None:
+        """Search by meaning, once whoever keeps the index has embedded every passage."""
+        vectors = BackgroundVectors(
+            library, self.settings, logger.info, embedder=library.embedder, may_find=True, may_embed=False
+        )
+        vectors.start()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await vectors.stop()
+            await self._stop()  # what a command had embedded here
+
+    async def _stop(self) -> None:
         if self._look is not None:
             self._look.cancel()
             await asyncio.wait([self._look])
         if self._vectors is not None:
             await self._vectors.stop()
+        self._look = self._vectors = None
 
     async def _look_at_disk(self, library: Library) -> None:
         def work(notify: Notify) -> SyncReport:
@@ -51,10 +85,16 @@ class IndexRefresher:
             logger.exception("the documents could not be looked at")
             report = SyncReport()
         self._next = asyncio.get_running_loop().time() + EVERY
+        if self._vectors is None or report.added or report.changed:
+            self._vectors_of(library).start()
+
+    async def embed(self, library: Library, watcher: Watcher, *, insist: bool) -> int:
+        """Wait until every passage has a vector; how many were made. Raises what keeps them from being made."""
+        return await self._vectors_of(library).finish(watcher, insist=insist)
+
+    def _vectors_of(self, library: Library) -> BackgroundVectors:
         if self._vectors is None:
             self._vectors = BackgroundVectors(
                 library, self.settings, logger.info, embedder=library.embedder, may_find=True
             )
-            self._vectors.start()
-        elif report.added or report.changed:
-            self._vectors.start()
+        return self._vectors

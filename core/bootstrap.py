@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from core.conversation import Conversation, Exchange, Outcome, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
-from core.library.data_lock import lock_data_dir, make_data_dir
+from core.library.data_lock import lock_data_dir, make_data_dir, share_data_dir
 from core.library.documents import Passage, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
 from core.library.retriever import Query
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
-from core.library.vectors import VectorIndex
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
 from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
@@ -34,7 +33,9 @@ from core.web.research import WebResearch
 
 if TYPE_CHECKING:
     from core.graph.context import Deps
+    from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
+    from core.storage.database import Database
     from core.turns.assistant import Assistant, Report
     from core.turns.checkpoints import Checkpoints
     from core.turns.replicas import Replicas
@@ -89,7 +90,7 @@ async def open_footnote(
     from core.turns.assistant import Assistant
 
     with (
-        lock_data_dir(settings.data_dir, purpose),
+        own_data_dir(settings, purpose),
         nullcontext(storage) if storage else open_storage(settings) as stores,
     ):
         library = open_library(settings, stores, embedder=embedder, is_owner=True)
@@ -131,6 +132,13 @@ async def _open_conversations(
     return leases, await open_postgres_checkpoints(storage, leases)
 
 
+def own_data_dir(settings: Settings, purpose: str) -> AbstractContextManager[None]:
+    """Lock the data folder, unless the stores are in PostgreSQL, which any number of processes share."""
+    if settings.postgres_url:
+        return share_data_dir(settings.data_dir)
+    return lock_data_dir(settings.data_dir, purpose)
+
+
 def open_library(
     settings: Settings,
     storage: Storage | None = None,
@@ -156,10 +164,23 @@ def open_library(
         database = SqliteDatabase(beside, SCHEMA) if beside else storage.database("library", SCHEMA)
     return Library(
         store=DocumentStore(database),
-        open_vectors=lambda: VectorIndex(settings.data_dir / "vectors"),
+        open_vectors=lambda: open_vectors(database, settings.data_dir / "vectors"),
         embedder=embedder,
         resources=resources,
     )
+
+
+def open_vectors(database: Database, folder: Path) -> VectorIndex:
+    """The vector index that belongs to the database of a library; ``folder`` is Chroma's."""
+    if database.dialect == "sqlite":
+        from core.library.chroma import ChromaIndex
+
+        return ChromaIndex(folder)
+    from core.library.pgvector import PgvectorIndex
+    from core.storage.postgres import PostgresDatabase
+
+    assert isinstance(database, PostgresDatabase)
+    return PgvectorIndex(database)
 
 
 def _linker(settings: Settings, library: Library) -> Callable[[Outcome], Outcome] | None:
@@ -180,6 +201,10 @@ def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadP
         timeout=settings.model_timeout,
         announce=announce,
         progress=progress,
+        options={
+            "openai": {"api_key": settings.openai_api_key, "base_url": settings.openai_base_url or None},
+            "ollama": {"base_url": settings.ollama_host or None},
+        },
     )
 
 
@@ -252,11 +277,7 @@ def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -
     models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,
-        access=Access(
-            google_api_key=settings.google_api_key,
-            google_url=settings.google_gemini_base_url,
-            timeout=settings.model_timeout,
-        ),
+        access=Access.of(settings, timeout=settings.model_timeout),
         budget=budget,
     )
     open_now.push_async_callback(models.aclose)

@@ -307,6 +307,11 @@ class FootnoteClient(discord.Client):
             # The boundary of one event: Discord shows that it failed, and the person can try again.
             logger.exception("an interaction could not be stored")
 
+    def start_listening(self, listeners: DiscordListeners) -> None:
+        """What was said before this process had the connection is fetched once it has."""
+        self.listeners = listeners
+        self._away.clear()
+
     def stop_listening(self) -> None:
         """From here on messages are left to the next start, which fetches them."""
         self.listeners = None

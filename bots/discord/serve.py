@@ -54,6 +54,8 @@ FINAL: Mapping[int, str] = {
     4013: "Discord does not know the intents that Footnote asks for: update Footnote.",
 }
 INTENT_REFUSED = 4014
+NORMAL_CLOSURE = 1000  # RFC 6455, section 7.4.1; Discord then shows the bot as offline
+GATEWAY = "gateway of Discord"  # the role of the process that is connected to it
 
 
 class ConnectionRefused(Exception):
@@ -166,33 +168,45 @@ class DiscordServer:
             channel_store=self.channel_store, messenger=self.messenger,
             turns=turns, admission=await admission_of(self.footnote, turns, PLATFORM),
         )  # fmt: skip
-        self.client.listeners = DiscordListeners(
-            inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
-            reads_content=lambda: self.client.intents.message_content, watermark=await Watermark.load(self.channel_store),
-            unreadable=self.client.unreadable,
-        )  # fmt: skip
-        connection = asyncio.create_task(self._connect(give_up))
+        connection = asyncio.create_task(self._lead(inbox, give_up))
         try:
             yield
         finally:
-            self.client.stop_listening()
-            await inbox.drain()
-            connection.cancel()
+            connection.cancel()  # first, so that another process takes the gateway over meanwhile
             await asyncio.wait([connection])
+            await inbox.drain()
         if not connection.cancelled() and (refused := connection.exception()):
             raise refused
 
-    async def _connect(self, give_up: Callable[[], None]) -> None:
-        """Raises SettingsError when Discord refuses the bot for good."""
+    async def _lead(self, inbox: Inbox, give_up: Callable[[], None]) -> None:
+        """Keep the gateway's connection while this process is the one that has it.
+
+        Raises SettingsError when Discord refuses the bot for good.
+        """
         if not self.application.reads_content:
             logger.warning("no Message Content intent: in threads, only mentions are read")
         try:
-            await Connection(self.client, self.client.unreadable).run()
+            await self.footnote.replicas.lead(GATEWAY, lambda: self._connect(inbox))
         except ConnectionRefused as refused:
             logger.critical("Discord refuses the bot", extra={"reason": str(refused)})
             raise SettingsError(str(refused)) from refused
         finally:
             give_up()
+
+    async def _connect(self, inbox: Inbox) -> None:
+        self.client.start_listening(
+            DiscordListeners(
+                inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
+                reads_content=lambda: self.client.intents.message_content,
+                watermark=await Watermark.load(self.channel_store), unreadable=self.client.unreadable,
+            )
+        )  # fmt: skip
+        try:
+            await Connection(self.client, self.client.unreadable).run()
+        finally:
+            self.client.stop_listening()
+            if self.client.ws is not None:
+                await self.client.ws.close(NORMAL_CLOSURE)
 
 
 @asynccontextmanager

@@ -87,7 +87,7 @@ def faults_by_setting(fault: SettingsError) -> dict[str, str]:
 
 
 NAME = "settings"
-SIMILARITY = 0.75  # difflib's; below it are the keys of other providers
+SIMILARITY = 0.75  # difflib's
 KEY = "_API_KEY"  # how the settings of providers end, which their packages read from the environment
 
 #: How to get what a default cannot provide.
@@ -144,8 +144,8 @@ def find_misspellings(installation: Installation, names: Sequence[str]) -> Itera
     """Names in .env that are no settings but resemble them, or begin like them."""
     families = {name.partition("_")[0] for name in names}
     for name in sorted(set(installation.in_file) - set(names) - set(installation.environment)):
-        if near := get_close_matches(name, names, n=1, cutoff=SIMILARITY):
-            fix = f"Call it {near[0]}, or take it out."
+        if near := _nearest(name, names):
+            fix = f"Call it {near}, or take it out."
         elif name.endswith(KEY):
             fix = f"Gemini's is called GOOGLE_API_KEY here; other providers need `export {name}=…`"
         elif name.partition("_")[0] in families:
@@ -153,6 +153,14 @@ def find_misspellings(installation: Installation, names: Sequence[str]) -> Itera
         else:
             continue
         yield warning(NAME, f"{name} in {ENV_FILE} is no setting of Footnote and does nothing.", fix)
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    """The setting that this may be a misspelling of; empty for none. Of two keys only the providers are compared."""
+    suffix = KEY if name.endswith(KEY) else ""
+    stems = [each.removesuffix(suffix) for each in names if each.endswith(suffix)]
+    near = get_close_matches(name.removesuffix(suffix), stems, n=1, cutoff=SIMILARITY)
+    return f"{near[0]}{suffix}" if near else ""
 
 
 def _find_shadowed(installation: Installation, names: Sequence[str]) -> Iterator[Finding]:

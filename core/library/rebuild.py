@@ -110,8 +110,8 @@ def _copy_rows(damaged: sqlite3.Connection, into: DocumentStore) -> Recovery:
     roots, has_roots = _rows(damaged, "roots", "*", (str, str))
     forgotten, has_forgotten = _rows(damaged, "forgotten", "*", (str, str))
     with into.transaction() as writing:
-        writing.executemany("INSERT OR IGNORE INTO roots VALUES (?, ?)", roots)
-        writing.executemany("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", forgotten)
+        writing.executemany("INSERT INTO roots VALUES (?, ?) ON CONFLICT DO NOTHING", roots)
+        writing.executemany("INSERT INTO forgotten VALUES (?, ?) ON CONFLICT DO NOTHING", forgotten)
     pages, has_pages = _pages(damaged)
     whole = [page for page in pages if page.pieces]
     for page in whole:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from core.library.vectors import VectorIndex
 
 CANDIDATES = 60  # passages taken from each index before fusion
-EXACT_LIMIT = 3_000  # passages of a narrow scope that are compared exactly: about 5 ms
 HISTORY_WEIGHT = 0.35  # of a term from the history alone, beside the question's own, for the confidence
 #: The limit of the history's total weight, relative to the question's: if a word points back, and if the
 #: question is merely short. Without a limit, a history of forty terms outweighs a question of one.
@@ -134,11 +133,11 @@ class Retriever:
         """Cosines of the nearest passages. A scope narrower than its collections is searched exactly if it is small."""
         if not scope.addresses:
             return dict(vectors.search(vector, collections=sorted(scope.collections), limit=CANDIDATES))
-        within = self.store.ids(scope, limit=EXACT_LIMIT)
-        if sum(map(len, within.values())) < EXACT_LIMIT:
+        within = self.store.ids(scope, limit=vectors.exact_limit)
+        if sum(map(len, within.values())) < vectors.exact_limit:
             cosines = vectors.similarities(vector, within)
             return dict(nlargest(CANDIDATES, cosines.items(), key=itemgetter(1)))
-        nearest = vectors.search(vector, collections=sorted(scope.collections), limit=EXACT_LIMIT)
+        nearest = vectors.search(vector, collections=sorted(scope.collections), limit=vectors.exact_limit)
         allowed = self.store.passages((number for number, _ in nearest), scope)
         return dict([hit for hit in nearest if hit[0] in allowed][:CANDIDATES])
 

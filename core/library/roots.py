@@ -95,7 +95,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """The roots of all collections, in the library's file."""
+    """The roots of all collections."""
 
     database: Database
 
@@ -115,7 +115,7 @@ class Roots:
         """Sync these from now on, even if they were forgotten before."""
         rows = [(collection, address) for address in addresses]
         with self.database.transaction() as writing:
-            writing.executemany("INSERT OR IGNORE INTO roots VALUES (?, ?)", rows)
+            writing.executemany("INSERT INTO roots VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
             writing.executemany("DELETE FROM forgotten WHERE collection = ? AND address = ?", rows)
 
     def drop(self, collection: str, address: str) -> None:
@@ -149,7 +149,9 @@ class Roots:
     def note_unreadable(self, collection: str, file: Unreadable) -> None:
         with self.database.transaction() as writing:
             writing.execute(
-                "INSERT OR REPLACE INTO unreadable VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO unreadable VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (collection, address) DO UPDATE"
+                " SET source = excluded.source, size = excluded.size, modified = excluded.modified,"
+                " reason = excluded.reason",
                 (collection, file.address, file.source, file.size, file.modified, file.reason),
             )
 

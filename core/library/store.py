@@ -7,16 +7,20 @@ restricted by a scope, which fails closed: without collections, no passages.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from core.library import lexical
 from core.library.documents import Passage, Piece, Scope
-from core.library.roots import Roots, span_below
+from core.library.fts5 import Fts5Index
+from core.library.lexical import LexicalIndex, index_terms
+from core.library.postings import PostingsIndex
+from core.library.roots import Roots
+from core.library.scoping import among, scope_condition
+from core.library.tables import ERASED
 from core.library.throttle import throttle
-from core.storage.database import Connection, Database
+from core.storage.database import Connection, Database, Dialect
 
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
@@ -24,11 +28,13 @@ PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense
 _FIELDS = ("address", "root", "source", "title", "url", "hash", "size", "modified")
 
 #: SQLite carries out a cross join in the written order: from the passages to their documents, never from
-#: the scope to all of its passages.
+#: the scope to all of its passages. PostgreSQL knows how many passages there are.
+_JOIN: Mapping[Dialect, str] = {"sqlite": "CROSS JOIN", "postgresql": "JOIN"}
 _PASSAGE = """
 SELECT p.id, c.name, d.source, d.title, p.path, p.location, p.text, p.start, p."end", d.url
-FROM passages p CROSS JOIN documents d ON d.id = p.document CROSS JOIN collections c ON c.number = d.collection
+FROM passages p {join} documents d ON d.id = p.document {join} collections c ON c.number = d.collection
 """
+_CONTAINS: Mapping[Dialect, str] = {"sqlite": "instr(p.text, ?) > 0", "postgresql": "strpos(p.text, ?) > 0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +70,21 @@ class NewDocument:
     pieces: Sequence[Piece]
 
 
+_LEXICAL: Mapping[Dialect, Callable[[Database], LexicalIndex]] = {
+    "sqlite": Fts5Index,
+    "postgresql": PostingsIndex,
+}
+
+
 class DocumentStore:
     """Reads and writes the library's tables; safe to share between threads."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.lexical = lexical.LexicalIndex(self.database)
+        self.lexical: LexicalIndex = _LEXICAL[database.dialect](database)
         self.roots = Roots(self.database)
         self._rows = self.database.rows
+        self._passage = _PASSAGE.format(join=_JOIN[database.dialect])
 
     def close(self) -> None:
         self.database.close()
@@ -82,7 +95,7 @@ class DocumentStore:
 
     def entries(self, *, collection: str | None = None) -> list[Entry]:
         """All documents, or those of one collection, in order of their source."""
-        return self._entries("?1 IS NULL OR c.name = ?1", (collection,))
+        return self._entries("TRUE") if collection is None else self._entries("c.name = ?", (collection,))
 
     def named(self, collection: str, source: str) -> list[Entry]:
         """The documents of this source; several if folders of the same name were ingested."""
@@ -92,7 +105,7 @@ class DocumentStore:
         found = self._entries("c.name = ? AND d.address = ?", (collection, address))
         return found[0] if found else None
 
-    def _entries(self, where: str, values: Sequence[object]) -> list[Entry]:
+    def _entries(self, where: str, values: Sequence[object] = ()) -> list[Entry]:
         names = ("id", "passages", *_FIELDS)
         rows = self._rows(
             f"SELECT c.name, {', '.join(f'd.{name}' for name in names)} FROM documents d"
@@ -105,7 +118,7 @@ class DocumentStore:
         return frozenset(name for (name,) in self._rows("SELECT name FROM collections"))
 
     def count_passages(self, scope: Scope) -> int:
-        where, values = _scope_condition(scope)
+        where, values = scope_condition(self.database.dialect, scope)
         ((count,),) = self._rows(
             "SELECT coalesce(sum(d.passages), 0) FROM collections c JOIN documents d ON d.collection = c.number"
             f" WHERE {where}",
@@ -115,7 +128,7 @@ class DocumentStore:
 
     def ids(self, scope: Scope, *, limit: int) -> dict[str, list[str]]:
         """Passage ids of a scope by collection, at most ``limit`` of them."""
-        where, values = _scope_condition(scope)
+        where, values = scope_condition(self.database.dialect, scope)
         return by_collection(
             self._rows(
                 "SELECT p.id, c.name FROM collections c JOIN documents d ON d.collection = c.number"
@@ -126,17 +139,17 @@ class DocumentStore:
 
     def passages(self, ids: Iterable[str], scope: Scope) -> dict[str, Passage]:
         """The passages with these ids that are in the scope; others are left out."""
-        wanted = [int(number) for number in ids]
-        where, values = _scope_condition(scope)
-        marks = ", ".join("?" * len(wanted))
-        rows = self._rows(f"{_PASSAGE} WHERE p.id IN ({marks}) AND {where}", (*wanted, *values))
+        condition, wanted = among(self.database.dialect, ids)
+        where, values = scope_condition(self.database.dialect, scope)
+        rows = self._rows(f"{self._passage} WHERE p.id {condition} AND {where}", (wanted, *values))
         return {str(row[0]): _passage(row) for row in rows}
 
     def quoted(self, source: str, quote: str, start: int, scope: Scope) -> Passage | None:
         """The passage of a source that holds this quote, the one nearest to this offset; None if no passage does."""
-        where, values = _scope_condition(scope)
+        where, values = scope_condition(self.database.dialect, scope)
         rows = self._rows(
-            f"{_PASSAGE} WHERE p.document IN (SELECT id FROM documents WHERE source = ?) AND instr(p.text, ?) AND {where}"
+            f"{self._passage} WHERE p.document IN (SELECT id FROM documents WHERE source = ?)"
+            f" AND {_CONTAINS[self.database.dialect]} AND {where}"
             ' ORDER BY p.start > ? OR p."end" <= ?, abs(p.start - ?) LIMIT 1',
             (source, quote, *values, start, start, start),
         )
@@ -144,45 +157,45 @@ class DocumentStore:
 
     def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
         """The passages before and after these, and the first ones of their documents, in reading order."""
-        wanted = json.dumps([int(number) for number in ids])
-        where, values = _scope_condition(scope)
+        condition, wanted = among(self.database.dialect, ids)
+        where, values = scope_condition(self.database.dialect, scope)
         rows = self._rows(
-            f"{_PASSAGE} WHERE p.id IN (SELECT near.id FROM passages near JOIN passages found"
+            f"{self._passage} WHERE p.id IN (SELECT near.id FROM passages near JOIN passages found"
             " ON near.document = found.document"
             " AND (near.ordinal BETWEEN found.ordinal - 1 AND found.ordinal + 1 OR near.ordinal = 0)"
-            f" WHERE found.id IN (SELECT value FROM json_each(?))) AND {where} ORDER BY p.document, p.ordinal",
+            f" WHERE found.id {condition}) AND {where} ORDER BY p.document, p.ordinal",
             (wanted, *values),
         )
         return [_passage(row) for row in rows]
 
     def beginning(self, scope: Scope, *, limit: int) -> list[Passage]:
         """The first passages of a scope in reading order, those of each document's beginning first."""
-        where, values = _scope_condition(scope)
+        where, values = scope_condition(self.database.dialect, scope)
         rows = self._rows(
-            f"{_PASSAGE} WHERE {where} ORDER BY p.ordinal, p.document LIMIT ?", (*values, limit)
+            f"{self._passage} WHERE {where} ORDER BY p.ordinal, p.document LIMIT ?", (*values, limit)
         )
         return [_passage(row) for row in rows]
 
     def put(self, document: NewDocument) -> None:
         """Write a document and its passages in place of an older version; unchanged passages keep their vectors."""
-        words = [
-            lexical.index_terms(document.title, piece.path, piece.text) for piece in throttle(document.pieces)
-        ]
+        document = _storable(document, self.database.dialect)
+        words = [index_terms(document.title, piece.path, piece.text) for piece in throttle(document.pieces)]
         with self.transaction() as writing:
             embedded = _embedded(writing, document)
             self.remove(document.collection, document.address)
             number = _collection_number(writing, document.collection)
-            (document_id,) = writing.execute(
+            (written,) = writing.execute(
                 f"INSERT INTO documents (collection, passages, {', '.join(_FIELDS)})"
                 f" VALUES (?, ?, {', '.join('?' * len(_FIELDS))}) RETURNING id",
                 (number, len(document.pieces), *(getattr(document, name) for name in _FIELDS)),
             ).fetchone()
-            ids = [
-                _put_piece(writing, document_id, ordinal, piece, embedded)
-                for ordinal, piece in enumerate(document.pieces)
-            ]
-            lexical.insert_terms(
-                writing, number, lexical.place_terms(number, document.address), zip(ids, words, strict=True)
+            ids = _put_pieces(writing, written, document.pieces, embedded)
+            self.lexical.insert(
+                writing,
+                zip(ids, words, strict=True),
+                collection=number,
+                document=written,
+                address=document.address,
             )
 
     def touch(self, entry_id: int, *, modified: int, size: int, root: str, source: str) -> None:
@@ -197,12 +210,16 @@ class DocumentStore:
         """Remove one document; how many passages it had."""
         with self.transaction() as writing:
             rows = writing.execute(
-                "SELECT p.id, d.collection FROM passages p JOIN documents d ON d.id = p.document"
+                "SELECT p.id, d.collection, d.id FROM passages p JOIN documents d ON d.id = p.document"
                 " JOIN collections c ON c.number = d.collection WHERE c.name = ? AND d.address = ?",
                 (collection, address),
             ).fetchall()
-            lexical.delete_terms(writing, (passage for passage, _ in rows))
-            writing.executemany("INSERT OR IGNORE INTO stale_vectors VALUES (?, ?)", rows)
+            if rows:
+                self.lexical.delete(writing, rows[0][2], [passage for passage, _, _ in rows])
+                writing.executemany(
+                    "INSERT INTO stale_vectors VALUES (?, ?) ON CONFLICT DO NOTHING",
+                    (row[:2] for row in rows),
+                )
             writing.execute(
                 "DELETE FROM documents WHERE address = ?"
                 " AND collection = (SELECT number FROM collections WHERE name = ?)",
@@ -211,19 +228,26 @@ class DocumentStore:
         return len(rows)
 
     def erase_deleted(self) -> None:
-        """Leave nothing in the file of what was removed; the time grows with the index."""
+        """Leave nothing of what was removed, as far as the database allows it; the time grows with the index."""
         with self.transaction() as writing:
-            lexical.optimize(writing)
-        self.database.empty_log()
+            self.lexical.erase_deleted(writing)
+        self.database.erase_deleted(ERASED)
 
     def reindex(self) -> None:
         """Build the lexical index of all passages again."""
         with self.transaction() as writing:
-            lexical.reindex_all(writing)
+            self.lexical.clear(writing)
+            documents = writing.execute("SELECT id, collection, address, title FROM documents").fetchall()
+            for document, collection, address, title in documents:
+                rows = writing.execute(
+                    "SELECT id, path, text FROM passages WHERE document = ? ORDER BY ordinal", (document,)
+                ).fetchall()
+                words = ((row[0], index_terms(title, json.loads(row[1]), row[2])) for row in rows)
+                self.lexical.insert(writing, words, collection=collection, document=document, address=address)
 
     def pending_vectors(self, *, limit: int) -> list[Passage]:
         """Passages that have no vector yet, oldest first."""
-        rows = self._rows(f"{_PASSAGE} WHERE p.embedded = 0 ORDER BY p.id LIMIT ?", (limit,))
+        rows = self._rows(f"{self._passage} WHERE p.embedded = 0 ORDER BY p.id LIMIT ?", (limit,))
         return [_passage(row) for row in rows]
 
     def count_pending_vectors(self) -> int:
@@ -232,13 +256,14 @@ class DocumentStore:
 
     def mark_embedded(self, ids: Iterable[str]) -> list[str]:
         """Record that these passages have vectors; the ids of those that were removed meanwhile."""
-        gone = []
+        wanted = list(ids)
+        condition, value = among(self.database.dialect, wanted)
         with self.transaction() as writing:
-            for passage in ids:
-                row = writing.execute("UPDATE passages SET embedded = 1 WHERE id = ?", (int(passage),))
-                if not row.rowcount:
-                    gone.append(passage)
-        return gone
+            rows = writing.execute(
+                f"UPDATE passages SET embedded = 1 WHERE id {condition} RETURNING id", (value,)
+            ).fetchall()
+        marked = {str(passage) for (passage,) in rows}
+        return [passage for passage in wanted if passage not in marked]
 
     def stale_vectors(self) -> dict[str, list[str]]:
         """Ids of removed passages that may still have a vector, by collection."""
@@ -250,7 +275,8 @@ class DocumentStore:
 
     def clear_stale_vectors(self, ids: Iterable[str]) -> None:
         with self.transaction() as writing:
-            writing.executemany("DELETE FROM stale_vectors WHERE passage = ?", ((int(i),) for i in ids))
+            condition, value = among(self.database.dialect, ids)
+            writing.execute(f"DELETE FROM stale_vectors WHERE passage {condition}", (value,))
 
     def has_vectors(self) -> bool:
         return bool(self._rows("SELECT 1 FROM passages WHERE embedded = 1 LIMIT 1"))
@@ -274,12 +300,15 @@ class DocumentStore:
 
     def set_meta(self, key: str, value: str) -> None:
         with self.transaction() as writing:
-            writing.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+            writing.execute(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (key, value),
+            )
 
 
 def _collection_number(writing: Connection, name: str) -> int:
-    writing.execute("INSERT OR IGNORE INTO collections (name) VALUES (?)", (name,))
-    ((number,),) = writing.execute("SELECT number FROM collections WHERE name = ?", (name,))
+    writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (name,))
+    (number,) = writing.execute("SELECT number FROM collections WHERE name = ?", (name,)).fetchone()
     return int(number)
 
 
@@ -297,27 +326,43 @@ def _embedded(writing: Connection, document: NewDocument) -> dict[tuple[str, str
     return found
 
 
-def _put_piece(
+def _put_pieces(
     writing: Connection,
     document: int,
-    ordinal: int,
-    piece: Piece,
+    pieces: Sequence[Piece],
     embedded: Mapping[tuple[str, str], list[int]],
-) -> int:
-    path = json.dumps(piece.path)
-    known = embedded.get((path, piece.text))
-    passage = known.pop() if known else None
-    (written,) = writing.execute(
-        'INSERT INTO passages (id, document, ordinal, path, location, text, start, "end", embedded)'
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-        (
-            passage, document, ordinal, path, piece.location, piece.text, piece.start, piece.end,
-            int(passage is not None),
-        ),
-    ).fetchone()  # fmt: skip
-    if passage is not None:
-        writing.execute("DELETE FROM stale_vectors WHERE passage = ?", (passage,))
-    return int(written)
+) -> list[int]:
+    """The ids of the passages: those that have vectors keep theirs."""
+    kept, new = [], []
+    for ordinal, piece in enumerate(pieces):
+        path = json.dumps(piece.path)
+        row = (document, ordinal, path, piece.location, piece.text, piece.start, piece.end)
+        known = embedded.get((path, piece.text))
+        if known:
+            kept.append((*row, 1, known.pop()))
+        else:
+            new.append((*row, 0))
+    names = 'document, ordinal, path, location, text, start, "end", embedded'
+    writing.executemany(f"INSERT INTO passages ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
+    writing.executemany(f"INSERT INTO passages ({names}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
+    writing.executemany("DELETE FROM stale_vectors WHERE passage = ?", ((row[-1],) for row in kept))
+    rows = writing.execute("SELECT id FROM passages WHERE document = ? ORDER BY ordinal", (document,))
+    return [int(passage) for (passage,) in rows]
+
+
+def _storable(document: NewDocument, dialect: Dialect) -> NewDocument:
+    """Without the sign that PostgreSQL cannot store; the sign in its place keeps all offsets."""
+    if dialect == "sqlite":
+        return document
+    pieces = [
+        replace(piece, text=_without_nul(piece.text), location=_without_nul(piece.location))
+        for piece in document.pieces
+    ]
+    return replace(document, title=_without_nul(document.title), pieces=pieces)
+
+
+def _without_nul(text: str) -> str:
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]:
@@ -326,22 +371,6 @@ def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]
     for passage, collection in rows:
         ids.setdefault(collection, []).append(str(passage))
     return ids
-
-
-def _scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
-    """SQL over ``d`` (documents) and ``c`` (collections), and its values."""
-    names = tuple(sorted(scope.collections))
-    condition = f"c.name IN ({', '.join('?' * len(names))})"
-    if not scope.addresses:
-        return condition, names
-    # One JSON value for any number of addresses: SQLite limits the depth of an expression to 1,000.
-    within = (
-        "d.id IN (SELECT x.id FROM documents x JOIN json_each(?) place"
-        " ON x.address = json_extract(place.value, '$[0]')"
-        " OR (x.address >= json_extract(place.value, '$[1]') AND x.address < json_extract(place.value, '$[2]')))"
-    )
-    places = json.dumps([tuple(span_below(address)) for address in scope.addresses])
-    return f"{condition} AND {within}", (*names, places)
 
 
 def _passage(row: Sequence[Any]) -> Passage:

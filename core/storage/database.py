@@ -51,7 +51,7 @@ class Database(Protocol):
     def transaction(self) -> AbstractContextManager[Connection]:
         """All or nothing; nested calls of the same thread join the outer one."""
 
-    def empty_log(self) -> None:
-        """Leave nothing in a log of what was deleted, where the database allows that."""
+    def erase_deleted(self, tables: Sequence[str]) -> None:
+        """Leave nothing of what was deleted from these tables, as far as the database allows that."""
 
     def close(self) -> None: ...

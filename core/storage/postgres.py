@@ -46,6 +46,7 @@ TYPES = {
     "INTEGER": "BIGINT",
     "REAL": "DOUBLE PRECISION",
     "BLOB": "BYTEA",
+    "TEXT": 'TEXT COLLATE "C"',  # compared and sorted by its bytes, as SQLite does
 }
 _TYPE = re.compile("|".join(rf"\b{name}\b" for name in TYPES))
 _DECLARES = re.compile(r"\s*(CREATE|ALTER)\s+TABLE\b")
@@ -125,6 +126,13 @@ class PostgresDatabase:
         with translate_errors(), self._pool.connection() as connection:
             return connection.execute(translated(query), values).fetchall()
 
+    def rows_with(self, settings: Mapping[str, str], query: str, values: Sequence[object]) -> list[Row]:
+        """The same under settings of PostgreSQL that hold for this query alone."""
+        chosen = ", ".join("set_config(%s, %s, true)" for _ in settings)
+        with translate_errors(), self._pool.connection() as connection, connection.transaction():
+            connection.execute(f"SELECT {chosen}", [text for pair in settings.items() for text in pair])
+            return connection.execute(translated(query), values).fetchall()
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         if (outer := getattr(self._open, "transaction", None)) is not None:
@@ -145,8 +153,16 @@ class PostgresDatabase:
             finally:
                 self._open.transaction = None
 
-    def empty_log(self) -> None:
-        """PostgreSQL keeps its log for recovery and for its replicas, until its own settings drop it."""
+    def erase_deleted(self, tables: Sequence[str]) -> None:
+        """Free what was deleted. It is overwritten when its room is used again, and PostgreSQL keeps it in its log
+        for recovery and for its replicas, until its own settings drop that.
+        """
+        self.maintain(f"VACUUM {', '.join(tables)}")
+
+    def maintain(self, statement: str) -> None:
+        """A statement that PostgreSQL carries out in transactions of its own."""
+        with translate_errors(), self._pool.connection() as connection:
+            connection.execute(statement)
 
 
 def _key(store: str) -> int:

@@ -76,7 +76,7 @@ class SqliteDatabase:
                 if self._writing.in_transaction:
                     self._writing.execute("ROLLBACK")
 
-    def empty_log(self) -> None:
+    def erase_deleted(self, tables: Sequence[str]) -> None:  # noqa: ARG002 - SQLite overwrites what it deletes
         """Copy the write-ahead log into the file and empty it, unless another program is reading it."""
         with self._translating(), self._write_lock:
             ((is_busy, *_),) = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

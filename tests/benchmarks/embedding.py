@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from benchmarks import DATA, ROOT, Say
 from benchmarks.evaluation_sets import lines
 from bots.eval.report import Cell, Section, Table
+from core.library.chroma import ChromaIndex
 from core.library.embedding import network
 from core.library.embedding.network import OnnxEmbedder
-from core.library.vectors import VectorIndex
 
 PASSAGES = 300
 QUERIES = 200
@@ -31,11 +31,11 @@ COLD = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from core.library.vectors import VectorIndex
+from core.library.chroma import ChromaIndex
 vector = np.ones({dimension}, np.float32) / {dimension} ** 0.5
 for _ in range(2):
     before = time.process_time()
-    index = globals().get("index") or VectorIndex(Path(sys.argv[1]))
+    index = globals().get("index") or ChromaIndex(Path(sys.argv[1]))
     index.search(vector, collections=["bench"], limit=10)
     print(time.process_time() - before)
 """
@@ -125,7 +125,7 @@ def clustered(count: int, dimension: int, seed: int) -> NDArray[np.float32]:
 
 def measure_index(folder: Path, count: int, dimension: int = 384) -> Iterator[tuple[Cell, ...]]:
     vectors, queries = clustered(count, dimension, seed=1), clustered(QUERIES, dimension, seed=2)
-    index = VectorIndex(folder)
+    index = ChromaIndex(folder)
     ids = [f"{number}" for number in range(count)]
 
     def build() -> None:

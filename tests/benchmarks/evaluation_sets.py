@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from core.conversation import Exchange, value
 from core.graph.state import ANSWER_REMEMBERED, HISTORY_LIMIT
+from core.library.chroma import ChromaIndex
 from core.library.documents import Passage, Piece, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.formats.markdown import heading_text
@@ -24,7 +25,6 @@ from core.library.formats.read import read_document
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.store import DocumentStore, NewDocument
 from core.library.tables import SCHEMA
-from core.library.vectors import VectorIndex
 from core.storage.sqlite import SqliteDatabase
 
 EVERYTHING = Scope(collections=frozenset({DEFAULT_COLLECTION}))
@@ -82,7 +82,7 @@ def open_library(folder: Path, embedder: Embedder | None) -> Library:
     folder.mkdir(parents=True, exist_ok=True)
     return Library(
         store=DocumentStore(SqliteDatabase(folder / "library.sqlite", SCHEMA)),
-        open_vectors=lambda: VectorIndex(folder / "vectors"),
+        open_vectors=lambda: ChromaIndex(folder / "vectors"),
         embedder=embedder,
     )
 

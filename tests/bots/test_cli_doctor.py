@@ -392,14 +392,14 @@ async def test_an_embedding_model_that_cannot_be_had_is_told(machine):
     (machine.folder / "network").mkdir()
     machine.settings |= {"EMBEDDING_MODEL": "network"}
     folder = await examined(machine)
-    machine.settings |= {"EMBEDDING_MODEL": "openai:text-embedding-3-small"}
+    machine.settings |= {"EMBEDDING_MODEL": "cohere:embed"}
     package = await examined(machine)
     machine.settings |= {"EMBEDDING_MODEL": "auto"}
 
     absent = await examined(machine)
 
     assert only(folder, "embedding")["finding"] == "The embedding folder network has no model.onnx."
-    assert "needs a package that is not installed" in only(package, "embedding")["finding"]
+    assert "needs a package: pip install langchain-cohere" in only(package, "embedding")["finding"]
     assert only(absent, "embedding")["state"] == "warning"
     assert not (machine.folder / ".cache").exists()
 

@@ -1,15 +1,31 @@
-"""A library without vectors, and a folder of documents beside it."""
+"""A library without vectors on each of the two stores, and a folder of documents beside it."""
 
 from __future__ import annotations
 
 import pytest
 from fakes.permissions import bound_by_permissions
 
-from tests.library.shelf import open_library
+from core.settings import Settings
+from tests.library.shelf import STORES, open_library
+
+
+@pytest.fixture(params=STORES)
+def data(request, tmp_path) -> Settings:
+    """Where a library is: files in a folder, or a PostgreSQL."""
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
+    return Settings(data_dir=tmp_path / "data", database_url=url)
 
 
 @pytest.fixture
-def library(tmp_path):
+def library(data):
+    library = open_library(data)
+    yield library
+    library.close()
+
+
+@pytest.fixture
+def embedded(tmp_path):
+    """A library in files, whose bytes a test looks into."""
     library = open_library(tmp_path / "data")
     yield library
     library.close()

@@ -17,13 +17,17 @@ from core.library.tables import SCHEMA
 from core.settings import Settings
 from core.storage.sqlite import SqliteDatabase
 
+STORES = ("sqlite", "postgresql")
+
 
 def open_store(file) -> DocumentStore:
     return DocumentStore(SqliteDatabase(file, SCHEMA))
 
 
-def open_library(folder, embedder=None) -> Library:
-    return bootstrap.open_library(Settings(data_dir=folder), embedder=embedder)
+def open_library(place: Path | Settings, embedder=None) -> Library:
+    """On the store that the settings name; in a folder, on the embedded one."""
+    settings = place if isinstance(place, Settings) else Settings(data_dir=place)
+    return bootstrap.open_library(settings, embedder=embedder)
 
 
 def write(file: Path, *sentences: str) -> Path:

@@ -468,7 +468,7 @@ def test_an_unknown_setting_is_a_sentence(setting):
     ("setting", "sentence"),
     [
         ("nobody:model", "could not be set up"),
-        ("cohere:embed", "needs a package that is not installed, probably langchain-cohere"),
+        ("cohere:embed", "needs a package: pip install langchain-cohere"),
         ("google_genai:gemini-embedding-001", "needs GOOGLE_API_KEY"),
     ],
 )
@@ -530,7 +530,7 @@ def test_minilm_is_used_where_chroma_put_it(tmp_path, setting):
 
 def test_choosing_loads_nothing_heavy():
     heavy = "{'numpy', 'onnxruntime', 'tokenizers', 'chromadb', 'httpx', 'langchain', 'tenacity'}"
-    modules = "import sys, core.library.embedding.embedder, core.library.vectors"
+    modules = "import sys, core.library.embedding.embedder, core.library.chroma, core.library.pgvector"
 
     done = subprocess.run(
         [sys.executable, "-c", f"{modules}; print({heavy} & set(sys.modules))"],

@@ -6,8 +6,8 @@ import pytest
 
 from core.library.documents import Piece, Scope
 from core.library.lexical import RARE_LIMIT
-from core.library.store import NewDocument
-from tests.library.shelf import open_store
+from core.library.store import DocumentStore, NewDocument
+from core.library.tables import SCHEMA
 
 MANY = 2 * RARE_LIMIT  # passages that are said to hold a frequent term
 HERE, THERE = Scope(collections=frozenset({"here"})), Scope(collections=frozenset({"there"}))
@@ -25,8 +25,8 @@ def put(store, collection, address, *texts):
 
 
 @pytest.fixture
-def store(tmp_path):
-    store = open_store(tmp_path / "library.sqlite")
+def store(storage):
+    store = DocumentStore(storage.database("library", SCHEMA))
     put(
         store, "here", "/a",
         "A cat.", "A dog.", "A cat and a dog.", "A fox.", "A fox meets a cat and a dog.", "A fox and a cat.",

@@ -29,9 +29,9 @@ def other_embedder(tmp_path):
 
 
 @pytest.fixture
-def seeing(tmp_path, embedder):
+def seeing(data, embedder):
     """A library that searches by meaning too."""
-    library = open_library(tmp_path / "data", embedder)
+    library = open_library(data, embedder)
     yield library
     library.close()
 
@@ -107,7 +107,7 @@ def test_a_forgetting_that_was_cut_off_is_finished_by_the_next_one(seeing, embed
     seeing.ingest([secret])
     seeing.embed_pending()
     with monkeypatch.context() as patch:
-        patch.setattr("core.library.vectors.VectorIndex.drop", die)
+        patch.setattr("core.library.chroma.ChromaIndex.drop", die)
         with pytest.raises(Killed):
             seeing.forget(str(secret))
     left = seeing.vectors.count("default")
@@ -203,13 +203,13 @@ def test_what_was_forgotten_below_no_root_is_read_with_a_folder_ingested_later(l
     assert library.ingest([docs]) == SyncReport(added=3)
 
 
-def test_forgetting_survives_a_restart_and_a_rebuild(tmp_path, docs):
-    first = open_library(tmp_path / "data")
+def test_forgetting_survives_a_restart_and_a_rebuild(data, docs):
+    first = open_library(data)
     first.ingest([animals(docs)])
     first.forget("docs/cats.md")
     first.close()
 
-    second = open_library(tmp_path / "data")
+    second = open_library(data)
     second.rebuild()
 
     assert sources(second) == ["docs/dogs.md", "docs/sub/moon.md"]
@@ -363,16 +363,16 @@ def test_embedding_goes_on_where_it_was_broken_off(seeing, docs):
     assert seeing.vectors.count("default") == EMBED_BATCH + 20
 
 
-def test_a_crash_between_storing_vectors_and_noting_them_costs_only_their_batch(tmp_path, embedder, docs):
+def test_a_crash_between_storing_vectors_and_noting_them_costs_only_their_batch(data, embedder, docs):
     """The process died after the vectors were added and before their passages were marked."""
-    first = open_library(tmp_path / "data", embedder)
+    first = open_library(data, embedder)
     first.ingest([write(docs / "a.md", "cats purr"), write(docs / "b.md", "dogs bark")])
     batch = first.store.pending_vectors(limit=10)
     first.store.set_meta("embedding_model", embedder.name)
     first.vectors.add("default", [p.id for p in batch], embedder.embed_documents([p.text for p in batch]))
     first.close()
 
-    second = open_library(tmp_path / "data", embedder)
+    second = open_library(data, embedder)
     second.check_model()
 
     assert second.embed_pending() == 2
@@ -400,7 +400,7 @@ def test_a_removed_passage_s_vector_never_surfaces(seeing, docs):
     assert (left, seeing.vectors.count("default")) == (2, 1)
 
 
-def test_a_passage_removed_while_its_vector_was_made_leaves_none_behind(tmp_path, docs, embedder):
+def test_a_passage_removed_while_its_vector_was_made_leaves_none_behind(data, docs, embedder):
     class ForgetfulEmbedder:
         """The owner of a document forgets it while the model is at work."""
 
@@ -410,7 +410,7 @@ def test_a_passage_removed_while_its_vector_was_made_leaves_none_behind(tmp_path
             library.forget("docs/a.md")
             return embedder.embed_documents(texts)
 
-    library = open_library(tmp_path / "data", ForgetfulEmbedder())
+    library = open_library(data, ForgetfulEmbedder())
     write(docs / "a.md", "cats purr")
     write(docs / "b.md", "dogs bark")
     library.ingest([docs])
@@ -422,15 +422,13 @@ def test_a_passage_removed_while_its_vector_was_made_leaves_none_behind(tmp_path
     library.close()
 
 
-def test_without_an_embedding_model_documents_are_found_by_words_though_vectors_exist(
-    tmp_path, docs, embedder
-):
-    with_vectors = open_library(tmp_path / "data", embedder)
+def test_without_an_embedding_model_documents_are_found_by_words_though_vectors_exist(data, docs, embedder):
+    with_vectors = open_library(data, embedder)
     with_vectors.ingest([write(docs / "a.md", "cats purr")])
     with_vectors.embed_pending()
     with_vectors.close()
 
-    by_words = open_library(tmp_path / "data")
+    by_words = open_library(data)
     by_words.ingest([write(docs / "b.md", "dogs bark")])
 
     assert (found(by_words, "cats"), found(by_words, "dogs"), found(by_words, "moon")) == (
@@ -440,7 +438,7 @@ def test_without_an_embedding_model_documents_are_found_by_words_though_vectors_
     )
     assert by_words.embed_pending() == 0
     by_words.close()
-    again = open_library(tmp_path / "data", embedder)
+    again = open_library(data, embedder)
     again.check_model()
     assert again.embed_pending() == 1
     again.close()
@@ -458,12 +456,12 @@ def test_a_library_without_vectors_never_makes_their_folder(library, docs, tmp_p
 # What the index was built with
 
 
-def test_another_embedding_model_is_refused_with_what_to_run(tmp_path, docs, embedder, other_embedder):
-    first = open_library(tmp_path / "data", embedder)
+def test_another_embedding_model_is_refused_with_what_to_run(data, docs, embedder, other_embedder):
+    first = open_library(data, embedder)
     first.ingest([write(docs / "a.md", "cats purr")])
     first.embed_pending()
     first.close()
-    second = open_library(tmp_path / "data", other_embedder)
+    second = open_library(data, other_embedder)
 
     expected = rf"{embedder.name}, but EMBEDDING_MODEL now means {other_embedder.name}\..*ingest --rebuild"
     with pytest.raises(IndexMismatch, match=expected):
@@ -480,15 +478,15 @@ def test_another_embedding_model_is_refused_with_what_to_run(tmp_path, docs, emb
 
 
 def test_another_model_may_be_taken_up_when_nothing_is_left_of_the_first(
-    tmp_path, docs, embedder, other_embedder
+    data, docs, embedder, other_embedder
 ):
-    first = open_library(tmp_path / "data", embedder)
+    first = open_library(data, embedder)
     first.ingest([write(docs / "a.md", "cats purr")])
     first.embed_pending()
     first.forget("a.md")
     first.close()
 
-    second = open_library(tmp_path / "data", other_embedder)
+    second = open_library(data, other_embedder)
     second.check_model()
     second.ingest([write(docs / "b.md", "dogs bark")])
 
@@ -609,22 +607,20 @@ def test_forgetting_works_with_a_damaged_vector_index(damaged, docs):
     assert "docs/007.md" not in (*sources(damaged), *found(damaged, "cats purr at night 7"))
 
 
-def test_vectors_of_another_dimension_do_not_lose_the_question(
-    tmp_path, docs, embedder, other_embedder, caplog
-):
+def test_vectors_of_another_dimension_do_not_lose_the_question(data, docs, embedder, other_embedder, caplog):
     """Somebody replaced the network in its folder: same place, other vectors."""
-    first = open_library(tmp_path / "data", embedder)
+    first = open_library(data, embedder)
     first.ingest([write(docs / "a.md", "cats purr")])
     first.embed_pending()
     first.close()
-    second = open_library(tmp_path / "data", other_embedder)
+    second = open_library(data, other_embedder)
 
     assert found(second, "cats") == ["a.md"]
     assert "by words alone" in caplog.text
     second.close()
 
 
-def test_a_model_that_does_not_answer_is_asked_again_with_the_next_question(tmp_path, docs, embedder, caplog):
+def test_a_model_that_does_not_answer_is_asked_again_with_the_next_question(data, docs, embedder, caplog):
     class FickleEmbedder:
         """Its provider is away for one question."""
 
@@ -637,7 +633,7 @@ def test_a_model_that_does_not_answer_is_asked_again_with_the_next_question(tmp_
             return embedder.embed_query(text)
 
     fickle = FickleEmbedder()
-    library = open_library(tmp_path / "data", fickle)
+    library = open_library(data, fickle)
     library.ingest([write(docs / "a.md", "cats purr")])
     library.embed_pending()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import IndexMismatch, SettingsError
-from core.library.vectors import VectorIndex
+from core.library.chroma import ChromaIndex
 
 
 def directions(count, dimension=8, seed=0):
@@ -21,7 +21,7 @@ def ids_of(count, prefix="p"):
 
 @pytest.fixture
 def index(tmp_path):
-    index = VectorIndex(tmp_path / "vectors")
+    index = ChromaIndex(tmp_path / "vectors")
     yield index
     index.close()
 
@@ -67,11 +67,11 @@ def test_adding_nothing_and_asking_for_nothing_do_nothing(index):
 
 def test_what_was_written_is_there_after_reopening(tmp_path):
     vectors = directions(20)
-    first = VectorIndex(tmp_path / "vectors")
+    first = ChromaIndex(tmp_path / "vectors")
     first.add("docs", ids_of(20), vectors)
     first.close()
 
-    second = VectorIndex(tmp_path / "vectors")
+    second = ChromaIndex(tmp_path / "vectors")
     hits = second.search(vectors[3], collections=["docs"], limit=1)
     second.close()
 
@@ -130,13 +130,13 @@ def test_an_id_that_is_added_again_has_its_new_vector(index):
 
 def test_removed_passages_are_gone_at_once_and_for_good(tmp_path):
     vectors = directions(600)
-    first = VectorIndex(tmp_path / "vectors")
+    first = ChromaIndex(tmp_path / "vectors")
     first.add("docs", ids_of(600), vectors)
 
     first.remove("docs", [*ids_of(590), "never-there", "p1"])
     found = first.search(vectors[0], collections=["docs"], limit=50)
     first.close()
-    second = VectorIndex(tmp_path / "vectors")
+    second = ChromaIndex(tmp_path / "vectors")
     found_later = second.search(vectors[0], collections=["docs"], limit=50)
     second.close()
 
@@ -189,7 +189,7 @@ sys.stdin.read()
 
 
 def test_a_file_that_is_busy_is_told_and_emptied_the_next_time(index, tmp_path, monkeypatch):
-    monkeypatch.setattr("core.library.vectors.LOCK_TIMEOUT", 0.0)
+    monkeypatch.setattr("core.library.chroma.LOCK_TIMEOUT", 0.0)
     vectors = directions(20)
     index.add("docs", ids_of(20), vectors)
     file = str(tmp_path / "vectors" / "chroma.sqlite3")
@@ -251,11 +251,11 @@ def test_another_dimension_is_refused_with_what_to_run(index):
 
 def test_a_damaged_database_is_a_sentence_and_can_be_erased(tmp_path):
     folder = tmp_path / "vectors"
-    first = VectorIndex(folder)
+    first = ChromaIndex(folder)
     first.add("docs", ids_of(5), directions(5))
     first.close()
     (folder / "chroma.sqlite3").write_bytes(b"not a database" * 1000)
-    damaged = VectorIndex(folder)
+    damaged = ChromaIndex(folder)
 
     with pytest.raises(SettingsError, match=r"is damaged\. Run `footnote ingest --rebuild`\."):
         damaged.search(directions(1)[0], collections=["docs"], limit=3)
@@ -268,12 +268,12 @@ def test_a_damaged_database_is_a_sentence_and_can_be_erased(tmp_path):
 
 def test_a_damaged_graph_is_a_sentence(tmp_path):
     folder = tmp_path / "vectors"
-    first = VectorIndex(folder)
+    first = ChromaIndex(folder)
     first.add("docs", ids_of(300), directions(300))
     first.close()
     (graph,) = (path for path in folder.iterdir() if path.is_dir())
     (graph / "index_metadata.pickle").write_bytes(b"garbage")
-    damaged = VectorIndex(folder)
+    damaged = ChromaIndex(folder)
 
     with pytest.raises(SettingsError, match="is damaged"):
         damaged.search(directions(1)[0], collections=["docs"], limit=3)
@@ -285,7 +285,7 @@ def test_settings_of_the_surroundings_do_not_reach_chroma(tmp_path, monkeypatch)
     monkeypatch.setenv("CHROMA_API_IMPL", "chromadb.api.fastapi.FastAPI")
     monkeypatch.setenv("CHROMA_SERVER_HOST", "127.0.0.1")
     monkeypatch.setenv("CHROMA_OTEL_GRANULARITY", "all")
-    index = VectorIndex(tmp_path / "vectors")
+    index = ChromaIndex(tmp_path / "vectors")
 
     index.add("docs", ["p0"], directions(1))
 

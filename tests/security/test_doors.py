@@ -29,6 +29,7 @@ from core.conversation import Attachment, Conversation
 from core.errors import DocumentError, FetchRefused, SearchTrouble
 from core.settings import read_settings
 from core.storage.storage import Storage
+from core.turns.replicas import ALONE
 from core.web.fetch import GuardedFetcher
 from core.web.hosts import is_public
 from core.web.research import WebResearch
@@ -137,7 +138,7 @@ async def test_nothing_is_learned_from_there(settings, connections, tmp_path):
         closing(open_library(settings)) as library,
         open_channel_store(Storage(data_dir=tmp_path)) as channel_store,
     ):
-        footnote = Footnote(settings=settings, storage=None, library=library, assistant=None)
+        footnote = Footnote(settings=settings, storage=None, library=library, assistant=None, replicas=ALONE)
         uploads = UploadIndex(footnote=footnote, uploads=None)
         words = ChatCommands(
             footnote=footnote, channel_store=channel_store, people=None, upload_index=uploads
