@@ -206,7 +206,7 @@ class PostingsIndex:
         ids: dict[str, list[int]] = {}
         held: Counter[str] = Counter()
         for name, number, count in rows:
-            term = names.get(name, name)
+            term = names.get(str(name), str(name))
             ids.setdefault(term, []).append(number)
             held[term] += count
         return Known(ids=ids, held=held)
