@@ -477,7 +477,9 @@ def test_another_embedding_model_is_refused_with_what_to_run(data, docs, embedde
     second.close()
 
 
-def test_another_model_may_be_taken_up_when_nothing_is_left_of_the_first(data, docs, embedder, other_embedder):
+def test_another_model_may_be_taken_up_when_nothing_is_left_of_the_first(
+    data, docs, embedder, other_embedder
+):
     first = open_library(data, embedder)
     first.ingest([write(docs / "a.md", "cats purr")])
     first.embed_pending()
