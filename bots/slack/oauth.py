@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from bots.slack.calls import SlackCalls, quiet_logger
+from bots.slack.installations import Installation, Installations
 from bots.slack.manifest import REDIRECT_PATH, SCOPES
 from bots.slack.route import Me
 from bots.slack.settings import SlackSettings
-from core.storage.schema import Schema, prepare
+from core.storage.schema import Schema
+from core.storage.storage import Storage
 
 if TYPE_CHECKING:
     from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
@@ -24,41 +25,55 @@ if TYPE_CHECKING:
 
 FILE = "slack.sqlite"  # in DATA_DIR; it holds tokens, so only the owner may read it
 STATE_LIFETIME = 600  # seconds from the install page until Slack sends the person back, as Bolt has it
+STORE = "slack"
 SCHEMA = Schema()  # the SDK makes the tables
+LOOK_EVERY = 5.0  # seconds between two looks for installations of other processes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class OAuth:
     """Bolt's flow by which a workspace installs the app, and where it stores what it was granted."""
 
     flow: AsyncOAuthFlow
     store: InstallationStore
+    installations: Installations  #: those that are served
+    is_shared: bool  #: whether other processes install too
+    _next_look: float = 0.0  #: on the monotonic clock
 
     async def forget(self, me: Me) -> None:
         """Delete the token of a workspace that uninstalled the app."""
         team = None if me.is_org_wide else me.team_id
         await self.store.async_delete_all(enterprise_id=me.enterprise_id or None, team_id=team)
 
+    async def load(self) -> None:
+        """Serve all that is installed."""
+        for granted in await self.store.all():
+            self.installations.add(_installation_of(granted))
+
+    async def look(self) -> None:
+        """Load what another process may have installed meanwhile; seldom, as anybody's workspace asks for it."""
+        if self.is_shared and time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + LOOK_EVERY
+            await self.load()
+
 
 @asynccontextmanager
-async def open_oauth(settings: SlackSettings, data_dir: Path, calls: SlackCalls) -> AsyncIterator[OAuth]:
+async def open_oauth(settings: SlackSettings, storage: Storage, calls: SlackCalls) -> AsyncIterator[OAuth]:
     """Load what is installed; what is installed from now on is served at once."""
     from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
     from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
-    from sqlalchemy import URL
-    from sqlalchemy.ext.asyncio import create_async_engine
 
-    from bots.slack.oauth_stores import InstallationStore, StateStore
+    from bots.slack.oauth_stores import InstallationStore, StateStore, make_tables, open_engine
 
-    file = _prepared(data_dir)
-    address = URL.create("sqlite+aiosqlite", database=str(file))
-    engine = create_async_engine(address, hide_parameters=True)  # errors are logged
+    storage.database(STORE, SCHEMA).close()
+    engine = open_engine(storage, str(storage.data_dir.resolve() / FILE))
     try:
-        store = InstallationStore(settings.client_id, engine, calls.installations)
+        store = InstallationStore(
+            client_id=settings.client_id, engine=engine,
+            granted=lambda granted: calls.installations.add(_installation_of(granted)),
+        )  # fmt: skip
         states = StateStore(expiration_seconds=STATE_LIFETIME, engine=engine)
-        for each in (store, states):
-            await each.create_tables()  # type: ignore[no-untyped-call] # the SDK's own
-        await store.load()
+        await make_tables(engine, store, states)
         oauth = AsyncOAuthSettings(
             client_id=settings.client_id,
             client_secret=settings.client_secret,
@@ -71,14 +86,23 @@ async def open_oauth(settings: SlackSettings, data_dir: Path, calls: SlackCalls)
             state_expiration_seconds=STATE_LIFETIME,
         )
         log = quiet_logger("oauth", logging.ERROR)  # at lower levels it logs codes
-        yield OAuth(flow=AsyncOAuthFlow(client=calls.client, logger=log, settings=oauth), store=store)
+        flow = AsyncOAuthFlow(client=calls.client, logger=log, settings=oauth)
+        opened = OAuth(
+            flow=flow, store=store, installations=calls.installations, is_shared=storage.url is not None
+        )
+        await opened.load()
+        yield opened
     finally:
         await engine.dispose()
 
 
-def _prepared(data_dir: Path) -> Path:
-    file = data_dir.resolve() / FILE
-    file.touch(mode=0o600)
-    with closing(sqlite3.connect(file)) as database:
-        prepare(database, file, SCHEMA)
-    return file
+def _installation_of(granted: Any) -> Installation:
+    """From what the SDK was granted, or a row in which it stored that."""
+    me = Me(
+        user_id=granted.bot_user_id,
+        bot_id=granted.bot_id or "",
+        team_id=granted.team_id or "",
+        enterprise_id=granted.enterprise_id or "",
+        is_org_wide=bool(granted.is_enterprise_install),
+    )
+    return Installation(me=me, token=granted.bot_token)

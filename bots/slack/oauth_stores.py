@@ -1,40 +1,43 @@
-"""The SDK's stores of installations and of states, each with one thing more. Loaded only where there is OAuth."""
+"""Where the SDK stores installations, and the states of those that were begun; with what it lacks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from slack_sdk.oauth.installation_store import Installation as Granted
 from slack_sdk.oauth.installation_store.sqlalchemy import AsyncSQLAlchemyInstallationStore
 from slack_sdk.oauth.state_store.sqlalchemy import AsyncSQLAlchemyOAuthStateStore
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import URL, make_url, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from bots.slack.installations import Installation, Installations
-from bots.slack.route import Me
+from core.storage.schema import LOCK
+from core.storage.storage import Storage
+
+CONNECTIONS = 2  # to PostgreSQL, for installations alone
 
 
 class InstallationStore(AsyncSQLAlchemyInstallationStore):
-    """What is installed in it is served at once."""
+    """Also tells of a new installation."""
 
-    def __init__(self, client_id: str, engine: AsyncEngine, served: Installations) -> None:
+    def __init__(self, *, client_id: str, engine: AsyncEngine, granted: Callable[[Granted], None]) -> None:
         super().__init__(client_id=client_id, engine=engine)
-        self.served = served
-
-    async def load(self) -> None:
-        """Serve what is installed, the newest of a workspace last."""
-        of_app = self.bots.select().where(self.bots.c.client_id == self.client_id)
-        async with self.engine.connect() as connection:
-            for granted in await connection.execute(of_app.order_by(self.bots.c.installed_at)):
-                self.served.add(_installation_of(granted))
+        self.granted = granted
 
     async def async_save(self, installation: Granted) -> None:
         await super().async_save(installation)
-        self.served.add(_installation_of(installation))
+        self.granted(installation)
+
+    async def all(self) -> list[Any]:
+        """The rows of what was granted to this app, newest last."""
+        of_app = self.bots.select().where(self.bots.c.client_id == self.client_id)
+        async with self.engine.connect() as connection:
+            return list(await connection.execute(of_app.order_by(self.bots.c.installed_at)))
 
 
 class StateStore(AsyncSQLAlchemyOAuthStateStore):
-    """It forgets states with which nobody came back."""
+    """Also forgets states with which nobody came back."""
 
     async def async_issue(self, *arguments: Any, **named: Any) -> str:
         expires = self.oauth_states.c.expire_at
@@ -44,13 +47,24 @@ class StateStore(AsyncSQLAlchemyOAuthStateStore):
         return await super().async_issue(*arguments, **named)
 
 
-def _installation_of(granted: Any) -> Installation:
-    """From what the SDK was granted, or a row in which it stored that."""
-    me = Me(
-        user_id=granted.bot_user_id,
-        bot_id=granted.bot_id or "",
-        team_id=granted.team_id or "",
-        enterprise_id=granted.enterprise_id or "",
-        is_org_wide=bool(granted.is_enterprise_install),
-    )
-    return Installation(me=me, token=granted.bot_token)
+def open_engine(storage: Storage, file: str) -> AsyncEngine:
+    """Of the one PostgreSQL, or of this file of SQLite; its errors are logged without values."""
+    if storage.url is None:
+        address = URL.create("sqlite+aiosqlite", database=file)
+        return create_async_engine(address, hide_parameters=True)
+    from core.storage.postgres import CONNECTION
+
+    address = make_url(storage.url).set(drivername="postgresql+psycopg")
+    return create_async_engine(
+        address, hide_parameters=True, pool_size=CONNECTIONS, max_overflow=0, pool_pre_ping=True,
+        connect_args={**CONNECTION, "prepare_threshold": None},
+    )  # fmt: skip
+
+
+async def make_tables(engine: AsyncEngine, *stores: InstallationStore | StateStore) -> None:
+    """Two processes must not make them at once."""
+    async with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            await connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        for store in stores:
+            await connection.run_sync(store.metadata.create_all)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -81,8 +82,14 @@ def _words_of(made: Sequence[Block]) -> str:
     return shown
 
 
+_BOLD = re.compile(r"(?<!\w)\*(?=\S)([^*\n]+)(?<=\S)\*(?!\w)")  # "Formatting text for app surfaces"
+
+
 def _plain_words_in(block: Block) -> str:
-    return first_sentence(block["text"]) if block["type"] == "markdown" else _text_in(block)
+    if block["type"] == "markdown":
+        return first_sentence(block["text"])
+    words = _text_in(block)
+    return _BOLD.sub(r"\1", words) if block["type"] == "section" else words
 
 
 def _text_in(block: Block) -> str:
