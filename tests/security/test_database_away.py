@@ -44,7 +44,7 @@ async def test_a_question_while_the_database_is_away_is_told_of_and_answered_whe
     postgres.stop()
     try:
         asked = await slack.mention(ann, general, PONTOON)
-        await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+        await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
     finally:
         postgres.start()
     (answer,) = await office.until_answered(asked, within=PATIENCE)
@@ -52,6 +52,6 @@ async def test_a_question_while_the_database_is_away_is_told_of_and_answered_whe
     assert await office.stop() == 0
 
     assert FERRY_ANSWER in before.visible
-    assert {whisper.visible for whisper in slack.whispers(ann)} == {TOLD}
+    assert {one.visible for one in slack.ephemerals(ann)} == {TOLD}
     assert PONTOON_ANSWER in answer.visible
     assert len(slack.replies(general, asked.ts)) == 1
