@@ -315,6 +315,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
     "backup": ("backup:back_up", _define_archive, "write all that the data folder holds into one file"),
     "restore": ("backup:restore", _define_archive, "lay such a file down in an empty data folder"),
+    "migrate": ("migrate:run", lambda _: None, "make or migrate every store, as before a deploy"),
     "doctor": ("doctor:run", _define_doctor, "check this installation, and say how to repair it"),
     "manifest": ("describe:manifest", _define_manifest, "print what a platform has to know about the bot"),
     "completion": ("describe:completion", _define_completion, "print what lets a shell complete `footnote`"),

@@ -9,11 +9,19 @@ from core.conversation import Command, Outcome, Progress, Question, ThreadMessag
 
 ReplyRoute = Mapping[str, Any]  # where to answer, in the platform's own terms; JSON types only
 
+SHOWN_BY = (
+    "shown_by"  # in the route of an operator's work: the platform that shows it, whatever the conversation's
+)
 NOWHERE = "nowhere"  # begins the handle of a turn whose outcome can be shown nowhere; what follows says why
 
 
 class Unreachable(Exception):
     """The platform cannot be reached now; the call is tried again."""
+
+
+def is_by_operator(route: ReplyRoute) -> bool:
+    """Whether it is the work of a command, which may cancel it while it runs."""
+    return SHOWN_BY in route
 
 
 class Messenger(Protocol):
