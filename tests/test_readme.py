@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
     name: (ROOT / name).read_text(encoding="utf-8")
     for name in (
-        "README.md", "core/README.md", "bots/slack/README.md", "bots/discord/README.md",
+        "README.md", "core/README.md", "bots/README.md", "bots/slack/README.md", "bots/discord/README.md",
         ".github/SECURITY.md", ".github/CONTRIBUTING.md",
     )
 }  # fmt: skip
