@@ -186,6 +186,14 @@ async def run_in_thread(work: Callable[[Notify], T], notify: Notify) -> T:
         raise
 
 
+@value
+class Watcher:
+    """Who waits for vectors, and is told how far they are. Both are called from another thread."""
+
+    notify: Notify
+    announce: Announce
+
+
 class BackgroundVectors:
     """Embeds the passages that have no vector yet, while a conversation goes on.
 
@@ -209,12 +217,18 @@ class BackgroundVectors:
         self._settings = settings
         self._announce = announce
         self._may_find, self._may_embed = may_find, may_embed
-        self._task: asyncio.Task[None] | None = None
+        self._insists = False
+        self._watchers: list[Watcher] = []
+        self._task: asyncio.Task[int | FootnoteError] | None = None
 
     def start(self) -> None:
         """Begin, unless it is running."""
+        self._start()
+
+    def _start(self) -> asyncio.Task[int | FootnoteError]:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
+        return self._task
 
     async def stop(self) -> None:
         """End at the next batch; vectors made so far are kept."""
@@ -222,21 +236,43 @@ class BackgroundVectors:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _run(self) -> None:
+    async def finish(self, watcher: Watcher, *, insist: bool) -> int:
+        """Wait until every passage has a vector; how many were made. Raises what keeps them from being made.
+
+        With ``insist``, a download that failed is tried again. If this is cancelled, the work goes on without it.
+        """
+        made, self._insists = 0, insist
+        self._watchers.append(watcher)
+        try:
+            while True:
+                running = self._start()
+                await asyncio.wait([running])
+                ended = running.result()
+                if isinstance(ended, FootnoteError):
+                    raise ended
+                made += ended
+                if self._embedder is None or not self._library.store.count_pending_vectors():
+                    return made
+        finally:
+            self._watchers.remove(watcher)
+
+    async def _run(self) -> int | FootnoteError:
+        """How many were made, or why none can be."""
         try:
             if self._embedder is None and self._may_find:
-                self._embedder = await run_in_thread(self._find_embedder, _ignore)
+                self._embedder = await run_in_thread(self._find_embedder, self._notify)
             if self._may_embed:
                 view = with_embedder(self._library, self._embedder)
-                made = await run_in_thread(lambda notify: view.embed_pending(notify=notify), _ignore)
+                made = await run_in_thread(lambda notify: view.embed_pending(notify=notify), self._notify)
             else:
                 made = await self._until_embedded()
         except FootnoteError as error:
             self._announce(f"Searching by words alone: {error}")
-            return
+            return error
         self._library.embedder = self._embedder
         if made:
             self._announce(f"{counted(made, 'passage')} can now be found by meaning too.")
+        return made
 
     async def _until_embedded(self) -> int:
         """Wait for the process that embeds; how many were missing."""
@@ -247,10 +283,16 @@ class BackgroundVectors:
         return missing
 
     def _find_embedder(self, notify: Notify) -> Embedder | None:
+        insist, self._insists = self._insists, False
         return find_embedder(
-            self._library, self._settings, insist=False, announce=self._announce, notify=notify
+            self._library, self._settings, insist=insist, announce=self._tell_all, notify=notify
         )
 
+    def _tell_all(self, sentence: str) -> None:
+        self._announce(sentence)
+        for watcher in [*self._watchers]:
+            watcher.announce(sentence)
 
-def _ignore(_phase: Phase, _done: int, _total: int) -> None:
-    return None
+    def _notify(self, phase: Phase, done: int, total: int) -> None:
+        for watcher in [*self._watchers]:
+            watcher.notify(phase, done, total)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from bots.indexing import BackgroundVectors, run_in_thread
+from bots.indexing import BackgroundVectors, Watcher, run_in_thread
 from core.errors import FootnoteError
 from core.library.library import Library, Notify
 from core.library.sync import SyncReport
@@ -65,6 +65,7 @@ class IndexRefresher:
             await asyncio.Event().wait()
         finally:
             await vectors.stop()
+            await self._stop()  # what a command had embedded here
 
     async def _stop(self) -> None:
         if self._look is not None:
@@ -84,10 +85,16 @@ class IndexRefresher:
             logger.exception("the documents could not be looked at")
             report = SyncReport()
         self._next = asyncio.get_running_loop().time() + EVERY
+        if self._vectors is None or report.added or report.changed:
+            self._vectors_of(library).start()
+
+    async def embed(self, library: Library, watcher: Watcher, *, insist: bool) -> int:
+        """Wait until every passage has a vector; how many were made. Raises what keeps them from being made."""
+        return await self._vectors_of(library).finish(watcher, insist=insist)
+
+    def _vectors_of(self, library: Library) -> BackgroundVectors:
         if self._vectors is None:
             self._vectors = BackgroundVectors(
                 library, self.settings, logger.info, embedder=library.embedder, may_find=True
             )
-            self._vectors.start()
-        elif report.added or report.changed:
-            self._vectors.start()
+        return self._vectors

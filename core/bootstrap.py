@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -90,9 +90,7 @@ async def open_footnote(
     from core.turns.assistant import Assistant
 
     with (
-        share_data_dir(settings.data_dir)
-        if settings.postgres_url
-        else lock_data_dir(settings.data_dir, purpose),
+        own_data_dir(settings, purpose),
         nullcontext(storage) if storage else open_storage(settings) as stores,
     ):
         library = open_library(settings, stores, embedder=embedder, is_owner=True)
@@ -132,6 +130,13 @@ async def _open_conversations(
 
     leases = await open_now.enter_async_context(open_leases(storage, purpose))
     return leases, await open_postgres_checkpoints(storage, leases)
+
+
+def own_data_dir(settings: Settings, purpose: str) -> AbstractContextManager[None]:
+    """Lock the data folder, unless the stores are in PostgreSQL, which any number of processes share."""
+    if settings.postgres_url:
+        return share_data_dir(settings.data_dir)
+    return lock_data_dir(settings.data_dir, purpose)
 
 
 def open_library(
@@ -196,6 +201,10 @@ def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadP
         timeout=settings.model_timeout,
         announce=announce,
         progress=progress,
+        options={
+            "openai": {"api_key": settings.openai_api_key, "base_url": settings.openai_base_url or None},
+            "ollama": {"base_url": settings.ollama_host or None},
+        },
     )
 
 
@@ -268,11 +277,7 @@ def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -
     models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,
-        access=Access(
-            google_api_key=settings.google_api_key,
-            google_url=settings.google_gemini_base_url,
-            timeout=settings.model_timeout,
-        ),
+        access=Access.of(settings, timeout=settings.model_timeout),
         budget=budget,
     )
     open_now.push_async_callback(models.aclose)

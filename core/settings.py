@@ -30,6 +30,13 @@ class Settings:
     data_dir: Path = Path(".footnote")
     google_api_key: str = field(default="", repr=False)
     google_gemini_base_url: str = field(default="", repr=False)  #: for proxies; may hold a password
+    openai_api_key: str = field(default="", repr=False)
+    openai_base_url: str = field(default="", repr=False)  #: for whatever else speaks OpenAI's protocol
+    anthropic_api_key: str = field(default="", repr=False)
+    anthropic_base_url: str = field(default="", repr=False)
+    ollama_host: str = field(
+        default="", repr=False
+    )  #: as Ollama itself reads it: a host, a host and port, or an address
     chat_model: str = "google_genai:gemini-3.5-flash"  #: writes answers
     grader_model: str = ""  #: plans, grades and checks; empty: Google's small model, or the one that writes
     embedding_model: str = "auto"
@@ -283,6 +290,8 @@ def _level(raw: str) -> str:
 _PARSERS: Mapping[str, Callable[[str], object]] = {
     "data_dir": _folder,
     "google_gemini_base_url": _url,
+    "openai_base_url": _url,
+    "anthropic_base_url": _url,
     "embedding_model": _embedding,
     "chat_model": _model,
     "grader_model": _model,

@@ -52,7 +52,9 @@ ONLY_BY_PIP = {
 ELSEWHERE = {"atheris"} | SOMEWHERE | ONLY_BY_PIP
 
 #: Packages whose private parts are used. They may change with any minor release.
-PRIVATE_PARTS_USED = {"chromadb", "dbos", "ddgs", "discord-py", "langgraph-checkpoint-sqlite"}
+PRIVATE_PARTS_USED = {
+    "chromadb", "dbos", "ddgs", "discord-py", "langchain-anthropic", "langchain-ollama", "langgraph-checkpoint-sqlite",
+}  # fmt: skip
 
 
 def normal(name: str) -> str:

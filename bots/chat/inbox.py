@@ -38,7 +38,7 @@ from core.text.language import language_of
 from core.turns.admission import Admission, open_admission
 from core.turns.archive import is_stored, question_of
 from core.turns.messenger import ReplyRoute, Unreachable
-from core.turns.rate_limits import Refusal
+from core.turns.rate_limits import Rates, Refusal
 from core.turns.turns import Turns
 from core.wording import in_language
 
@@ -59,7 +59,7 @@ class Inbox:
     channel_store: ChannelStore
     messenger: ChatMessenger[Any]
     turns: Turns
-    admission: Admission
+    admission: Admission | None  #: None without rates
     reorder_window: float = 0.0  #: seconds within which messages of one thread may arrive out of order
     _approval: Approval = field(init=False)
     _cards: Cards[Any] = field(init=False)
@@ -70,7 +70,8 @@ class Inbox:
     )  #: by the request's id; edits apart
 
     def __post_init__(self) -> None:
-        self.messenger.count = self.admission.count
+        if self.admission is not None:
+            self.messenger.count = self.admission.count
         self._approval = self.messenger.approval
         self._cards = self.messenger.cards
         self._private = self.messenger.private_replies
@@ -94,7 +95,7 @@ class Inbox:
         if not accepting.cancelled():
             accepting.exception()  # a waiting caller gets it; without one, asyncio would log it
 
-    async def _explain_delay(self, accepting: asyncio.Task[bool], incoming: Incoming) -> None:
+    async def _explain_delay(self, accepting: asyncio.Task[Any], incoming: Incoming) -> None:
         """Wait, and say once what the disk's trouble is; SQLite itself waits some seconds before it reports one."""
         while not accepting.done():
             await asyncio.wait([accepting], timeout=SILENCE)
@@ -105,7 +106,7 @@ class Inbox:
 
     async def _accept(self, incoming: Incoming) -> bool:
         request, route = incoming.request, incoming.route
-        if await self.channel_store.was_forgotten(request.id):
+        if await self._retry(self.channel_store.was_forgotten, request.id):
             return True
         match request:
             case Question():
@@ -125,6 +126,21 @@ class Inbox:
                 await self._tell(request, request.sentence, route)
         return True
 
+    async def look_up(self, read: Callable[[], Awaitable[T]], without: Callable[[], Incoming | None]) -> T:
+        """What the store says of a message that arrives, once it can be read.
+
+        Meanwhile the person learns why, if the message is for the bot even ``without`` what the store says.
+        """
+        try:
+            return await read()
+        except StoreUnavailable as trouble:
+            if not self.turns.disk.is_passing(trouble):
+                raise
+        reading = asyncio.create_task(self._retry(read))
+        if (incoming := without()) is not None:
+            await self._explain_delay(reading, incoming)
+        return await reading
+
     async def _retry(self, write: Callable[..., Awaitable[T]], *values: Any) -> T:
         """Call ``write`` until the disk takes what it writes."""
         pause = FIRST_PAUSE
@@ -140,12 +156,11 @@ class Inbox:
     async def _ask(self, question: Question, incoming: Incoming) -> bool:
         if not question.is_addressed:
             return await self._consider(question, incoming)
-        if not self.turns.has(question.id):  # a redelivery was counted before
-            refusal = await self._retry(self.admission.admit, question)
-            if refusal is not None:
-                if self.admission.rates.tell(refusal, question.asked_at) or incoming.is_awaited:
-                    await self._refuse(question, refusal, incoming.route)
-                return False
+        admission = None if self.turns.has(question.id) else self.admission  # a redelivery was counted before
+        if admission and (refusal := await self._retry(admission.admit, question)):
+            if admission.rates.tell(refusal, question.asked_at) or incoming.is_awaited:
+                await self._refuse(question, refusal, incoming.route, admission.rates)
+            return False
         if not incoming.is_in_place:
             thread = (question.conversation, question.author, question.asked_at)
             await self._retry(self.channel_store.remember_thread, *thread)
@@ -155,18 +170,19 @@ class Inbox:
 
     async def _consider(self, question: Question, incoming: Incoming) -> bool:
         """Store a question that nobody addressed to the bot. It counts once it is answered; refused, nothing is said."""
-        if not self.turns.has(question.id) and not await self._retry(self.admission.has_room, question):
+        admission = None if self.turns.has(question.id) else self.admission
+        if admission and not await self._retry(admission.has_room, question):
             return False
         window = self.reorder_window if incoming.is_follow_up else 0.0
         await self.turns.accept(question, incoming.route, reorder_window=window)
         return True
 
-    async def _refuse(self, question: Question, refusal: Refusal, route: ReplyRoute) -> None:
+    async def _refuse(self, question: Question, refusal: Refusal, route: ReplyRoute, rates: Rates) -> None:
         try:
             sentence = in_language(refusal.sentence, _language(question))
             await self._tell(question, sentence, route, is_private=True)
         except BaseException:  # it is not stored, and will be delivered again
-            self.admission.rates.forget_refusal(refusal)
+            rates.forget_refusal(refusal)
             raise
 
     async def _decide(self, decision: Decision, route: ReplyRoute) -> None:
@@ -324,11 +340,11 @@ class Inbox:
             await asyncio.wait(self._background, timeout=DRAIN)
 
 
-async def admission_of(footnote: Footnote, turns: Turns, platform: str) -> Admission:
+async def admission_of(footnote: Footnote, turns: Turns, platform: str) -> Admission | None:
     """How much a platform's people may ask; the questions of earlier processes count."""
     admission = open_admission(footnote.settings, footnote.storage)
-    if admission.shared is None and (longest := admission.rates.longest):
-        for question in await turns.questions_since(time.time() - longest):
+    if admission is not None and admission.shared is None:
+        for question in await turns.questions_since(time.time() - admission.rates.longest):
             if question.conversation.platform == platform:
                 await admission.count(question)
     return admission

@@ -16,16 +16,16 @@ from rich.text import Text
 
 from bots import process
 from bots.chat import texts
-from bots.commands.preparing import prepare
+from bots.commands.backend import open_backend
 from bots.indexing import Targets, read_targets
 from bots.record import failed, record_of
 from bots.terminal import render
+from bots.terminal.backend import Backend
 from bots.terminal.prompt import read_lines
 from bots.terminal.receive import ask
 from bots.terminal.screen import Screen
 from bots.terminal.session import conversation_named, fresh_conversation, run_in_order, situation
-from core.bootstrap import Footnote, open_footnote, reads_everything
-from core.conversation import Conversation, Outcome, Turn, check_question, value
+from core.conversation import Conversation, Decision, Outcome, Turn, check_question, value
 from core.errors import FootnoteError, QuestionRejected, SettingsError
 from core.settings import Settings
 
@@ -63,7 +63,9 @@ def read_line(line: bytes, number: int) -> BatchQuestion | Malformed | None:
         return None
     record = _object_in(line)
     if record is None:
-        return Malformed(id=number, reason=f"Line {number} is not a JSON object.")
+        return Malformed(
+            id=None, reason=f"Line {number} is not a JSON object."
+        )  # a number may be another's id
     line_id = record.get("id", number)
     if not isinstance(line_id, str | int | float | None):
         line_id = number
@@ -149,36 +151,37 @@ async def _answer_after(
         return await answer(item)
 
 
-def engine_of(footnote: Footnote) -> str:
+def engine_of(backend: Backend) -> str:
     """The search engine's name."""
-    return texts.ENGINE_NAMES[footnote.settings.web_search]
+    return texts.ENGINE_NAMES[backend.web_search]
 
 
-async def run_turn(turn: Turn, footnote: Footnote, screen: Screen, arguments: Namespace) -> int:
+async def run_turn(turn: Turn, backend: Backend, screen: Screen, arguments: Namespace) -> int:
     """Run it with progress and print the outcome as the arguments say; the exit code."""
-    language = texts.language_of_turn(turn, await footnote.assistant.proposals(turn.conversation))
-    with screen.waiting(language) as report:
+    is_decision = isinstance(turn, Decision)
+    proposals = await backend.assistant.proposals(turn.conversation) if is_decision else ()
+    with screen.waiting(texts.language_of_turn(turn, proposals)) as report:
         outcome = await run_in_order(
-            footnote.assistant,
+            backend.assistant,
             turn,
             report,
             on_unfinished=lambda interrupted: screen.note(texts.finishing(interrupted)),
             on_finished=lambda earlier: screen.note(texts.text_of(earlier)),
         )
-    _print_outcome(outcome, turn.conversation, footnote, screen, arguments)
+    _print_outcome(outcome, turn.conversation, backend, screen, arguments)
     return 1 if outcome.kind == "failed" else 0
 
 
 def _print_outcome(
-    outcome: Outcome, conversation: Conversation, footnote: Footnote, screen: Screen, arguments: Namespace
+    outcome: Outcome, conversation: Conversation, backend: Backend, screen: Screen, arguments: Namespace
 ) -> None:
     passages = getattr(arguments, "passages", 0)
-    engine = engine_of(footnote)
+    engine = engine_of(backend)
     if arguments.json:
         record = record_of(outcome, thread=conversation.id, engine=engine, passages=passages > 0)
         print(json.dumps(record))  # noqa: T201 - this is the output
     elif screen.is_drawn:
-        files = {entry.source: entry.address for entry in footnote.library.store.entries()}
+        files = {entry.source: entry.address for entry in backend.library.store.entries()}
         screen.show(render.write(outcome, render.ScreenContext(engine=engine, files=files)))
     else:
         screen.write(texts.page_of(outcome, engine=engine))
@@ -214,10 +217,10 @@ async def _ask(arguments: Namespace, settings: Settings) -> int:
     thread = arguments.thread
     conversation = fresh_conversation() if thread is None else conversation_named(thread)
     screen = Screen()
-    async with open_footnote(settings, purpose="footnote ask", reads=reads_everything) as footnote:
-        await prepare(footnote, targets, screen)
+    async with open_backend(settings, purpose="footnote ask", screen=screen) as backend:
+        await backend.prepare(targets, screen, with_vectors=True)
         here = situation(conversation, sources=targets.addresses, passages=arguments.passages)
-        return await run_turn(ask(arguments.question, here), footnote, screen, arguments)
+        return await run_turn(ask(arguments.question, here), backend, screen, arguments)
 
 
 @contextmanager
@@ -240,18 +243,20 @@ def _open_batch(file: str) -> Iterator[int]:
 async def _ask_all(descriptor: int, arguments: Namespace, settings: Settings) -> int:
     targets = read_targets(arguments.docs)
     screen = Screen()
-    async with open_footnote(settings, purpose="footnote ask", reads=reads_everything) as footnote:
-        await prepare(footnote, targets, screen)
+    async with open_backend(settings, purpose="footnote ask", screen=screen) as backend:
+        await backend.prepare(targets, screen, with_vectors=True)
 
         async def answer(item: BatchLine) -> Record:
-            return await _answer(item, footnote, targets, arguments.passages)
+            return await _answer(item, backend, targets, arguments.passages)
 
+        has_failed = False
         async for record in answer_all(read_lines(descriptor), answer, concurrency=arguments.concurrency):
+            has_failed |= record["outcome"] == "failed"
             print(json.dumps(record), flush=True)  # noqa: T201 - this is the output
-    return 0
+    return 1 if has_failed else 0
 
 
-async def _answer(item: BatchLine, footnote: Footnote, targets: Targets, passages: int) -> Record:
+async def _answer(item: BatchLine, backend: Backend, targets: Targets, passages: int) -> Record:
     thread = None
     if isinstance(item, Malformed):
         outcome = failed(item.reason)
@@ -260,10 +265,10 @@ async def _answer(item: BatchLine, footnote: Footnote, targets: Targets, passage
         here = situation(conversation, sources=targets.addresses, passages=passages)
         thread = conversation.id
         try:
-            outcome = await run_in_order(footnote.assistant, ask(item.question, here))
+            outcome = await run_in_order(backend.assistant, ask(item.question, here))
         except Exception as error:
             # The boundary of one line: the others go on.
             logger.exception("line %r failed", item.id)
             outcome = failed(f"Footnote has a fault of its own ({type(error).__name__}).")
-    record = record_of(outcome, thread=thread, engine=engine_of(footnote), passages=passages > 0)
+    record = record_of(outcome, thread=thread, engine=engine_of(backend), passages=passages > 0)
     return {"id": item.id, **record}

@@ -6,14 +6,12 @@ from argparse import Namespace
 
 from bots import process
 from bots.chat import texts
-from bots.commands.preparing import index_documents, load_embedder
-from bots.indexing import BackgroundVectors, Targets, read_targets
+from bots.commands.backend import open_backend
+from bots.indexing import read_targets
 from bots.terminal.prompt import open_lines
 from bots.terminal.screen import Screen
 from bots.terminal.session import Session, conversation_named, fresh_conversation
-from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.errors import SettingsError
-from core.library.library import EMBED_BATCH
 from core.settings import Settings
 
 
@@ -26,18 +24,20 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
     thread = arguments.thread
     conversation = fresh_conversation() if thread is None else conversation_named(thread)
     screen = Screen()
-    async with open_footnote(settings, purpose="footnote chat", reads=reads_everything) as footnote:
-        library = footnote.library
-        await index_documents(footnote, targets, screen)
-        if not library.store.entries():
+    async with open_backend(settings, purpose="footnote chat", screen=screen) as backend:
+        store = backend.library.store
+        if thread is not None and not await backend.assistant.knows(conversation):
+            screen.note(f"There is no thread {conversation.thread} yet: this begins it.")
+        await backend.prepare(targets, screen, with_vectors=False)
+        if not store.entries():
             raise SettingsError(texts.NOTHING_INDEXED)
-        vectors = await _vectors(footnote, targets, screen)
+        vectors = await backend.background_vectors(targets, screen)
         session = Session(
-            footnote=footnote,
+            backend=backend,
             conversation=conversation,
             sources=targets.addresses,
             lines=open_lines(
-                settings.data_dir / "history", lambda: (entry.source for entry in library.store.entries())
+                settings.data_dir / "history", lambda: (entry.source for entry in store.entries())
             ),
             screen=screen,
             vectors=vectors,
@@ -45,24 +45,8 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
         try:
             await session.serve()
         finally:
-            await vectors.stop()
+            if vectors is not None:
+                await vectors.stop()
             if session.turns:
                 screen.note(f"Come back with: footnote chat --thread {conversation.thread}")
     return 0
-
-
-async def _vectors(footnote: Footnote, targets: Targets, screen: Screen) -> BackgroundVectors:
-    """What makes the missing vectors.
-
-    The embedder is loaded now where the index or the operator calls for one. ``auto`` alone may find none or
-    download for long, so it is left to the background.
-    """
-    library, settings = footnote.library, footnote.settings
-    embedder = None
-    if library.store.has_vectors() or (targets.addresses and settings.embedding_model != "auto"):
-        embedder = await load_embedder(library, settings, screen)
-    if library.store.count_pending_vectors() <= EMBED_BATCH:
-        library.embedder = embedder
-    return BackgroundVectors(
-        library, settings, screen.note, embedder=embedder, may_find=bool(targets.addresses)
-    )

@@ -6,16 +6,15 @@ from argparse import Namespace
 
 from bots import process
 from bots.commands.ask import run_turn
-from bots.commands.preparing import prepare
+from bots.commands.backend import open_backend
 from bots.indexing import Targets
+from bots.terminal.backend import CommandTurns
 from bots.terminal.receive import decide
 from bots.terminal.screen import Screen
 from bots.terminal.session import conversation_named, situation
-from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Proposal
 from core.errors import NotFound, SettingsError
 from core.settings import Settings
-from core.turns.assistant import Assistant
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -26,14 +25,14 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 async def _decide(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
-    async with open_footnote(settings, purpose="footnote decide", reads=reads_everything) as footnote:
-        conversation = await _find(footnote.assistant, arguments.proposal, arguments.thread)
+    async with open_backend(settings, purpose="footnote decide", screen=screen) as backend:
+        conversation = await _find(backend.assistant, arguments.proposal, arguments.thread)
         turn = decide(arguments.proposal, arguments.verdict, situation(conversation), query=arguments.query)
-        await prepare(footnote, Targets(), screen)
-        return await run_turn(turn, footnote, screen, arguments)
+        await backend.prepare(Targets(), screen, with_vectors=True)
+        return await run_turn(turn, backend, screen, arguments)
 
 
-async def _find(assistant: Assistant, proposal_id: str, thread: str | None) -> Conversation:
+async def _find(assistant: CommandTurns, proposal_id: str, thread: str | None) -> Conversation:
     """The conversation that holds the proposal; NotFound when none does."""
     if thread is None:
         found = await assistant.find_proposal(proposal_id)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from bots import rebuild
+from bots import process, rebuild
 from bots.chat import texts
 from bots.chat.uploads import discard
+from bots.commands.backend import here_or_beside
 from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
 from bots.terminal import render
+from bots.terminal.backend import Forgotten
 from bots.terminal.screen import Screen
-from core.bootstrap import make_fetcher, open_library
+from core.bootstrap import make_fetcher, open_library, own_data_dir
 from core.errors import IndexDamaged, ModelTrouble, SettingsError
-from core.library.data_lock import lock_data_dir
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.sync import SyncReport
 from core.settings import Settings
@@ -25,22 +27,66 @@ RECORD = ("source", "title", "collection", "passages", "address", "url")
 
 
 def ingest(arguments: Namespace, settings: Settings) -> int:
-    """Works in the main thread throughout, so that Ctrl-C ends it at once; what is indexed by then is kept."""
+    """Where nobody serves, it works in the main thread throughout, so that Ctrl-C ends it at once.
+
+    What is indexed by then is kept.
+    """
     if not arguments.rebuild and not arguments.targets:
         raise SettingsError("There is nothing to ingest: footnote ingest PATH_OR_URL…")
     targets = read_targets(arguments.targets)
     screen = Screen()
-    with lock_data_dir(settings.data_dir, "footnote ingest"):
+    return here_or_beside(
+        settings,
+        screen,
+        here=lambda: _ingest_here(arguments, targets, settings, screen),
+        beside=lambda: process.run(_ingest_beside(arguments, targets, settings, screen)),
+    )
+
+
+def _ingest_here(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
+    with own_data_dir(settings, "footnote ingest"):
         report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
         if arguments.rebuild:
             rebuild.set_old_stores_aside(settings, screen)
         with closing(open_library(settings, is_owner=True)) as library:
             report = report or _ingest(library, targets, arguments.collection, settings, screen)
-            screen.write(texts.synced(report))
-            for failure in report.failed:
-                screen.write(f"  {failure.source}: {failure.reason}")
-            _embed(library, settings, screen)
+            _print_report(report, screen)
+            _print_vectors(_embed(library, settings, screen), screen)
+    return _exit_code(report)
+
+
+async def _ingest_beside(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
+    from bots.commands.remote import open_remote
+
+    async with open_remote(settings, screen=screen) as backend:
+        if arguments.rebuild:
+            _check_rebuild(arguments)
+            report, made = await backend.rebuild(screen)
+        else:
+            report, made = await backend.ingest(targets, arguments.collection or DEFAULT_COLLECTION, screen)
+    _print_report(report, screen)
+    _print_vectors(made, screen)
+    return _exit_code(report)
+
+
+def _print_report(report: SyncReport, screen: Screen) -> None:
+    screen.write(texts.synced(report))
+    for failure in report.failed:
+        screen.write(f"  {failure.source}: {failure.reason}")
+
+
+def _print_vectors(made: int, screen: Screen) -> None:
+    if made:
+        screen.write(f"{texts.counted(made, 'passage')} indexed by meaning too.")
+
+
+def _exit_code(report: SyncReport) -> int:
     return 1 if report.failed and not report.added + report.changed + report.skipped else 0
+
+
+def _check_rebuild(arguments: Namespace) -> None:
+    if arguments.targets or arguments.collection:
+        raise SettingsError("--rebuild reads everything indexed again; do not name a PATH with it.")
 
 
 def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> SyncReport:
@@ -48,8 +94,7 @@ def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen:
     collection = arguments.collection or DEFAULT_COLLECTION
     if rebuild.is_needed(settings.data_dir):
         return rebuild.rebuild(settings, targets, collection, screen)
-    if arguments.targets or arguments.collection:
-        raise SettingsError("--rebuild reads everything indexed again; do not name a PATH with it.")
+    _check_rebuild(arguments)
     try:
         with (
             closing(open_library(settings, is_owner=True)) as library,
@@ -74,18 +119,16 @@ def _ingest(
         )
 
 
-def _embed(library: Library, settings: Settings, screen: Screen) -> None:
-    """Make the missing vectors; without a model, passages are found by their words alone."""
+def _embed(library: Library, settings: Settings, screen: Screen) -> int:
+    """Make the missing vectors; how many. Without a model, passages are found by their words alone."""
     with screen.indexing() as notify:
         library.embedder = find_embedder(library, settings, insist=True, announce=screen.note, notify=notify)
     try:
         with screen.indexing() as notify:
-            made = library.embed_pending(notify=notify)
+            return library.embed_pending(notify=notify)
     except ModelTrouble as trouble:
         screen.note(f"Searching by words alone: {trouble}")
-        return
-    if made:
-        screen.write(f"{texts.counted(made, 'passage')} indexed by meaning too.")
+        return 0
 
 
 def list_sources(arguments: Namespace, settings: Settings) -> int:
@@ -107,12 +150,25 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
 
 def forget(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
-    with (
-        lock_data_dir(settings.data_dir, "footnote forget"),
-        closing(open_library(settings, is_owner=True)) as library,
-    ):
-        entries = library.forget(arguments.source)
-        discard(settings.data_dir, (Path(entry.address) for entry in entries))
-    for entry in entries:
-        screen.write(texts.forgotten(entry.source, entry.passages))
-    return 0
+
+    def here() -> int:
+        with (
+            own_data_dir(settings, "footnote forget"),
+            closing(open_library(settings, is_owner=True)) as library,
+        ):
+            entries = library.forget(arguments.source)
+            discard(settings.data_dir, (Path(entry.address) for entry in entries))
+        return print_gone([(entry.source, entry.passages) for entry in entries])
+
+    async def beside() -> int:
+        from bots.commands.remote import open_remote
+
+        async with open_remote(settings, screen=screen) as backend:
+            return print_gone(await backend.forget(arguments.source))
+
+    def print_gone(gone: Sequence[Forgotten]) -> int:
+        for source, passages in gone:
+            screen.write(texts.forgotten(source, passages))
+        return 0
+
+    return here_or_beside(settings, screen, here=here, beside=lambda: process.run(beside()))

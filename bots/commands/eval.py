@@ -11,15 +11,15 @@ from typing import Any
 
 from bots import process
 from bots.chat.texts import ENGINE_NAMES, counted
-from bots.commands.preparing import prepare
+from bots.commands.backend import open_backend
 from bots.eval import history, outcomes
 from bots.eval.judging import Corpus, Judgement, judge
 from bots.eval.questions import EvalQuestion, ask_all, read_questions
 from bots.eval.report import Report, now, print_report, write_report
 from bots.indexing import Targets, read_targets
 from bots.record import record_of
+from bots.terminal.backend import Backend
 from bots.terminal.screen import Screen
-from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.library.roots import is_within
 from core.settings import Settings
 
@@ -35,15 +35,15 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
     file, screen = Path(arguments.questions), Screen()
     questions, targets = read_questions(file), read_targets(arguments.docs)
     concurrency = arguments.concurrency or (WITH_MODEL if settings.has_chat_model else WITHOUT_MODEL)
-    async with open_footnote(settings, purpose="footnote eval", reads=reads_everything) as footnote:
-        await prepare(footnote, targets, screen)
+    async with open_backend(settings, purpose="footnote eval", screen=screen, must_match=True) as backend:
+        await backend.prepare(targets, screen, with_vectors=True)
         with _progress(screen, len(questions)) as on_answer:
             ended = await ask_all(
-                questions, footnote.assistant,
+                questions, backend.assistant,
                 sources=targets.addresses, concurrency=concurrency, on_answer=on_answer,
             )  # fmt: skip
-        corpus = _corpus(footnote, targets)
-        conditions = {"questions": str(file), **_conditions(footnote, corpus)}
+        corpus = _corpus(backend, targets)
+        conditions = {"questions": str(file), **_conditions(backend, corpus)}
     judgements = [judge(each, outcome, corpus) for each, outcome in zip(questions, ended, strict=True)]
     prices = outcomes.Prices(tokens_in=arguments.price_in, tokens_out=arguments.price_out)
     sections = [
@@ -83,22 +83,22 @@ def _progress(screen: Screen, total: int) -> Iterator[Callable[[], None]]:
         yield lambda: status.update(f"{next(done):,} of {counted(total, 'question')}…")
 
 
-def _corpus(footnote: Footnote, targets: Targets) -> Corpus:
+def _corpus(backend: Backend, targets: Targets) -> Corpus:
     """The documents that were searched for the answers."""
     return Corpus.of(
         (entry.source, entry.address)
-        for entry in footnote.library.store.entries()
+        for entry in backend.library.store.entries()
         if not targets.addresses or any(is_within(entry.address, place) for place in targets.addresses)
     )
 
 
-def _conditions(footnote: Footnote, corpus: Corpus) -> dict[str, str]:
-    settings, embedder = footnote.settings, footnote.library.embedder
+def _conditions(backend: Backend, corpus: Corpus) -> dict[str, str]:
+    settings = backend.settings
     models = {"writes": settings.chat_model, "judges": settings.judging_model}
     return {
         "documents": counted(sum(map(len, corpus.files.values())), "document"),
         **(models if settings.has_chat_model else {"writes": "no model: quotes"}),
-        "vectors": embedder.name if embedder else "none: words only",
+        "vectors": backend.vectors_of or "none: words only",
         "policy": settings.policy,
     }
 

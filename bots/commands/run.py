@@ -15,23 +15,30 @@ from bots import process
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.cli import PORT_OF_HOST
+from bots.commands.backend import until_free
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import SETTING_NAMES
-from bots.doctor.settings import find_misspellings, read_installation
+from bots.doctor.settings import find_misspellings, read_configuration
 from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
-from core.bootstrap import Footnote, Reads, open_footnote
+from bots.terminal.messenger import TerminalMessenger, sweeping
+from bots.terminal.operations import Operations
+from bots.terminal.screen import Screen
+from bots.terminal.session import PLATFORM as TERMINAL
+from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
 from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
-from core.library.data_lock import make_data_dir
+from core.library.data_lock import SERVING, make_data_dir
 from core.library.library import Library
 from core.settings import ENV_FILE, Settings, read_env_file
 from core.storage.storage import open_storage
+from core.turns.messenger import Messenger
+from core.turns.serving import queue_url
 from core.turns.turns import open_turns
 
 INDEX = "index"  # the role of the process that keeps it in step with the disk
@@ -57,7 +64,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
     limit_arenas()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
-    return process.run(_run(_served(arguments), settings))
+    served = _served(arguments)
+    until_free(settings, Screen())  # a command may be ending
+    return process.run(_run(served, settings))
 
 
 async def _run(served: Served, settings: Settings) -> int:
@@ -70,14 +79,16 @@ async def _run(served: Served, settings: Settings) -> int:
         async with (
             open_footnote(
                 settings,
-                purpose="footnote run",
+                purpose=SERVING,
                 reads=reads,
                 storage=storage,
                 refresh=refresher.refresh,
                 sentence=for_people,
             ) as footnote,
             _refreshing(refresher, footnote),
-            _serving(served, footnote, channel_store, stop),
+            _serving(
+                served, footnote, channel_store, Operations(footnote=footnote, refresher=refresher), stop
+            ),
             log_lag(),
         ):
             with favor_loop():
@@ -90,7 +101,11 @@ async def _run(served: Served, settings: Settings) -> int:
 
 @asynccontextmanager
 async def _serving(
-    served: Served, footnote: Footnote, channel_store: ChannelStore, stop: asyncio.Event
+    served: Served,
+    footnote: Footnote,
+    channel_store: ChannelStore,
+    operations: Operations,
+    stop: asyncio.Event,
 ) -> AsyncIterator[None]:
     """At the end in reverse: accept nothing more, let running turns end and be delivered, then disconnect."""
     async with AsyncExitStack() as open_now:
@@ -103,17 +118,19 @@ async def _serving(
             discord = await open_now.enter_async_context(
                 open_discord(served.discord, footnote, channel_store)
             )
-        messengers = {
+        messengers: dict[str, Messenger] = {
             name: server.messenger for name, server in ((SLACK, slack), (DISCORD, discord)) if server
         }
+        messengers[TERMINAL] = TerminalMessenger(operations=operations)
         turns = await open_now.enter_async_context(
             open_turns(
                 footnote.assistant,
                 messengers,
-                database_url=_database_url(footnote.settings),
+                database_url=queue_url(footnote.settings),
                 replicas=footnote.replicas,
             )
         )
+        await open_now.enter_async_context(sweeping())
         if slack is not None:
             await open_now.enter_async_context(slack.serving(turns, served.port))
         if discord is not None:
@@ -123,7 +140,7 @@ async def _serving(
 
 def _warn_of_misspellings() -> None:
     """Warn of misspelt limits, which would silently have no effect."""
-    for finding in find_misspellings(read_installation(os.environ), SETTING_NAMES):
+    for finding in find_misspellings(read_configuration(os.environ), SETTING_NAMES):
         logger.warning("%s %s", finding.text, finding.fix)
 
 
@@ -171,16 +188,14 @@ def _check(slack: SlackSettings, port: int | None) -> None:
 
 def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
     async def reads(conversation: Conversation, library: Library) -> frozenset[str]:
-        """No collections for a conversation of a platform that is not served."""
+        """Every collection for the operator; none for a conversation of a platform that is not served."""
+        if conversation.platform == TERMINAL:
+            return await reads_everything(conversation, library)
         if conversation.platform not in served:
             return frozenset()
         return await channel_store.reads(conversation, library)
 
     return reads
-
-
-def _database_url(settings: Settings) -> str:
-    return settings.database_url or f"sqlite:///{settings.data_dir.resolve() / 'turns.sqlite'}"
 
 
 @asynccontextmanager

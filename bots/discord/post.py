@@ -125,7 +125,7 @@ class DiscordPosts:
     async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:
         """Reads the channel, and what the bot may do there."""
         try:
-            channel = await self.calls.call("GET", CHANNEL, channel_id=self._home(route))
+            channel = await self.calls.call("GET", CHANNEL, channel_id=await self._home(route))
             permissions = await self._permissions_in(channel, route["server"])
         except Refused as hidden:
             is_gone = hidden.code == calls.UNKNOWN_CHANNEL
@@ -159,7 +159,7 @@ class DiscordPosts:
         """The words in the message, and typing for ten seconds; a message of the bot ends it."""
         if is_new:
             await self.change(route, handle, turn, 0, note(work.sentence))
-        await self.calls.call("POST", "/channels/{channel_id}/typing", channel_id=self._home(route))
+        await self.calls.call("POST", "/channels/{channel_id}/typing", channel_id=await self._home(route))
 
     async def finish(
         self, route: ReplyRoute, handle: str, turn: str, message: Message, *, is_again: bool,

@@ -6,15 +6,26 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 
 from bots.chat.texts import duration
 from bots.doctor.findings import Finding, State, from_error, ok, warning
-from bots.doctor.settings import Installation
+from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.embedding.embedder import Embedder
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed, Fault
-from core.reasoning.providers import GOOGLE, Access, connect, split_name
+from core.reasoning.providers import (
+    ANTHROPIC,
+    GOOGLE,
+    KEYS,
+    OLLAMA,
+    OPENAI,
+    Access,
+    connect,
+    disconnect,
+    split_name,
+)
 from core.settings import Settings
 
 NAME, EMBEDDING = "model", "embedding"
@@ -25,14 +36,26 @@ GREETING = "Reply with the single word: ready"
 logger = logging.getLogger(__name__)
 
 _KEY = "Get a key at https://aistudio.google.com/apikey and set GOOGLE_API_KEY in .env."
-_NETWORK = "Check the network, HTTPS_PROXY and GOOGLE_GEMINI_BASE_URL."
+_NETWORK = "Check the network, HTTPS_PROXY and {address}."
 
-#: By the key of a fault: how bad it is, and what to do. ``{setting}`` is CHAT_MODEL or GRADER_MODEL.
+#: By provider: which models it serves, and the setting with its address.
+_MODELS: Mapping[str, str] = {
+    GOOGLE: "https://ai.google.dev/gemini-api/docs/models lists Google's",
+    OPENAI: "https://platform.openai.com/docs/models lists OpenAI's",
+    ANTHROPIC: "https://docs.claude.com/en/docs/about-claude/models lists Anthropic's",
+    OLLAMA: "`ollama list` lists those that were pulled",
+}
+_ADDRESSES: Mapping[str, str] = {
+    GOOGLE: "GOOGLE_GEMINI_BASE_URL", OPENAI: "OPENAI_BASE_URL", ANTHROPIC: "ANTHROPIC_BASE_URL", OLLAMA: "OLLAMA_HOST",
+}  # fmt: skip
+
+#: By the key of a fault: how bad it is, and what to do. ``{setting}`` is CHAT_MODEL or GRADER_MODEL; the other braces
+#: hold what the provider needs.
 _FIXES: Mapping[str, tuple[State, str]] = {
     faults.KEY_REFUSED.key: ("failed", "{key}"),
     faults.UNKNOWN.key: (
         "failed",
-        "Set {setting} to a model that is served: https://ai.google.dev/gemini-api/docs/models lists Google's.",
+        "Set {setting} to a model that is served: {models}.",
     ),
     faults.UNREACHABLE.key: ("failed", _NETWORK),
     faults.SILENT.key: ("failed", f"{_NETWORK} Or choose a faster {{setting}}."),
@@ -41,17 +64,22 @@ _FIXES: Mapping[str, tuple[State, str]] = {
 _OTHERWISE: tuple[State, str] = ("failed", "Choose another {setting}; LOG_LEVEL=debug says more.")
 
 
-async def examine(installation: Installation) -> list[Finding]:
-    settings = installation.settings
+async def examine(configuration: Configuration) -> list[Finding]:
+    settings = configuration.settings
     if not settings.has_chat_model:
         return [warning(NAME, "No key: Footnote quotes your documents and composes nothing.", _KEY)]
     named = (("CHAT_MODEL", settings.chat_model), ("GRADER_MODEL", settings.judging_model))
-    return list(await asyncio.gather(*(_examine_model(setting, name, settings) for setting, name in named)))
+    async with AsyncExitStack() as open_now:
+        return list(
+            await asyncio.gather(
+                *(_examine_model(setting, name, settings, open_now) for setting, name in named)
+            )
+        )
 
 
-async def _examine_model(setting: str, name: str, settings: Settings) -> Finding:
+async def _examine_model(setting: str, name: str, settings: Settings, open_now: AsyncExitStack) -> Finding:
     try:
-        seconds = await _call(setting, name, settings)
+        seconds = await _call(setting, name, settings, open_now)
     except SettingsError as error:
         return from_error(NAME, error, f"Correct {setting}, or take it out for its default.")
     except TimeoutError:
@@ -61,20 +89,16 @@ async def _examine_model(setting: str, name: str, settings: Settings) -> Finding
     return report_time(setting, name, seconds)
 
 
-async def _call(setting: str, name: str, settings: Settings) -> float:
-    """Seconds until the model answered. Raises SettingsError, TimeoutError, CallFailed."""
+async def _call(setting: str, name: str, settings: Settings, open_now: AsyncExitStack) -> float:
+    """Seconds until the model answered; ``open_now`` disconnects. Raises SettingsError, TimeoutError, CallFailed."""
     from langsmith import tracing_context
 
     from core.reasoning.calls import CALL_CONFIG
     from core.reasoning.replies import check_ending
 
     timeout = min(TIMEOUT, settings.model_timeout)
-    access = Access(
-        google_api_key=settings.google_api_key,
-        google_url=settings.google_gemini_base_url,
-        timeout=timeout,
-    )
-    model = await asyncio.to_thread(connect, setting, name, access)
+    model = await asyncio.to_thread(connect, setting, name, Access.of(settings, timeout=timeout))
+    open_now.push_async_callback(disconnect, model)
     begun = time.monotonic()
     try:
         with tracing_context(enabled=False):
@@ -85,10 +109,6 @@ async def _call(setting: str, name: str, settings: Settings) -> float:
     except Exception as error:  # the boundary to the model's client, whichever that is
         logger.debug("%s: %s", name, error)
         raise CallFailed(faults.diagnose(error)) from error
-    finally:
-        close = getattr(model, "aclose", None)
-        if close is not None:
-            await close()
     return time.monotonic() - begun
 
 
@@ -102,13 +122,23 @@ def report_time(setting: str, name: str, seconds: float) -> Finding:
 def _report_fault(setting: str, name: str, fault: Fault) -> Finding:
     state, fix = _FIXES.get(fault.key, _OTHERWISE)
     provider, _ = split_name(name)
-    key = _KEY if provider == GOOGLE else f"Check the key that {provider} reads from the environment."
     text = f"{setting}={name}: {fault.sentence}"
-    return Finding(check=NAME, state=state, text=text, fix=fix.format(setting=setting, key=key))
+    return Finding(check=NAME, state=state, text=text, fix=fix.format(**_words_for(setting, provider)))
 
 
-def examine_embedding(installation: Installation) -> list[Finding]:
-    settings = installation.settings
+def _words_for(setting: str, provider: str) -> dict[str, str]:
+    """What stands in a fix for the braces."""
+    key = f"Check {KEYS.get(provider, f'the key that {provider} reads from the environment')}."
+    return {
+        "setting": setting,
+        "key": _KEY if provider == GOOGLE else key,
+        "models": _MODELS.get(provider, "its provider's page lists them"),
+        "address": _ADDRESSES.get(provider, "the provider's address"),
+    }
+
+
+def examine_embedding(configuration: Configuration) -> list[Finding]:
+    settings = configuration.settings
     if settings.embedding_model == "none":
         return [ok(EMBEDDING, "EMBEDDING_MODEL=none: passages are found by their words alone.")]
     try:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from bots.record import failed
+from bots.terminal.backend import CommandTurns
 from bots.terminal.receive import Situation, ask
 from bots.terminal.session import conversation_named, fresh_conversation, situation
 from core.conversation import Outcome, check_question, value
 from core.errors import SettingsError
-from core.turns.assistant import Assistant
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ def _texts(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
 
 async def ask_all(
     questions: Sequence[EvalQuestion],
-    assistant: Assistant,
+    assistant: CommandTurns,
     *,
     sources: tuple[str, ...],
     concurrency: int,
@@ -163,7 +163,7 @@ async def ask_all(
     return [outcomes[each.id] for each in questions]
 
 
-async def _outcome(question: EvalQuestion, assistant: Assistant, here: Situation) -> Outcome:
+async def _outcome(question: EvalQuestion, assistant: CommandTurns, here: Situation) -> Outcome:
     try:
         return await assistant.run(ask(question.question, here))
     except Exception as fault:

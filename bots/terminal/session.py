@@ -11,18 +11,19 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bots.chat import texts
 from bots.chat.quotes import footnotes_of
 from bots.chat.texts import language_of_turn, say_in
-from bots.indexing import BackgroundVectors, run_in_thread
+from bots.indexing import BackgroundVectors
 from bots.terminal import render
+from bots.terminal.backend import Backend, CommandTurns
 from bots.terminal.markdown import line
 from bots.terminal.prompt import Lines
 from bots.terminal.receive import Situation, TerminalCommand, TerminalCommandName, decide, read
 from bots.terminal.screen import Screen
-from core.bootstrap import Footnote
 from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn
 from core.errors import FootnoteError, SettingsError
 from core.library.documents import Scope
@@ -30,8 +31,11 @@ from core.library.library import Library
 from core.library.roots import is_within
 from core.library.store import Entry
 from core.text.language import language_of
-from core.turns.assistant import Assistant, Report
+from core.turns.remote import OPERATOR
 from core.wording import in_language
+
+if TYPE_CHECKING:
+    from core.turns.assistant import Report
 
 PLATFORM, SPACE, CHANNEL = "cli", "local", "terminal"
 THREAD_LIMIT = 200  # characters of a thread's name
@@ -53,7 +57,7 @@ def fresh_conversation() -> Conversation:
 def situation(conversation: Conversation, *, sources: tuple[str, ...] = (), passages: int = 0) -> Situation:
     """For the turn that begins now."""
     return Situation(
-        turn_id=uuid4().hex,
+        turn_id=f"{OPERATOR}{uuid4().hex}",
         now=time.time(),
         conversation=conversation,
         author=author(),
@@ -75,7 +79,7 @@ def _ignore(_: object) -> None:
 
 
 async def run_in_order(
-    assistant: Assistant,
+    assistant: CommandTurns,
     turn: Turn,
     report: Report = _ignore,
     *,
@@ -106,12 +110,12 @@ def _content(turn: Turn) -> tuple[object, ...]:
 class Session:
     """One conversation at one terminal."""
 
-    footnote: Footnote
+    backend: Backend
     conversation: Conversation
     sources: tuple[str, ...]  #: addresses that questions stay within; empty: everything
     lines: Lines
     screen: Screen
-    vectors: BackgroundVectors
+    vectors: BackgroundVectors | None  #: None: made without this process
     turns: int = 0  #: since the conversation was opened
     last: Outcome | None = None
     stopped: Turn | None = None  #: by Ctrl-C, if that was the last turn
@@ -121,16 +125,16 @@ class Session:
 
     @property
     def library(self) -> Library:
-        return self.footnote.library
+        return self.backend.library
 
     async def serve(self) -> None:
         """Answer line by line until the end of input or /quit. KeyboardInterrupt for Ctrl-C on an empty line."""
         if self.screen.is_drawn:
             self.screen.show(render.banner(**self._size(), thread=self.conversation.thread))
-        if interrupted := await self.footnote.assistant.unfinished(self.conversation):
+        if interrupted := await self.backend.assistant.unfinished(self.conversation):
             self.screen.note(texts.finishing(interrupted))
             await self._run(interrupted)
-        self.vectors.start()
+        self._start_vectors()
         while (typed := await self._next_line()) is not None:
             try:
                 message = read(typed, self._situation())
@@ -178,7 +182,7 @@ class Session:
             return
         self.turns += 1
         self.last = outcome
-        proposals = await self.footnote.assistant.proposals(self.conversation)
+        proposals = await self.backend.assistant.proposals(self.conversation)
         if isinstance(turn, Decision) and outcome.kind != "failed":
             for proposal in proposals:
                 if proposal.id == turn.proposal_id and not proposal.is_open:
@@ -191,9 +195,9 @@ class Session:
 
     async def _outcome_of(self, turn: Turn) -> Outcome | None:
         """The turn's outcome; None when it was stopped by Ctrl-C."""
-        language = language_of_turn(turn, await self.footnote.assistant.proposals(turn.conversation))
+        language = language_of_turn(turn, await self.backend.assistant.proposals(turn.conversation))
         with self.screen.waiting(language, self._size()["passages"]) as report:
-            running = asyncio.create_task(self.footnote.assistant.run(turn, report))
+            running = asyncio.create_task(self.backend.assistant.run(turn, report))
             if not self.screen.is_drawn:
                 return await running
             with _on_ctrl_c(running.cancel) as pressed:
@@ -214,18 +218,22 @@ class Session:
 
     def _context(self) -> render.ScreenContext:
         files = {entry.source: entry.address for entry in self.library.store.entries()}
-        return render.ScreenContext(engine=texts.ENGINE_NAMES[self.footnote.settings.web_search], files=files)
+        return render.ScreenContext(engine=texts.ENGINE_NAMES[self.backend.web_search], files=files)
 
     async def _update_index(self) -> None:
         """Read what changed on the disk; its vectors are made in the background."""
         with self.screen.indexing() as show:
-            report = await run_in_thread(lambda notify: self.library.refresh(notify=notify), show)
+            report = await self.backend.refresh(show)
         for failure in report.failed:
             if failure.source not in self.unreadable:
                 self.unreadable.add(failure.source)
                 self.screen.note(f"{failure.source} {failure.reason}.")
         if report.touched:
             self.screen.note(texts.synced(replace(report, skipped=0, failed=())))
+            self._start_vectors()
+
+    def _start_vectors(self) -> None:
+        if self.vectors is not None:
             self.vectors.start()
 
     def _entries(self) -> list[Entry]:
@@ -265,7 +273,7 @@ class Session:
 
     async def show_proposals(self, argument: str) -> None:
         """List the searches that wait for a decision; with a number, ask for that decision."""
-        waiting = [p for p in await self.footnote.assistant.proposals(self.conversation) if p.is_open]
+        waiting = [p for p in await self.backend.assistant.proposals(self.conversation) if p.is_open]
         if not waiting:
             self.screen.fault("No web search is waiting for a decision.")
         elif not argument:
@@ -292,13 +300,12 @@ class Session:
     async def forget(self, source: str) -> None:
         """Forget the conversation, or a document."""
         if not source:
-            await self.footnote.assistant.forget(self.conversation)
+            await self.backend.assistant.forget(self.conversation)
             self.last, self.awaiting, self.options, self.turns = None, None, (), 0
             self.screen.note("This conversation is forgotten; the next question starts it afresh.")
             return
-        gone = await asyncio.to_thread(self.library.forget, source)
-        for entry in gone:
-            self.screen.note(texts.forgotten(entry.source, entry.passages))
+        for name, passages in await self.backend.forget(source):
+            self.screen.note(texts.forgotten(name, passages))
 
     async def show_help(self, _argument: str) -> None:
         self.screen.show(render.help_text(documents=self._size()["documents"]))

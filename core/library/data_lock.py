@@ -7,9 +7,32 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
+from core.conversation import value
 from core.errors import IndexInUse, SettingsError, reason_of
 
 PRIVATE_UMASK = 0o077  # permission bits that no file and folder of Footnote has
+GRACE = 0.5  # seconds within which the lock is tried again: :func:`find_owner` holds it for a moment
+SERVING = "footnote run"  # the purpose of a process that does the work of commands beside it
+
+
+@value
+class Owner:
+    """The process that owns a data folder."""
+
+    name: str  #: as it noted it: "process 12, footnote run"
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether it does the work of commands beside it."""
+        return self.name.endswith(f", {SERVING}")
+
+    @property
+    def is_named(self) -> bool:
+        """False for a moment after it started."""
+        return self.name != JUST_STARTING
+
+
+JUST_STARTING = "just starting"
 
 
 @contextmanager
@@ -29,7 +52,7 @@ def lock_data_dir(data_dir: Path, purpose: str) -> Iterator[None]:
         except TimeoutError:
             raise IndexInUse(
                 f"Another Footnote ({_read(note)}) is using {data_dir}. "
-                "Wait for it or stop it, or set DATA_DIR to another folder."
+                "Wait until it has ended, or set DATA_DIR to another folder."
             ) from None
         except OSError as fault:
             raise SettingsError(f"DATA_DIR {data_dir} cannot be written: {reason_of(fault)}.") from fault
@@ -48,7 +71,24 @@ def _lock(file: Path) -> AbstractContextManager[object]:
     from filelock import FileLock
 
     file.touch(mode=0o600)  # filelock reports some errors of the disk as a lock that is held
-    return FileLock(file, blocking=False, mode=0o600)
+    return FileLock(file, timeout=GRACE, mode=0o600)
+
+
+def find_owner(data_dir: Path) -> Owner | None:
+    """Who owns the data folder now; None where nobody does."""
+    import fcntl
+
+    try:
+        descriptor = os.open(data_dir / "lock", os.O_RDONLY)
+    except OSError:  # nobody ever did; or it may not be read, and opening the folder says so
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return Owner(name=_read(data_dir / "owner"))
+    finally:
+        os.close(descriptor)  # which also lets the lock go
+    return None
 
 
 @contextmanager
@@ -72,6 +112,6 @@ def make_data_dir(data_dir: Path) -> None:
 
 def _read(note: Path) -> str:
     try:
-        return note.read_text(encoding="utf-8", errors="replace") or "just starting"
+        return note.read_text(encoding="utf-8", errors="replace") or JUST_STARTING
     except OSError:
-        return "just starting"
+        return JUST_STARTING

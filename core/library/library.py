@@ -48,6 +48,8 @@ class Library:
     embedder: Embedder | None = None
     resources: ExitStack = field(default_factory=ExitStack, repr=False)  #: what is closed with it
     refreshed_at: float | None = None  #: when all files were last synced, by the monotonic clock
+    #: What is being ingested: a refresh meanwhile would read the same files a second time.
+    _ingesting: set[tuple[str, str]] = field(default_factory=set, repr=False)
     _vectors: VectorIndex | None = field(default=None, repr=False)
     _open_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     #: Without it, the vector of a new passage could be removed with that of the old one.
@@ -91,8 +93,13 @@ class Library:
         places = [resolve_path(path) for path in paths]
         roots = self.store.roots
         new = frozenset(places) - roots.rules(collection).roots
-        roots.add(collection, places)
-        report = self._sync(collection, places, retry=True, notify=notify)
+        begun = {(collection, place) for place in places} - self._ingesting
+        self._ingesting |= begun
+        try:
+            roots.add(collection, places)
+            report = self._sync(collection, places, retry=True, notify=notify)
+        finally:
+            self._ingesting -= begun
         for place in new:
             if not Path(place).is_dir() and self.store.entry(collection, place) is None:
                 roots.drop(collection, place)
@@ -102,7 +109,8 @@ class Library:
         """Sync everything that was ingested from the disk; files that are gone are forgotten until they are back."""
         report = SyncReport()
         for collection, places in self._places_here().items():
-            report += self._sync(collection, places, retry=False, notify=notify)
+            settled = [place for place in places if (collection, place) not in self._ingesting]
+            report += self._sync(collection, settled, retry=False, notify=notify)
         self.refreshed_at = time.monotonic()
         return report
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.output_parsers import BaseLLMOutputParser, PydanticOutputParser
+from langchain_core.output_parsers import BaseLLMOutputParser, JsonOutputParser, PydanticOutputParser
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBinding
@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 Value = TypeVar("Value")
 
 TRACING = "ls_structured_output_format"  # an argument for LangSmith that is built at every call
+#: Classes that have the model call a tool with its reply, unless they are told otherwise; some models cannot be made to.
+WITH_TOOLS = frozenset({"ChatAnthropic"})
 DECODER = json.JSONDecoder(strict=False)  # a model may leave line breaks in a string as they are
 
 
@@ -102,14 +104,26 @@ class StructuredModel:
 
 
 def _ask_for(model: BaseChatModel, shape: type[Reply]) -> Callable[[Messages], Awaitable[StructuredReply]]:
-    match getattr(model.with_structured_output(shape), "steps", None):
-        case [with_schema, PydanticOutputParser()]:
+    how: dict[str, Any] = {"method": "json_schema"} if type(model).__name__ in WITH_TOOLS else {}
+    steps = getattr(model.with_structured_output(shape, **how), "steps", None)
+    if isinstance(steps, list) and _is_read_by_client(steps[0]):
+        as_json = model.with_structured_output(shape.model_json_schema(), method="json_schema", strict=True)
+        steps = getattr(as_json, "steps", None)
+    match steps:
+        case [with_schema, PydanticOutputParser() | JsonOutputParser()]:
             return partial(_ask_and_parse, _without_tracing(with_schema), partial(_parse_json, shape))
         case [with_schema, BaseLLMOutputParser() as parser]:
             return partial(
                 _ask_and_parse, _without_tracing(with_schema), lambda reply: parser.parse_result([reply])
             )
     return partial(_ask_whole, model.with_structured_output(shape, include_raw=True))
+
+
+def _is_read_by_client(with_schema: Runnable[Any, Any]) -> bool:
+    """OpenAI's client reads a reply itself where it is given a class, and raises for what does not fit: its text and
+    its tokens would be lost. Given JSON, it leaves the reply to us."""
+    given = getattr(with_schema, "kwargs", {}).get("response_format")
+    return isinstance(given, type)
 
 
 async def _ask_and_parse(
@@ -199,6 +213,15 @@ class Calls:
         """Adds the tokens that a reply reports."""
         reported = getattr(message, "usage_metadata", None) or {}
         read, written = (max(0, reported.get(name, 0)) for name in ("input_tokens", "output_tokens"))
+        self._add(read, written)
+
+    def _charge_for_what_was_raised(self, error: Exception) -> None:
+        """OpenAI's client raises a reply that was cut off. It holds the tokens, which cost as much as others."""
+        usage = getattr(getattr(error, "completion", None), "usage", None)
+        if usage is not None:
+            self._add(usage.prompt_tokens, usage.completion_tokens)
+
+    def _add(self, read: int, written: int) -> None:
         self._usage = replace(
             self._usage,
             input_tokens=self._usage.input_tokens + read,
@@ -213,12 +236,11 @@ class Calls:
         read: Callable[[Any], Value],
         circuit: Circuit,
     ) -> Value:
-        reply = await self._send(send, messages, circuit)
         try:
-            return read(reply)
+            return read(await self._send(send, messages, circuit))
         finally:
             unpaid, self._unpaid = self._unpaid, 0
-            if self._budget is not None:
+            if unpaid and self._budget is not None:
                 await self._budget.charge(unpaid)
 
     async def _send(
@@ -233,6 +255,7 @@ class Calls:
                 circuit.succeeded()
                 return reply
             except Exception as error:  # the one boundary to the clients of all providers
+                self._charge_for_what_was_raised(error)
                 fault = faults.diagnose(error)
                 if fault.outage and (fault is not faults.SILENT or remaining >= self._timeout):
                     circuit.failed()

@@ -17,7 +17,7 @@ from core.reasoning.calls import CALL_CONFIG, Calls, Limits, StructuredModel, St
 from core.reasoning.faults import CallFailed
 from core.reasoning.limits import Budget, Circuit
 from core.reasoning.prompts import Messages
-from core.reasoning.providers import Access, connect, split_name
+from core.reasoning.providers import Access, connect, disconnect, split_name
 from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Plan, Rejected, Statement, Strip
 
 if TYPE_CHECKING:
@@ -74,9 +74,7 @@ class ChatModels:
     async def aclose(self) -> None:
         """Closes the models' connections; in the event loop that used them."""
         for model in (self.writer, self.grader.model):
-            close = getattr(model, "aclose", None)
-            if close is not None:
-                await close()
+            await disconnect(model)
 
 
 class ChatModelReasoner:

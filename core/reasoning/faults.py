@@ -61,6 +61,12 @@ OF_STATUS: Mapping[int, Fault] = {
     422: REFUSED,
     429: BUSY,
 }
+CUT_SHORT = "it was cut off because it was too long; be shorter."  # for the model
+#: What OpenAI's client raises by itself for the ending of a reply with a schema.
+OF_CLASS: Mapping[str, Fault] = {
+    "LengthFinishReasonError": replace(UNREADABLE, complaint=CUT_SHORT),
+    "ContentFilterFinishReasonError": REFUSED,
+}
 BAD_KEY = "API_KEY_INVALID"  # Gemini answers a wrong key with status 400 and this reason
 
 TRANSPORTS = frozenset({"aiohttp", "grpc", "httpcore", "httpx", "httpx2", "requests", "urllib3"})
@@ -82,6 +88,9 @@ def unreadable(complaint: str, reply: str = "") -> Fault:
 def diagnose(error: BaseException) -> Fault:
     """The fault behind a foreign exception; nothing of its text is kept."""
     chain = tuple(causes(error))
+    for link in chain:
+        if type(link).__name__ in OF_CLASS:
+            return OF_CLASS[type(link).__name__]
     status = next((found for link in chain if (found := _status(link)) is not None), None)
     if status is not None:
         return replace(_of_status(status, chain), pause=_asked_pause(chain))

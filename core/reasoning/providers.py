@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingsError
+from core.extras import how_to_install
+from core.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 logger = logging.getLogger(__name__)
 
-GOOGLE = "google_genai"
+GOOGLE, OPENAI, ANTHROPIC, OLLAMA = "google_genai", "openai", "anthropic", "ollama"
 GOOGLE_URL = "https://generativelanguage.googleapis.com"
+OPENAI_URL = "https://api.openai.com/v1"
+ANTHROPIC_URL = "https://api.anthropic.com"
 REPLY_TOKENS = 8_192  # tokens of one reply, thinking included
+
+#: Tokens that Ollama reads and writes in one call. It reads 4,096 unless told otherwise, and cuts off the rest of a
+#: prompt without a word; ours have up to about 14,000.
+OLLAMA_CONTEXT = 16_384 + REPLY_TOKENS
+
+#: The setting with each provider's key.
+KEYS: Mapping[str, str] = {
+    GOOGLE: "GOOGLE_API_KEY", OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY",
+}  # fmt: skip
 
 #: Google's types that a call needs. They are built at first use, which would block the event loop for 40 ms.
 CALL_TYPES = (
@@ -28,11 +42,34 @@ _GEMINI = re.compile(r"(?:models/)?gemini-(\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Google's key and address, and the timeout. Other providers read their own key."""
+    """Keys and addresses of the providers, and the timeout. Providers that are not named read their own key."""
 
     google_api_key: str = field(default="", repr=False)
-    google_url: str = ""  #: empty: Google's own
+    google_url: str = ""  #: empty, here as below: the provider's own
+    openai_api_key: str = field(default="", repr=False)
+    openai_url: str = ""
+    anthropic_api_key: str = field(default="", repr=False)
+    anthropic_url: str = ""
+    ollama_host: str = ""
     timeout: float = 60.0  #: seconds for one call
+
+    @classmethod
+    def of(cls, settings: Settings, *, timeout: float) -> Access:
+        return cls(
+            google_api_key=settings.google_api_key,
+            google_url=settings.google_gemini_base_url,
+            openai_api_key=settings.openai_api_key,
+            openai_url=settings.openai_base_url,
+            anthropic_api_key=settings.anthropic_api_key,
+            anthropic_url=settings.anthropic_base_url,
+            ollama_host=settings.ollama_host,
+            timeout=timeout,
+        )
+
+    def key_of(self, provider: str) -> str:
+        return {
+            GOOGLE: self.google_api_key, OPENAI: self.openai_api_key, ANTHROPIC: self.anthropic_api_key,
+        }[provider]  # fmt: skip
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -46,8 +83,8 @@ def connect(setting: str, name: str, access: Access) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     provider, model = split_name(name)
-    if provider == GOOGLE and not access.google_api_key:
-        raise SettingsError(f"{setting}={name} needs GOOGLE_API_KEY.")
+    if provider in KEYS and not access.key_of(provider):
+        raise SettingsError(f"{setting}={name} needs {KEYS[provider]}.")
     try:
         connected: BaseChatModel = init_chat_model(
             model, model_provider=provider, **_options(provider, model, access)
@@ -55,8 +92,7 @@ def connect(setting: str, name: str, access: Access) -> BaseChatModel:
     except ImportError as missing:
         logger.debug("no package for %s: %s", provider, missing)
         package = getattr(missing.__cause__, "name", None) or f"langchain-{provider}"
-        install = package.partition(".")[0].replace("_", "-")
-        raise SettingsError(f"{setting}={name} needs a package: pip install {install}.") from missing
+        raise SettingsError(f"{setting}={name} {how_to_install(provider, package)}") from missing
     except Exception as refused:  # the one boundary to all providers
         logger.debug("%s was refused: %s", name, refused)
         raise SettingsError(f"{setting}={name} cannot be used: check its provider and key.") from refused
@@ -73,19 +109,56 @@ def _build_call_types() -> None:
 
 
 def _options(provider: str, model: str, access: Access) -> dict[str, Any]:
-    """No retries, since Calls counts them; no streaming, since only verified text is shown."""
+    """No retries, since Calls counts them; no streaming, since only verified text is shown.
+
+    An address is always given, so that no gateway in the environment replaces it.
+    """
     options: dict[str, Any] = {
         "timeout": access.timeout,
         "max_retries": 0,
         "max_tokens": REPLY_TOKENS,
         "disable_streaming": True,
     }
-    if provider == GOOGLE:
-        options["max_retries"] = 1  # Google counts the first try
-        options["api_key"] = access.google_api_key
-        # Always given, so that no gateway in the environment replaces it.
-        options["base_url"] = access.google_url or GOOGLE_URL
-        found = _GEMINI.match(model)
-        if found and int(found.group(1)) >= 3:
-            options["thinking_level"] = "low"  # older models take a token budget instead
+    match provider:
+        case "google_genai":
+            options["max_retries"] = 1  # Google counts the first try
+            options |= {"api_key": access.google_api_key, "base_url": access.google_url or GOOGLE_URL}
+            found = _GEMINI.match(model)
+            if found and int(found.group(1)) >= 3:
+                options["thinking_level"] = "low"  # older models take a token budget instead
+        case "openai":
+            options |= {"api_key": access.openai_api_key, "base_url": access.openai_url or OPENAI_URL}
+        case "anthropic":
+            options |= {
+                "api_key": access.anthropic_api_key,
+                "base_url": access.anthropic_url or ANTHROPIC_URL,
+            }
+        case "ollama":
+            return _options_of_ollama(access)
     return options
+
+
+def _options_of_ollama(access: Access) -> dict[str, Any]:
+    """Ollama's class drops the names that the others share."""
+    return {
+        "base_url": access.ollama_host or None,
+        "client_kwargs": {"timeout": access.timeout},
+        "num_predict": REPLY_TOKENS,
+        "num_ctx": OLLAMA_CONTEXT,
+        "reasoning": False,  # a model that thinks aloud would think in its answer
+        "disable_streaming": True,
+    }
+
+
+async def disconnect(model: BaseChatModel) -> None:
+    """Closes a model's connections; in the event loop that used them.
+
+    Models of one provider may share them: close none while another is asked.
+    """
+    own = getattr(model, "aclose", None)
+    if own is not None:
+        await own()
+    for name in ("root_async_client", "_async_client"):  # OpenAI's class; Anthropic's and Ollama's
+        client = getattr(model, name, None)
+        if client is not None:
+            await client.close()

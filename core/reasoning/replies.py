@@ -52,6 +52,7 @@ REFUSALS = frozenset({
     "CONTENT_FILTER", "REFUSAL",
 })  # fmt: skip
 CUT_OFF = frozenset({"MAX_TOKENS", "LENGTH"})
+ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # Google's and OpenAI's, Anthropic's, Ollama's
 
 _LACKING = re.compile(r"\W*(\d{1,4})\W+(.+)", re.DOTALL)
 _CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
@@ -124,13 +125,20 @@ class UsefulnessReply(Reply):
 def check_ending(message: Any) -> None:
     """Raises CallFailed for a reply that was refused or cut off, for which clients raise nothing."""
     metadata = getattr(message, "response_metadata", None) or {}
-    ending = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "").upper()
-    if ending in REFUSALS or (metadata.get("prompt_feedback") or {}).get("block_reason"):
+    ending = next((str(metadata[name]).upper() for name in ENDINGS if metadata.get(name)), "")
+    details = metadata.get("incomplete_details") or {}  # of OpenAI's Responses
+    if ending in REFUSALS or (metadata.get("prompt_feedback") or {}).get("block_reason") or _refuses(message):
         raise CallFailed(faults.REFUSED)
-    if ending in CUT_OFF:
-        raise CallFailed(
-            faults.unreadable("it was cut off because it was too long; be shorter.", message.text)
-        )
+    if ending in CUT_OFF or details.get("reason") == "max_output_tokens":
+        raise CallFailed(faults.unreadable(faults.CUT_SHORT, message.text))
+
+
+def _refuses(message: Any) -> bool:
+    """OpenAI's models say that they refuse in a field of its own, and in Responses in a block."""
+    blocks = message.content if isinstance(message.content, list) else ()
+    return bool(message.additional_kwargs.get("refusal")) or any(
+        isinstance(block, dict) and block.get("type") == "refusal" for block in blocks
+    )
 
 
 def complaint(error: BaseException | None) -> str:

@@ -94,10 +94,12 @@ def _subject(question: Question, key: str) -> str:
     return f"{question.conversation.platform}/{key}"
 
 
-def open_admission(settings: Settings, storage: Storage) -> Admission:
-    """Raises SettingsError when the store cannot be used."""
+def open_admission(settings: Settings, storage: Storage) -> Admission | None:
+    """None without rates. Raises SettingsError when the store cannot be used."""
     rates = Rates(per_person=settings.questions_per_person, per_channel=settings.questions_per_channel)
-    if storage.url is None or not rates.longest:
+    if not rates.longest:
+        return None
+    if storage.url is None:
         return Admission(rates=rates)
     database = storage.database(STORE, SCHEMA)
     with database.transaction() as writing:

@@ -316,6 +316,20 @@ async def open_leases(storage: Storage, purpose: str) -> AsyncIterator[Leases]:
                     await connection.execute("DELETE FROM replicas WHERE id = %s", (leases.executor,))
 
 
+def is_any_serving(url: str) -> bool:
+    """Whether a living process takes turns. SettingsError if the database cannot be asked."""
+    serving = (
+        "SELECT EXISTS (SELECT FROM replicas"
+        " WHERE serves AND renewed > clock_timestamp() - make_interval(secs => %s))"
+    )
+    with translate_errors(), psycopg.connect(conninfo(url), **OPTIONS) as connection:
+        try:
+            found = connection.execute(serving, (LEASE,)).fetchone()
+        except psycopg.errors.UndefinedTable:  # nobody ever did
+            return False
+    return bool(found and found[0])
+
+
 def _stand(leases: Leases) -> None:
     with translate_errors(), psycopg.connect(leases.address, **OPTIONS) as connection:
         leases.stand(connection)

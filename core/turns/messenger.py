@@ -9,11 +9,19 @@ from core.conversation import Command, Outcome, Progress, Question, ThreadMessag
 
 ReplyRoute = Mapping[str, Any]  # where to answer, in the platform's own terms; JSON types only
 
+SHOWN_BY = (
+    "shown_by"  # in the route of an operator's work: the platform that shows it, whatever the conversation's
+)
 NOWHERE = "nowhere"  # begins the handle of a turn whose outcome can be shown nowhere; what follows says why
 
 
 class Unreachable(Exception):
     """The platform cannot be reached now; the call is tried again."""
+
+
+def is_by_operator(route: ReplyRoute) -> bool:
+    """Whether it is the work of a command, which may cancel it while it runs."""
+    return SHOWN_BY in route
 
 
 class Messenger(Protocol):
@@ -25,6 +33,10 @@ class Messenger(Protocol):
         ``is_again``: it may have been shown before, so look first. A handle that begins with NOWHERE: the
         turn is not carried out, and :meth:`deliver` tells its author why.
         """
+        ...
+
+    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
+        """The turn as people read it: names where the platform writes ids. No id goes to a model or to the web."""
         ...
 
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:

@@ -23,12 +23,15 @@ from core.turns.replicas import ALONE, Replicas
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
+    from sqlalchemy import Engine
 
 logger = logging.getLogger(__name__)
 
 SCHEMA = Schema(
     migrations=(add_fields,)
 )  # DBOS makes the tables; a change of a turn's fields needs a migration
+QUEUE = "turns"
+APPLICATION = "footnote"  # whose workflows DBOS begins
 APPLICATION_VERSION = "1"  # pinned: after an update, the turns of the version before must be found
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
 CONCURRENCY = 1_000  # turns that run at once; most of them wait
@@ -95,7 +98,7 @@ def _launch(database_url: str, executor: str) -> None:
 
     try:
         _prepare_file(database_url)
-        _configure_connections()
+        configure_connections()
         DBOS(config=_config(database_url, executor))
         DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
@@ -122,7 +125,7 @@ def _config(database_url: str, executor: str) -> DBOSConfig:
     from dbos._serialization import DBOSPortableJSON
 
     config: DBOSConfig = {
-        "name": "footnote",
+        "name": APPLICATION,
         "system_database_url": database_url,
         "application_version": APPLICATION_VERSION,
         "executor_id": executor,
@@ -153,7 +156,7 @@ def _prepare_file(database_url: str) -> None:
             prepare(database, file, SCHEMA)
 
 
-def _configure_connections() -> None:
+def configure_connections() -> None:
     """Configure connections as they are used: DBOS creates them itself and offers no hook."""
     from sqlalchemy import Engine, event
 
@@ -194,6 +197,16 @@ def _use_our_log() -> None:
     log = logging.getLogger("dbos")
     log.handlers.clear()
     log.propagate = True
+    if _is_fault not in log.filters:
+        log.addFilter(_is_fault)
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    """Whether DBOS reports more than that somebody cancelled what ran, and perhaps deleted it since."""
+    from dbos._error import DBOSAwaitedWorkflowCancelledError, DBOSNonExistentWorkflowError
+
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, DBOSAwaitedWorkflowCancelledError | DBOSNonExistentWorkflowError)
 
 
 @contextmanager
@@ -204,12 +217,21 @@ def retrying_writes(disk: DiskWatch) -> Iterator[None]:
     """
     from dbos import _sys_db
 
-    known = _sys_db.retriable_sqlite_exception  # type: ignore[attr-defined]
+    of_files = _sys_db.retriable_sqlite_exception  # type: ignore[attr-defined]
+    of_servers = _sys_db.retriable_postgres_exception  # type: ignore[attr-defined]
+
+    def is_retriable(error: Exception) -> bool:
+        """As DBOS has it for a server; the watch learns why writes wait."""
+        disk.is_passing(error)
+        return of_servers(error)
+
     _sys_db.retriable_sqlite_exception = disk.is_passing  # type: ignore[attr-defined, assignment]
+    _sys_db.retriable_postgres_exception = is_retriable  # type: ignore[attr-defined, assignment]
     try:
         yield
     finally:
-        _sys_db.retriable_sqlite_exception = known  # type: ignore[attr-defined]
+        _sys_db.retriable_sqlite_exception = of_files  # type: ignore[attr-defined]
+        _sys_db.retriable_postgres_exception = of_servers  # type: ignore[attr-defined]
 
 
 def refuse_pickles() -> None:
@@ -300,11 +322,12 @@ async def finished_in(partition: str) -> tuple[str, ...]:
 async def delete_finished(partition: str) -> tuple[str, ...]:
     """Delete the finished workflows of one partition of the queue; returns their ids."""
     from dbos import DBOS
+    from dbos._dbos import _get_dbos_instance
 
     ids = await finished_in(partition)
     if ids:
         await DBOS.delete_workflows_async([*ids])
-        await asyncio.to_thread(_empty_log)
+        await asyncio.to_thread(empty_log, _get_dbos_instance()._sys_db.engine)  # noqa: SLF001 - same
     return ids
 
 
@@ -320,14 +343,11 @@ def replace_arguments(workflow_id: str, arguments: list[Any]) -> None:
         stored = connection.execute(select(table.c.inputs).where(is_its)).scalar_one()
         replaced = json.dumps(json.loads(stored) | {"positionalArgs": arguments})
         connection.execute(update(table).where(is_its).values(inputs=replaced))
-    _empty_log()
+    empty_log(system.engine)
 
 
-def _empty_log() -> None:
+def empty_log(engine: Engine) -> None:
     """Remove deleted rows from SQLite's write-ahead log too; a reader that uses it delays that."""
-    from dbos._dbos import _get_dbos_instance
-
-    engine = _get_dbos_instance()._sys_db.engine  # noqa: SLF001 - the file is DBOS's
     if engine.dialect.name == "sqlite":
         with engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
+from dbos import DBOS, EnqueueOptions, StepOptions, WorkflowSerializationFormat
 
 from core.conversation import (
     Command,
@@ -36,10 +36,11 @@ from core.turns import archive
 from core.turns.archive import COMMAND, TURN, command_from, is_erased, outcome_from, plain, turn_from
 from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
-from core.turns.messenger import NOWHERE, Messenger, ReplyRoute, Unreachable
+from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable, is_by_operator
 from core.turns.order import Position, Resequencer, order_of, said_at, until_settled, wait_for_earlier
 from core.turns.queue import (
     APPLICATION_VERSION,
+    QUEUE,
     STOPS,
     count_stop,
     launched,
@@ -53,7 +54,6 @@ from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
 
-QUEUE = "turns"
 ATTEMPTS = 3  # runs of one turn before it ends in an apology
 THINKING = 32  # turns that think side by side; the others have shown their first sign and wait
 DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest resume at the next start
@@ -192,6 +192,9 @@ class Turns:
         task = self._thinking.get(conversation)
         return task is not None and task.cancel()
 
+    def _messenger(self, turn: Turn | Command, route: ReplyRoute) -> Messenger:
+        return self.messengers[route.get(SHOWN_BY, turn.conversation.platform)]
+
     async def abandon(self) -> None:
         """End all runs without an outcome: other processes run these turns again."""
         steps = tuple(self._steps)
@@ -216,7 +219,7 @@ class Turns:
         with self._step(turn, "begin"):
             if is_unaddressed(turn):  # it may never be answered
                 return ""
-            messenger = self.messengers[turn.conversation.platform]
+            messenger = self._messenger(turn, route)
             handle = await _retry(
                 turn,
                 lambda is_again: messenger.begin(turn, route, is_again=is_again),
@@ -251,8 +254,10 @@ class Turns:
             return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
         if handle.startswith(NOWHERE):
             return await self._give_up(turn, Sentence("not_shown"))
-        report = self.messengers[turn.conversation.platform].reporter(turn, route, handle)
+        messenger = self._messenger(turn, route)
+        report = messenger.reporter(turn, route, handle)
         try:
+            turn = await messenger.with_names(turn, route)
             async with self._seats.taken(report) as seat:
                 return await self._run(turn, route, report, seat)
         except FootnoteError as trouble:
@@ -268,7 +273,7 @@ class Turns:
     async def _deliver_early(self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome) -> None:
         """Show an outcome that the disk cannot record yet. It is delivered again later, in the same message."""
         try:
-            messenger = self.messengers[turn.conversation.platform]
+            messenger = self._messenger(turn, route)
             await messenger.deliver(turn, route, handle, outcome, is_again=False)
         except Unreachable:
             logger.warning("platform out of reach", extra=log_fields(turn))
@@ -277,7 +282,7 @@ class Turns:
         self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         with self._step(turn, "deliver"):
-            messenger = self.messengers[turn.conversation.platform]
+            messenger = self._messenger(turn, route)
             await _retry(
                 turn,
                 lambda is_again: messenger.deliver(turn, route, handle, outcome, is_again=is_again),
@@ -286,7 +291,7 @@ class Turns:
 
     async def carry_out(self, run: TurnRun, command: Command, route: ReplyRoute) -> None:
         with self._step(command, "command"):
-            messenger = self.messengers[command.conversation.platform]
+            messenger = self._messenger(command, route)
             if not await run.is_hopeless():
                 await _retry(
                     command,
@@ -326,7 +331,7 @@ class Turns:
             return counted
 
     async def _run(self, turn: Turn, route: ReplyRoute, report: Report, seat: Seat) -> Outcome:
-        messenger = self.messengers[turn.conversation.platform]
+        messenger = self._messenger(turn, route)
         retry = partial(_retry, turn, is_again=False, sleep=seat.sleep)
 
         async def read_thread() -> tuple[ThreadMessage, ...]:
@@ -416,7 +421,8 @@ def _register(turns: Turns) -> None:
         """
         run, turn = TurnRun(record["id"]), turn_from(record)
         handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
-        outcome = await DBOS.run_step_async({"name": "think"}, turns.think, run, turn, route, handle)
+        thinking: StepOptions = {"name": "think", "preemptible": is_by_operator(route)}
+        outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)
         if (ended := outcome_from(outcome)).is_shown:
             await turns.deliver(turn, route, handle, ended, is_again=run.attempt != 1)
         return outcome
@@ -424,7 +430,8 @@ def _register(turns: Turns) -> None:
     @workflow(name=COMMAND)
     async def run_command(record: Record, route: Record) -> None:
         run, command = TurnRun(record["id"]), command_from(record)
-        await DBOS.run_step_async({"name": "carry_out"}, turns.carry_out, run, command, route)
+        carrying: StepOptions = {"name": "carry_out", "preemptible": is_by_operator(route)}
+        await DBOS.run_step_async(carrying, turns.carry_out, run, command, route)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from fakes.web_servers import FakeSearXNG, FakeSite, FakeTavily
 
 from bots.doctor.findings import conceal, failed, format_lines, ok, secrets_in, summary
 from bots.doctor.models import report_time
-from bots.doctor.settings import Installation, read_installation
+from bots.doctor.settings import Configuration, read_configuration
 from bots.doctor.settings import examine as examine_settings
 from core.settings import Settings
 
@@ -392,14 +392,14 @@ async def test_an_embedding_model_that_cannot_be_had_is_told(machine):
     (machine.folder / "network").mkdir()
     machine.settings |= {"EMBEDDING_MODEL": "network"}
     folder = await examined(machine)
-    machine.settings |= {"EMBEDDING_MODEL": "openai:text-embedding-3-small"}
+    machine.settings |= {"EMBEDDING_MODEL": "cohere:embed"}
     package = await examined(machine)
     machine.settings |= {"EMBEDDING_MODEL": "auto"}
 
     absent = await examined(machine)
 
     assert only(folder, "embedding")["finding"] == "The embedding folder network has no model.onnx."
-    assert "needs a package that is not installed" in only(package, "embedding")["finding"]
+    assert "needs a package: pip install langchain-cohere" in only(package, "embedding")["finding"]
     assert only(absent, "embedding")["state"] == "warning"
     assert not (machine.folder / ".cache").exists()
 
@@ -587,15 +587,15 @@ def test_a_short_secret_does_not_blot_out_words():
 
 
 def test_a_name_of_no_family_that_is_like_none_is_left_alone():
-    installation = Installation(in_file={"PORT": "80", "NODE_ENV": "x"}, settings=Settings())
+    configuration = Configuration(in_file={"PORT": "80", "NODE_ENV": "x"}, settings=Settings())
 
-    (summary_,) = examine_settings(installation, ("SLACK_BOT_TOKEN",))
+    (summary_,) = examine_settings(configuration, ("SLACK_BOT_TOKEN",))
 
     assert summary_.state == "ok"
 
 
 def test_what_is_sound_is_kept_beside_what_is_not(tmp_path):
-    seen = read_installation(
+    seen = read_configuration(
         {"WEB_SEARCH": "searxng", "POLICY": "best", "MODEL_TIMEOUT": "5"}, tmp_path / ".env"
     )
 

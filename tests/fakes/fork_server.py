@@ -30,9 +30,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 #: Imported by ours only where they are needed, and by most commands.
 LIBRARIES = (
-    "chromadb.api.rust", "chromadb.db.impl.sqlite", "dbos._sys_db_sqlite", "discord.ext.tasks", "docx",
-    "google.genai.types", "langchain.chat_models", "langchain_google_genai", "langgraph.checkpoint.sqlite.aio",
-    "prompt_toolkit.shortcuts", "pypdf", "rich.progress", "slack_bolt.async_app", "sqlalchemy",
+    "chromadb.api.rust", "chromadb.db.impl.sqlite", "dbos._sys_db_postgres", "dbos._sys_db_sqlite",
+    "discord.ext.tasks", "docx", "google.genai.types", "langchain.chat_models", "langchain_google_genai",
+    "langgraph.checkpoint.postgres.aio", "langgraph.checkpoint.sqlite.aio", "prompt_toolkit.shortcuts",
+    "psycopg_pool", "pypdf", "rich.progress", "slack_bolt.async_app", "sqlalchemy",
     "tokenizers", "trafilatura",
 )  # fmt: skip
 NUMBER = struct.Struct("!i")

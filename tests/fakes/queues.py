@@ -6,8 +6,7 @@ import asyncio
 from pathlib import Path
 
 from core.turns.disk_watch import DiskWatch
-from core.turns.queue import launched
-from core.turns.turns import QUEUE
+from core.turns.queue import QUEUE, launched
 
 
 def make_empty_queue(folder: Path) -> Path:

@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import IndexInUse, SettingsError
 from core.library.chroma import ChromaIndex
-from core.library.data_lock import lock_data_dir, make_data_dir
+from core.library.data_lock import SERVING, find_owner, lock_data_dir, make_data_dir
 from tests.library.shelf import open_store
 
 HOLD = """
@@ -46,7 +46,7 @@ def test_a_second_process_is_told_who_holds_the_folder_and_how_to_go_on(tmp_path
 
     assert str(refused.value) == (
         f"Another Footnote (process {process.pid}, footnote chat) is using {tmp_path / 'data'}. "
-        "Wait for it or stop it, or set DATA_DIR to another folder."
+        "Wait until it has ended, or set DATA_DIR to another folder."
     )
 
 
@@ -101,6 +101,27 @@ def test_an_owner_whose_note_cannot_be_read_is_named_as_far_as_it_goes(tmp_path,
 
         with pytest.raises(IndexInUse, match=r"Another Footnote \((just starting|\ufffd+)\) is using"):
             lock_data_dir(tmp_path, "footnote ask").__enter__()
+
+
+def test_who_owns_a_folder_can_be_asked_without_owning_it(tmp_path):
+    assert find_owner(tmp_path) is None
+
+    with lock_data_dir(tmp_path, "footnote ask"):
+        command = find_owner(tmp_path)
+    with lock_data_dir(tmp_path, SERVING):
+        bot = find_owner(tmp_path)
+
+    assert command.name == f"process {os.getpid()}, footnote ask"
+    assert (command.is_serving, bot.is_serving) == (False, True)
+    assert find_owner(tmp_path) is None
+
+
+def test_an_owner_that_has_not_said_its_name_yet_does_not_serve(tmp_path):
+    with lock_data_dir(tmp_path, SERVING):
+        (tmp_path / "owner").unlink()
+        owner = find_owner(tmp_path)
+
+    assert (owner.is_named, owner.is_serving) == (False, False)
 
 
 # Where it cannot be

@@ -468,7 +468,7 @@ def test_an_unknown_setting_is_a_sentence(setting):
     ("setting", "sentence"),
     [
         ("nobody:model", "could not be set up"),
-        ("cohere:embed", "needs a package that is not installed, probably langchain-cohere"),
+        ("cohere:embed", "needs a package: pip install langchain-cohere"),
         ("google_genai:gemini-embedding-001", "needs GOOGLE_API_KEY"),
     ],
 )

@@ -581,3 +581,23 @@ def test_a_huge_file_is_refused_without_being_read_to_its_end(library, docs):
     report = library.ingest([docs])
 
     assert report.failed == (Failure(source="docs/huge.md", reason="is larger than 32 MB"),)
+
+
+def test_a_refresh_during_an_ingest_leaves_its_folder_alone_and_sees_the_others(library, tmp_path):
+    write(tmp_path / "old" / "cats.md", "Cats purr.")
+    library.ingest([tmp_path / "old"])
+    write(tmp_path / "old" / "cats.md", "Cats hunt.")
+    for number in range(3):
+        write(tmp_path / "new" / f"{number}.md", f"Page {number}.")
+    meanwhile = []
+
+    def refresh_once(_phase, _done, _total):
+        if not meanwhile:
+            meanwhile.append(None)  # the refresh notifies too, of its own
+            meanwhile[0] = library.refresh()
+
+    report = library.ingest([tmp_path / "new"], notify=refresh_once)
+
+    assert meanwhile == [SyncReport(changed=1)]
+    assert report == SyncReport(added=3)
+    assert library.refresh() == SyncReport(skipped=4)

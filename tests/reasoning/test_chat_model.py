@@ -743,11 +743,10 @@ def test_a_models_name_may_hold_a_colon_and_a_bare_name_is_googles():
 @pytest.mark.parametrize(
     ("name", "key", "sentence"),
     [
-        ("openai:gpt-5", "k", "CHAT_MODEL=openai:gpt-5 needs a package: pip install langchain-openai."),
         (
-            "anthropic:claude",
+            "mistralai:small",
             "",
-            "CHAT_MODEL=anthropic:claude needs a package: pip install langchain-anthropic.",
+            "CHAT_MODEL=mistralai:small needs a package: pip install langchain-mistralai.",
         ),
         ("nobody:model", "k", "CHAT_MODEL=nobody:model cannot be used: check its provider and key."),
         ("gemini-3.5-flash", "", "CHAT_MODEL=gemini-3.5-flash needs GOOGLE_API_KEY."),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import SettingsError
 from core.library.embedding.minilm import DownloadError, minilm
@@ -57,11 +58,19 @@ def embedder_for(
     timeout: float,
     announce: Announce,
     progress: DownloadProgress,
+    options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Embedder | None:
-    """What ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names nothing."""
+    """What ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names nothing.
+
+    ``options``: by provider, what another provider's class takes.
+    """
 
     connected = partial(
-        connect, google_api_key=google_api_key, google_base_url=google_base_url, timeout=timeout
+        connect,
+        google_api_key=google_api_key,
+        google_base_url=google_base_url,
+        timeout=timeout,
+        options=options,
     )
     match setting.strip():
         case "none":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.errors import ModelTrouble, SettingsError, is_timeout
+from core.extras import how_to_install
 from core.library.embedding.network import l2_normalised
 
 if TYPE_CHECKING:
@@ -110,12 +112,21 @@ class ProviderEmbedder:
 
 
 def connect(
-    name: str, *, google_api_key: str | None, google_base_url: str | None, timeout: float
+    name: str,
+    *,
+    google_api_key: str | None,
+    google_base_url: str | None,
+    timeout: float,
+    options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> ProviderEmbedder:
-    """The embedder that LangChain's ``provider:model`` names; SettingsError when it cannot be set up."""
+    """The embedder that LangChain's ``provider:model`` names; SettingsError when it cannot be set up.
+
+    ``options``: by provider, what another provider's class takes.
+    """
     from langchain.embeddings import init_embeddings
 
-    arguments: dict[str, Any] = {}
+    provider = name.partition(":")[0]
+    arguments: dict[str, Any] = dict(options.get(provider, {}))
     if name.startswith("google_genai:"):
         if not google_api_key:
             raise SettingsError(f"EMBEDDING_MODEL={name} needs GOOGLE_API_KEY.")
@@ -123,9 +134,8 @@ def connect(
     try:
         model = init_embeddings(name, **arguments)
     except ImportError as missing:
-        package = "langchain-" + name.partition(":")[0].replace("_", "-")
         raise SettingsError(
-            f"EMBEDDING_MODEL={name} needs a package that is not installed, probably {package}."
+            f"EMBEDDING_MODEL={name} {how_to_install(provider, f'langchain-{provider}')}"
         ) from missing
     except Exception as trouble:  # every provider has its own exceptions
         logger.warning("EMBEDDING_MODEL=%s: %s", name, trouble)

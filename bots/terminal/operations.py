@@ -1,0 +1,224 @@
+"""What a command asks of the process that serves: each operation takes JSON, and returns some.
+
+Beside a serving process, a command does not open the index and the conversations itself. What it asks is stored
+in the durable queue, as what people ask is, and carried out here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+from bots.chat.uploads import discard
+from bots.indexing import Targets, Watcher, ingest_targets, require_documents, run_in_thread, update_index
+from bots.refresh import IndexRefresher
+from core.bootstrap import Footnote, make_fetcher
+from core.conversation import Conversation
+from core.errors import (
+    FootnoteError,
+    IndexDamaged,
+    IndexMismatch,
+    ModelTrouble,
+    NotFound,
+    SettingsError,
+    VersionMismatch,
+)
+from core.library.library import Phase
+from core.library.store import Entry
+from core.library.sync import Failure, SyncReport
+from core.settings import Settings
+from core.turns.archive import plain
+from core.turns.remote import OLDER
+
+Record = dict[str, Any]  # JSON types only
+Details = Mapping[str, Any]
+
+#: Settings that may differ between the command and the process that serves: they change no answer and no index.
+INDIFFERENT = frozenset(
+    {
+        "data_dir", "database_url", "log_level", "log_format", "learners", "notify_approvers",
+        "questions_per_person", "questions_per_channel",
+    }
+)  # fmt: skip
+
+#: The errors that a command distinguishes by its exit code, most special first.
+_ERRORS: tuple[type[FootnoteError], ...] = (IndexMismatch, NotFound, SettingsError, FootnoteError)
+
+
+class Told(Protocol):
+    """What reaches the command while an operation runs; also called from threads."""
+
+    def note(self, sentence: str) -> None: ...
+
+    def notify(self, phase: Phase, done: int, total: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operations:
+    """Carried out by the process that serves. Each may be done twice, after a crash in the middle."""
+
+    footnote: Footnote
+    refresher: IndexRefresher
+
+    async def carry_out(self, name: str, details: Details, told: Told, *, is_again: bool) -> Record:
+        """The operation's result; FootnoteError where it cannot be done."""
+        operation = _OPERATIONS.get(name)
+        if operation is None:
+            raise VersionMismatch(OLDER)
+        try:
+            return await operation(self, details, told)
+        except NotFound:
+            if is_again and name == "forget":  # the first time, it was cut off before it could say so
+                return {"forgotten": []}
+            raise
+
+    async def compare(self, details: Details, _told: Told) -> Record:
+        """The settings that the command has otherwise, and the search engine that is asked."""
+        ours = fingerprints(self.footnote.settings, details["salt"])
+        theirs = details["settings"]
+        return {
+            "differing": sorted(name for name in ours if ours[name] != theirs.get(name)),
+            "web_search": self.footnote.settings.web_search,
+        }
+
+    # The index
+
+    async def prepare(self, details: Details, told: Told) -> Record:
+        """Sync the index, with new targets; make the missing vectors if ``with_vectors``."""
+        targets, library = targets_in(details), self.footnote.library
+        await asyncio.to_thread(self._check, targets)
+        fetcher = make_fetcher(self.footnote.settings)
+        report = await run_in_thread(
+            lambda notify: update_index(library, targets, fetcher, notify=notify), told.notify
+        )
+        for failure in report.failed if targets.addresses else ():
+            told.note(f"{failure.source}: {failure.reason}")
+        if details["with_vectors"] and (targets.addresses or library.store.has_vectors()):
+            await self._embed(told, insist=False)
+        return {}
+
+    async def ingest(self, details: Details, told: Told) -> Record:
+        targets, library = targets_in(details), self.footnote.library
+        await asyncio.to_thread(self._check, targets)
+        fetcher, collection = make_fetcher(self.footnote.settings), details["collection"]
+        report = await run_in_thread(
+            lambda notify: ingest_targets(library, targets, fetcher, notify=notify, collection=collection),
+            told.notify,
+        )
+        return {"report": asdict(report), "embedded": await self._embed(told, insist=True)}
+
+    async def rebuild(self, _details: Details, told: Told) -> Record:
+        library = self.footnote.library
+        report = await run_in_thread(lambda notify: library.rebuild(notify=notify), told.notify)
+        return {"report": asdict(report), "embedded": await self._embed(told, insist=True)}
+
+    async def refresh(self, _details: Details, told: Told) -> Record:
+        library = self.footnote.library
+        report = await run_in_thread(lambda notify: library.refresh(notify=notify), told.notify)
+        return {"report": asdict(report)}
+
+    async def forget(self, details: Details, _told: Told) -> Record:
+        """Forget the document by the first of its names that is indexed."""
+        entries = await asyncio.to_thread(self._forget, details["names"])
+        return {"forgotten": [(entry.source, entry.passages) for entry in entries]}
+
+    def _forget(self, names: Iterable[str]) -> list[Entry]:
+        *first, last = names
+        for name in first:
+            with suppress(NotFound):
+                return self._forget([name])
+        entries = self.footnote.library.forget(last)
+        discard(self.footnote.settings.data_dir, (Path(entry.address) for entry in entries))
+        return entries
+
+    def _check(self, targets: Targets) -> None:
+        """SettingsError names what this process does not see: it may run elsewhere, or as another user."""
+        unseen = [str(path) for path in targets.paths if not path.exists()]
+        if unseen:
+            raise SettingsError(f"The Footnote that runs cannot see {', '.join(unseen)}.")
+        require_documents(self.footnote.library, targets)
+
+    async def _embed(self, told: Told, *, insist: bool) -> int:
+        watcher = Watcher(notify=told.notify, announce=told.note)
+        try:
+            return await self.refresher.embed(self.footnote.library, watcher, insist=insist)
+        except (IndexMismatch, IndexDamaged):
+            raise
+        except (ModelTrouble, SettingsError) as trouble:
+            told.note(f"Searching by words alone: {trouble}")
+            return 0
+
+    # Conversations
+
+    async def proposals(self, details: Details, _told: Told) -> Record:
+        found = await self.footnote.assistant.proposals(Conversation.parse(details["conversation"]))
+        return {"proposals": [asdict(proposal) for proposal in found]}
+
+    async def find_proposal(self, details: Details, _told: Told) -> Record:
+        found = await self.footnote.assistant.find_proposal(details["proposal"])
+        return {"found": found and {"conversation": found[0].id, "proposal": asdict(found[1])}}
+
+    async def knows(self, details: Details, _told: Told) -> Record:
+        return {"known": await self.footnote.assistant.knows(Conversation.parse(details["conversation"]))}
+
+    async def unfinished(self, details: Details, _told: Told) -> Record:
+        turn = await self.footnote.assistant.unfinished(Conversation.parse(details["conversation"]))
+        return {"turn": turn and plain(turn)}
+
+    async def forget_conversation(self, details: Details, _told: Told) -> Record:
+        await self.footnote.assistant.forget(Conversation.parse(details["conversation"]))
+        return {}
+
+
+_OPERATIONS: Mapping[str, Callable[[Operations, Details, Told], Awaitable[Record]]] = {
+    "compare": Operations.compare,
+    "prepare": Operations.prepare,
+    "ingest": Operations.ingest,
+    "rebuild": Operations.rebuild,
+    "refresh": Operations.refresh,
+    "forget": Operations.forget,
+    "proposals": Operations.proposals,
+    "find_proposal": Operations.find_proposal,
+    "knows": Operations.knows,
+    "unfinished": Operations.unfinished,
+    "forget_conversation": Operations.forget_conversation,
+}
+
+
+def fingerprints(settings: Settings, salt: str) -> dict[str, str]:
+    """What tells two processes' settings apart without naming a key; ``salt`` is another each time."""
+    return {
+        field.name.upper(): hashlib.sha256(
+            f"{salt} {field.name} {getattr(settings, field.name)!r}".encode()
+        ).hexdigest()
+        for field in fields(Settings)
+        if field.name not in INDIFFERENT
+    }
+
+
+def details_of(targets: Targets) -> Record:
+    return {"paths": [str(path) for path in targets.paths], "urls": list(targets.urls)}
+
+
+def targets_in(details: Details) -> Targets:
+    return Targets(paths=tuple(map(Path, details["paths"])), urls=tuple(details["urls"]))
+
+
+def report_in(record: Record) -> SyncReport:
+    failed = tuple(Failure(**failure) for failure in record["failed"])
+    return SyncReport(**{**record, "failed": failed})
+
+
+def error_record(error: FootnoteError) -> Record:
+    kind = next(kind for kind in _ERRORS if isinstance(error, kind))
+    return {"kind": kind.__name__, "sentence": str(error)}
+
+
+def error_in(record: Record) -> FootnoteError:
+    kinds = {kind.__name__: kind for kind in _ERRORS}
+    return kinds.get(record["kind"], FootnoteError)(record["sentence"])

@@ -1,0 +1,65 @@
+"""`footnote migrate`: what it makes and migrates, and what it says."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import pytest
+from fakes.version_1 import lay_down
+
+from bots.commands.migrate import run
+from core.library.data_lock import lock_data_dir
+from core.settings import Settings
+from core.storage.schema import Schema
+from core.storage.storage import open_storage
+
+STORES = ["conversations", "library", "rates", "rooms", "slack", "spending", "turns"]
+
+
+@pytest.fixture
+def told(capsys):
+    """Run the command; its lines as store -> what was done."""
+
+    def migrate(settings):
+        assert run(Namespace(), settings) == 0
+        return dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+
+    return migrate
+
+
+def test_an_empty_postgres_gets_every_store_once(postgres_url, tmp_path, told):
+    settings = Settings(data_dir=tmp_path, database_url=postgres_url)
+
+    first, second = told(settings), told(settings)
+    with open_storage(settings) as storage:
+        queued = storage.database("footnote", Schema()).rows("SELECT count(*) FROM dbos.workflow_status")
+
+    assert sorted(first) == sorted(second) == STORES
+    assert all(done.startswith("made, version ") for done in first.values())
+    assert all(done.endswith("unchanged") for done in second.values())
+    assert queued == [(0,)]
+
+
+def test_a_folder_of_version_1_is_migrated(tmp_path, told):
+    settings = Settings(data_dir=lay_down(tmp_path))
+
+    first, second = told(settings), told(settings)
+
+    assert first["rooms.sqlite"] == "migrated from version 1 to 3"
+    assert second["rooms.sqlite"] == "version 3, unchanged"
+
+
+def test_beside_a_process_that_serves_the_folder_there_is_nothing_to_do(tmp_path, capsys):
+    settings = Settings(data_dir=lay_down(tmp_path))
+
+    with lock_data_dir(settings.data_dir, "footnote run"):
+        code = run(Namespace(), settings)
+
+    assert code == 0
+    assert "brought it up to date when it started" in capsys.readouterr().out
+
+
+def test_an_empty_folder_has_nothing_to_migrate(tmp_path, capsys):
+    code = run(Namespace(), Settings(data_dir=tmp_path))
+
+    assert (code, capsys.readouterr().out) == (0, f"There is nothing in {tmp_path} yet.\n")
