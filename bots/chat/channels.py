@@ -34,7 +34,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS threads (conversation TEXT PRIMARY KEY, asker TEXT NOT NULL, since REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS places (conversation TEXT PRIMARY KEY, place TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS heard (platform TEXT PRIMARY KEY, message INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS words (id TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS handled (id TEXT PRIMARY KEY);  -- commands, and turns that were forgotten
 CREATE TABLE IF NOT EXISTS feedback (
     turn TEXT, author TEXT, is_positive INTEGER NOT NULL, given_at REAL NOT NULL,
     PRIMARY KEY (turn, author)
@@ -60,16 +60,21 @@ def _follow_askers(database: Connection) -> None:
     database.execute(_UNASKED)
 
 
+def _rename_words(database: Connection) -> None:
+    """Version 3: in one PostgreSQL, a table of the library has that name."""
+    database.execute("ALTER TABLE words RENAME TO handled")
+
+
 STORE = "rooms"
 SCHEMA = Schema(
     tables=_CHANNELS + _TABLES + _UNASKED,
-    migrations=(_follow_askers,),
+    migrations=(_follow_askers, _rename_words),
     cure="Move it away: channels then have their defaults again, threads are followed up "
     "with a mention, and documents and conversations are not affected.",
 )
 
 
-_KEEP_ID = "INSERT INTO words VALUES (?) ON CONFLICT DO NOTHING"
+_KEEP_ID = "INSERT INTO handled VALUES (?) ON CONFLICT DO NOTHING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +180,7 @@ class ChannelStore:
         return await self.was_forgotten(f"{conversation.id}/forgotten")
 
     async def was_forgotten(self, turn_id: str) -> bool:
-        return await self._one("SELECT 1 FROM words WHERE id = ?", turn_id) is not None
+        return await self._one("SELECT 1 FROM handled WHERE id = ?", turn_id) is not None
 
     async def rate(self, feedback: Feedback) -> None:
         """Store one person's rating of one turn; the last one counts."""

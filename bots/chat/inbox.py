@@ -95,7 +95,7 @@ class Inbox:
         if not accepting.cancelled():
             accepting.exception()  # a waiting caller gets it; without one, asyncio would log it
 
-    async def _explain_delay(self, accepting: asyncio.Task[bool], incoming: Incoming) -> None:
+    async def _explain_delay(self, accepting: asyncio.Task[Any], incoming: Incoming) -> None:
         """Wait, and say once what the disk's trouble is; SQLite itself waits some seconds before it reports one."""
         while not accepting.done():
             await asyncio.wait([accepting], timeout=SILENCE)
@@ -106,7 +106,7 @@ class Inbox:
 
     async def _accept(self, incoming: Incoming) -> bool:
         request, route = incoming.request, incoming.route
-        if await self.channel_store.was_forgotten(request.id):
+        if await self._retry(self.channel_store.was_forgotten, request.id):
             return True
         match request:
             case Question():
@@ -125,6 +125,21 @@ class Inbox:
             case Rejection():
                 await self._tell(request, request.sentence, route)
         return True
+
+    async def look_up(self, read: Callable[[], Awaitable[T]], without: Callable[[], Incoming | None]) -> T:
+        """What the store says of a message that arrives, once it can be read.
+
+        Meanwhile the person learns why, if the message is for the bot even ``without`` what the store says.
+        """
+        try:
+            return await read()
+        except StoreUnavailable as trouble:
+            if not self.turns.disk.is_passing(trouble):
+                raise
+        reading = asyncio.create_task(self._retry(read))
+        if (incoming := without()) is not None:
+            await self._explain_delay(reading, incoming)
+        return await reading
 
     async def _retry(self, write: Callable[..., Awaitable[T]], *values: Any) -> T:
         """Call ``write`` until the disk takes what it writes."""

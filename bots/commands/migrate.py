@@ -73,7 +73,7 @@ def _postgres_stores() -> dict[str, Schema]:
         channels.STORE: channels.SCHEMA,
         limits.STORE: limits.SCHEMA,
         admission.STORE: admission.SCHEMA,
-        "slack": oauth.SCHEMA,
+        oauth.STORE: oauth.SCHEMA,
     }
 
 

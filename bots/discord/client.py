@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import discord
 
@@ -55,6 +56,27 @@ _ACKNOWLEDGEMENTS: Mapping[str, str] = {
 _DEFERRED = ("learn", "forget")
 
 
+def incoming_of(
+    event: MessageEvent, me: Me, thread: ThreadState, route: DiscordRoute, *, is_edit: bool
+) -> Incoming | None:
+    """What a person asks by a message; None for what is not for the bot."""
+    request: Request | None
+    try:
+        request = read(event, me, thread, route)
+    except QuestionRejected as rejection:
+        request = Rejection(
+            id=turn_id(route, event.id), conversation=conversation_of(route), author=event.author,
+            sentence=in_language(rejection.sentence, language_of(event.text)),
+        )  # fmt: skip
+    if request is None:
+        return None
+    there = with_thread(route, request)
+    return Incoming(
+        request=request, route=there, is_follow_up=thread.knows_thread, is_edit=is_edit,
+        is_in_place="opens" in route and "opens" not in there,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordListeners:
     """Reads messages and interactions, hands them to the inbox, then acknowledges them."""
@@ -83,27 +105,16 @@ class DiscordListeners:
         event = message_event(message, me.user_id, is_edit=is_edit)
         if is_edit and not is_called(event, me):
             return None
-        route, thread = await self._locate(event, me)
+        route, thread = await self.inbox.look_up(
+            partial(self._locate, event, me),
+            lambda: incoming_of(event, me, ThreadState(), route_of(event, me, None), is_edit=is_edit),
+        )
         if self._is_unreadable(event, me):
             # The bot could not read it when it was sent, and does not read it after the intent is granted.
             await self.channel_store.remember_forgotten([turn_id(route, event.id)])
             await self._explain_unreadable(event, me, route, thread)
             return None
-        request: Request | None
-        try:
-            request = read(event, me, thread, route)
-        except QuestionRejected as rejection:
-            request = Rejection(
-                id=turn_id(route, event.id), conversation=conversation_of(route), author=event.author,
-                sentence=in_language(rejection.sentence, language_of(event.text)),
-            )  # fmt: skip
-        if request is None:
-            return None
-        there = with_thread(route, request)
-        return Incoming(
-            request=request, route=there, is_follow_up=thread.knows_thread, is_edit=is_edit,
-            is_in_place="opens" in route and "opens" not in there,
-        )  # fmt: skip
+        return incoming_of(event, me, thread, route, is_edit=is_edit)
 
     async def _locate(self, event: MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadState]:
         """Where the answer goes, and what is known of that thread."""

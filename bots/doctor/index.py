@@ -12,7 +12,7 @@ from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.folder import find_owner, query
 from bots.doctor.models import load_embedder
-from bots.doctor.settings import Installation
+from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.library import Library
 from core.library.store import DocumentStore
@@ -27,8 +27,8 @@ NAMED = 3  # documents named in one finding
 REBUILD = "`footnote ingest --rebuild`"
 
 
-def examine(installation: Installation) -> list[Finding]:
-    settings = installation.settings
+def examine(configuration: Configuration) -> list[Finding]:
+    settings = configuration.settings
     file = settings.data_dir / "library.sqlite"
     if not (file.is_file() and file.stat().st_size):
         return [warning(NAME, "Nothing is indexed yet.", "`footnote ingest PATH`")]

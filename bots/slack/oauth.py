@@ -3,84 +3,77 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from bots.slack.calls import SlackCalls, quiet_logger
-from bots.slack.installations import Installation
+from bots.slack.installations import Installation, Installations
 from bots.slack.manifest import REDIRECT_PATH, SCOPES
 from bots.slack.route import Me
 from bots.slack.settings import SlackSettings
-from core.storage.schema import Schema, prepare
+from core.storage.schema import Schema
+from core.storage.storage import Storage
 
 if TYPE_CHECKING:
     from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
-    from slack_sdk.oauth.installation_store import Installation as Granted
-    from slack_sdk.oauth.installation_store.sqlalchemy import AsyncSQLAlchemyInstallationStore
+
+    from bots.slack.oauth_stores import InstallationStore
 
 FILE = "slack.sqlite"  # in DATA_DIR; it holds tokens, so only the owner may read it
 STATE_LIFETIME = 600  # seconds from the install page until Slack sends the person back, as Bolt has it
+STORE = "slack"
 SCHEMA = Schema()  # the SDK makes the tables
+LOOK_EVERY = 5.0  # seconds between two looks for installations of other processes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class OAuth:
     """Bolt's flow by which a workspace installs the app, and where it stores what it was granted."""
 
     flow: AsyncOAuthFlow
-    store: AsyncSQLAlchemyInstallationStore
+    store: InstallationStore
+    installations: Installations  #: those that are served
+    is_shared: bool  #: whether other processes install too
+    _next_look: float = 0.0  #: on the monotonic clock
 
     async def forget(self, me: Me) -> None:
         """Delete the token of a workspace that uninstalled the app."""
         team = None if me.is_org_wide else me.team_id
         await self.store.async_delete_all(enterprise_id=me.enterprise_id or None, team_id=team)
 
+    async def load(self) -> None:
+        """Serve all that is installed."""
+        for granted in await self.store.all():
+            self.installations.add(_installation_of(granted))
+
+    async def look(self) -> None:
+        """Load what another process may have installed meanwhile; seldom, as anybody's workspace asks for it."""
+        if self.is_shared and time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + LOOK_EVERY
+            await self.load()
+
 
 @asynccontextmanager
-async def open_oauth(settings: SlackSettings, data_dir: Path, calls: SlackCalls) -> AsyncIterator[OAuth]:
+async def open_oauth(settings: SlackSettings, storage: Storage, calls: SlackCalls) -> AsyncIterator[OAuth]:
     """Load what is installed; what is installed from now on is served at once."""
     from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
     from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
-    from slack_sdk.oauth.installation_store.sqlalchemy import AsyncSQLAlchemyInstallationStore
-    from slack_sdk.oauth.state_store.sqlalchemy import AsyncSQLAlchemyOAuthStateStore
-    from sqlalchemy import URL
-    from sqlalchemy.ext.asyncio import create_async_engine
 
-    class Store(AsyncSQLAlchemyInstallationStore):
-        """The SDK's store, which also tells us of a new installation."""
+    from bots.slack.oauth_stores import InstallationStore, StateStore, make_tables, open_engine
 
-        async def async_save(self, installation: Granted) -> None:
-            await super().async_save(installation)
-            calls.installations.add(_installation_of(installation))
-
-    class States(AsyncSQLAlchemyOAuthStateStore):
-        """The SDK's store, which also forgets states with which nobody came back."""
-
-        async def async_issue(self, *arguments: Any, **named: Any) -> str:
-            expires = self.oauth_states.c.expire_at
-            async with self.engine.begin() as connection:
-                now = datetime.now(UTC).replace(tzinfo=None)  # as the SDK stores it
-                await connection.execute(self.oauth_states.delete().where(expires < now))
-            return await super().async_issue(*arguments, **named)
-
-    file = _prepared(data_dir)
-    address = URL.create("sqlite+aiosqlite", database=str(file))
-    engine = create_async_engine(address, hide_parameters=True)  # errors are logged
+    storage.database(STORE, SCHEMA).close()
+    engine = open_engine(storage, str(storage.data_dir.resolve() / FILE))
     try:
-        store = Store(client_id=settings.client_id, engine=engine)
-        states = States(expiration_seconds=STATE_LIFETIME, engine=engine)
-        for each in (store, states):
-            await each.create_tables()  # type: ignore[no-untyped-call] # the SDK's own
-        async with engine.connect() as connection:
-            of_app = store.bots.select().where(store.bots.c.client_id == settings.client_id)
-            for granted in await connection.execute(of_app.order_by(store.bots.c.installed_at)):
-                calls.installations.add(_installation_of(granted))
+        store = InstallationStore(
+            client_id=settings.client_id, engine=engine,
+            granted=lambda granted: calls.installations.add(_installation_of(granted)),
+        )  # fmt: skip
+        states = StateStore(expiration_seconds=STATE_LIFETIME, engine=engine)
+        await make_tables(engine, store, states)
         oauth = AsyncOAuthSettings(
             client_id=settings.client_id,
             client_secret=settings.client_secret,
@@ -93,17 +86,14 @@ async def open_oauth(settings: SlackSettings, data_dir: Path, calls: SlackCalls)
             state_expiration_seconds=STATE_LIFETIME,
         )
         log = quiet_logger("oauth", logging.ERROR)  # at lower levels it logs codes
-        yield OAuth(flow=AsyncOAuthFlow(client=calls.client, logger=log, settings=oauth), store=store)
+        flow = AsyncOAuthFlow(client=calls.client, logger=log, settings=oauth)
+        opened = OAuth(
+            flow=flow, store=store, installations=calls.installations, is_shared=storage.url is not None
+        )
+        await opened.load()
+        yield opened
     finally:
         await engine.dispose()
-
-
-def _prepared(data_dir: Path) -> Path:
-    file = data_dir.resolve() / FILE
-    file.touch(mode=0o600)
-    with closing(sqlite3.connect(file)) as database:
-        prepare(database, file, SCHEMA)
-    return file
 
 
 def _installation_of(granted: Any) -> Installation:

@@ -11,11 +11,12 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, admission_of
-from bots.chat.incoming import Incoming, Rejection
+from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.log_limit import LogLimit
 from bots.chat.messenger import ChatMessenger
 from bots.chat.proxies import is_reached_directly
@@ -97,6 +98,9 @@ class SlackListeners:
     async def _incoming_of(self, payload: Payload) -> Incoming | None:
         """What a person asked by it; None for what is not for the bot, or concerns only the app."""
         installation = self.calls.installations.of(payload)
+        if installation is None and self.oauth is not None:
+            await self.oauth.look()
+            installation = self.calls.installations.of(payload)
         if installation is None:
             if self.log_limit.admits("foreign"):
                 extra = {"workspaces": ", ".join(spaces_of(payload))}
@@ -112,8 +116,12 @@ class SlackListeners:
         conversation = conversation_in(payload, installation.me)
         if conversation is None:
             return None
-        thread = await self.channel_store.thread_state(conversation)
-        return receive(payload, installation.me, thread, now=time.time())
+        me, now = installation.me, time.time()
+        thread = await self.inbox.look_up(
+            partial(self.channel_store.thread_state, conversation),
+            lambda: receive(payload, me, ThreadState(), now=now),
+        )
+        return receive(payload, me, thread, now=now)
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
         """Such an event may come late, when the app is installed again: only Slack knows the token's state."""
@@ -178,8 +186,7 @@ async def open_slack(
             calls.installations.add(await _identified(calls, settings.bot_token))
         oauth = None
         if settings.has_oauth and is_http:
-            data_dir = footnote.settings.data_dir
-            oauth = await opened.enter_async_context(open_oauth(settings, data_dir, calls))
+            oauth = await opened.enter_async_context(open_oauth(settings, footnote.storage, calls))
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
         messenger = ChatMessenger.over(

@@ -207,7 +207,7 @@ class PostingsIndex:
         ids: dict[str, list[int]] = {}
         held: Counter[str] = Counter()
         for name, number, count in rows:
-            term = str(names.get(name, name))
+            term = names.get(str(name), str(name))
             ids.setdefault(term, []).append(number)
             held[term] += count
         return Known(ids=ids, held=held)

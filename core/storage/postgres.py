@@ -232,7 +232,7 @@ def translate_errors() -> Iterator[None]:
         psycopg.errors.ReadOnlySqlTransaction,
     ) as trouble:
         sentence = f"{SERVER} {_reason(trouble)}"
-        logger.warning("%s (%s)", sentence, trouble)
+        logger.info("%s (%s)", sentence, trouble)
         raise StoreUnavailable(sentence) from trouble
     except psycopg.errors.InsufficientPrivilege as trouble:
         raise SettingsError(f"{SERVER} lets this user make no tables.") from trouble

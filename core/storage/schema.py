@@ -15,6 +15,7 @@ that is newer by more is refused.
 from __future__ import annotations
 
 import logging
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -32,6 +33,8 @@ OUR_TABLES = frozenset({"documents", "channels", "checkpoints", "spent", "workfl
 
 VERSIONS = "footnote_versions"  # the table in PostgreSQL
 LOCK = 0x466F6F74  # of PostgreSQL, held while a store is made or migrated
+
+_IF_NOT_EXISTS = re.compile(r"\b(CREATE (?:TABLE|INDEX)) IF NOT EXISTS ")
 
 Migration = Callable[[Connection], object]
 
@@ -88,7 +91,8 @@ def prepare_store(connection: Connection, store: str, schema: Schema) -> bool:
     version = _stored_version(connection, store)  # read again: another process may have migrated it meanwhile
     if version is None:
         if schema.tables:
-            connection.execute(schema.postgresql or schema.tables)
+            # A table of this name that is there already is not ours.
+            connection.execute(_IF_NOT_EXISTS.sub(r"\1 ", schema.postgresql or schema.tables))
         connection.execute(f"INSERT INTO {VERSIONS} VALUES (?, ?)", (store, schema.version))
         return True
     if version > schema.version + 1:

@@ -217,12 +217,21 @@ def retrying_writes(disk: DiskWatch) -> Iterator[None]:
     """
     from dbos import _sys_db
 
-    known = _sys_db.retriable_sqlite_exception  # type: ignore[attr-defined]
+    of_files = _sys_db.retriable_sqlite_exception  # type: ignore[attr-defined]
+    of_servers = _sys_db.retriable_postgres_exception  # type: ignore[attr-defined]
+
+    def is_retriable(error: Exception) -> bool:
+        """As DBOS has it for a server; the watch learns why writes wait."""
+        disk.is_passing(error)
+        return of_servers(error)
+
     _sys_db.retriable_sqlite_exception = disk.is_passing  # type: ignore[attr-defined, assignment]
+    _sys_db.retriable_postgres_exception = is_retriable  # type: ignore[attr-defined, assignment]
     try:
         yield
     finally:
-        _sys_db.retriable_sqlite_exception = known  # type: ignore[attr-defined]
+        _sys_db.retriable_sqlite_exception = of_files  # type: ignore[attr-defined]
+        _sys_db.retriable_postgres_exception = of_servers  # type: ignore[attr-defined]
 
 
 def refuse_pickles() -> None:

@@ -14,6 +14,7 @@ from bots.slack.oauth import FILE, open_oauth
 from bots.slack.receive import receive
 from bots.slack.route import Me, metadata_of, spaces_of
 from bots.slack.settings import read_slack_settings
+from core.storage.storage import Storage
 
 ONE = Me(user_id="UBOT", bot_id="B1", team_id="T1")
 IN_GRID = Me(user_id="UBOT", bot_id="B1", team_id="T1", enterprise_id="E1")
@@ -136,7 +137,7 @@ async def test_the_tokens_are_stored_in_a_folder_of_any_name(tmp_path, slack):
     folder = tmp_path / "why? 100%"
     folder.mkdir()
 
-    async with open_calls(settings) as calls, open_oauth(settings, folder, calls):
+    async with open_calls(settings) as calls, open_oauth(settings, Storage(data_dir=folder), calls):
         tables = closing(sqlite3.connect(folder / FILE))
 
     with tables as database:
@@ -146,7 +147,10 @@ async def test_the_tokens_are_stored_in_a_folder_of_any_name(tmp_path, slack):
 async def test_a_state_that_expired_installs_nothing_and_is_forgotten(tmp_path, slack):
     given = {**slack.environment, "SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "s"}
     settings = read_slack_settings(given, None)
-    async with open_calls(settings) as calls, open_oauth(settings, tmp_path, calls) as oauth:
+    async with (
+        open_calls(settings) as calls,
+        open_oauth(settings, Storage(data_dir=tmp_path), calls) as oauth,
+    ):
         states = oauth.flow.settings.state_store
         expired, fresh = await states.async_issue(), await states.async_issue()
         with closing(sqlite3.connect(tmp_path / FILE)) as database, database:

@@ -1,0 +1,57 @@
+"""A database that is away while the bots serve: whoever speaks is told, and nothing that was said is lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from fakes.served import FERRY, FERRY_ANSWER, HANDBOOK, PONTOON, PONTOON_ANSWER, environment
+from fakes.slack import FakeSlack
+from office import Office
+
+TOLD = (
+    "I cannot write down what you said: the database cannot be reached. I keep trying, and go on once I can."
+)
+PATIENCE = 60.0  # seconds; the queue's pauses grow to a minute, though not within a story
+
+
+@pytest.fixture
+def settings(tmp_path, postgres_url):
+    """Of a PostgreSQL in which the handbook is."""
+    settings = {"DATABASE_URL": postgres_url}
+    (tmp_path / "handbook.md").write_text(HANDBOOK)
+    subprocess.run(
+        [sys.executable, "-m", "bots", "ingest", "handbook.md"],
+        cwd=tmp_path, env=environment(tmp_path) | settings, check=True, capture_output=True,
+    )  # fmt: skip
+    return settings
+
+
+@pytest.fixture
+async def office(tmp_path, slack, settings):
+    async with Office(folder=tmp_path, slack=slack, settings=settings) as office:
+        yield office
+
+
+async def test_a_question_while_the_database_is_away_is_told_of_and_answered_when_it_is_back(
+    office, slack: FakeSlack, postgres
+):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
+    await office.open()
+    (before,) = await office.until_answered(await slack.mention(ann, general, FERRY), within=PATIENCE)
+    postgres.stop()
+    try:
+        asked = await slack.mention(ann, general, PONTOON)
+        await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+    finally:
+        postgres.start()
+    (answer,) = await office.until_answered(asked, within=PATIENCE)
+    await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
+    assert await office.stop() == 0
+
+    assert FERRY_ANSWER in before.visible
+    assert {whisper.visible for whisper in slack.whispers(ann)} == {TOLD}
+    assert PONTOON_ANSWER in answer.visible
+    assert len(slack.replies(general, asked.ts)) == 1
