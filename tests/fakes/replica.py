@@ -124,7 +124,7 @@ async def main(folder: Path, url: str) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
 
-    def deps(turn, report):
+    async def deps(turn, report):
         thread = turn.conversation.thread
         reasoner = WatchedReasoner(folder=folder, turn=turn.id, thread=thread)
         documents = ScriptedDocuments(default=(TOWER,))

@@ -160,6 +160,35 @@ async def test_a_process_that_lost_its_conversation_writes_nothing_into_it(share
     assert rows(postgres_url, "SELECT checkpoint_id FROM checkpoints") == before
 
 
+async def test_two_processes_that_took_turns_of_one_conversation_think_one_after_the_other(
+    tmp_path, postgres_url
+):
+    """Both were begun, because the later one was stored and taken a moment before the earlier one."""
+    running, together = 0, []
+
+    class SlowReasoner(ScriptedReasoner):
+        async def write(self, ask, strips, before=None):
+            nonlocal running
+            running += 1
+            together.append(running)
+            await asyncio.sleep(0.05)
+            running -= 1
+            return await super().write(ask, strips, before)
+
+    async def slow_deps(turn, report):
+        return replace(await deps(turn, report), reasoner=SlowReasoner())
+
+    with open_storage(Settings(data_dir=tmp_path, database_url=postgres_url)) as storage:
+        async with assistant_on(storage) as one, assistant_on(storage) as other:
+            slow = [replace(each, make_deps=slow_deps) for each in (one, other)]
+            asked = [question("How tall is it?", id="q1"), question("And how old?", id="q2")]
+            await asyncio.gather(*(each.run(turn) for each, turn in zip(slow, asked, strict=True)))
+            state = await one._state(question().conversation.id)
+
+    assert together == [1, 1]
+    assert len(state["history"]) == 2
+
+
 async def test_a_turn_outlasts_the_time_in_which_the_database_is_away(shared, postgres):
     async def restart():
         postgres.stop()
