@@ -52,6 +52,8 @@ READ_ON_THE_WALL = {
     "bots/doctor/folder.py": "tells how old a thread is",
     "bots/eval/report.py": "stands in the report",
     "bots/indexing.py": "a note of a time to come says nothing",
+    "bots/commands/remote.py": "orders the work that a command leaves to a bot, which runs apart from all else",
+    "bots/terminal/messenger.py": "which results of killed commands are old; a jump deletes them earlier or later",
     "bots/terminal/session.py": "tells when a question was asked",
     "bots/process.py": "stands in the log",
     "core/wording.py": "tells a time",
