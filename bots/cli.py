@@ -240,6 +240,10 @@ def _define_ingest(ingest: _Parser) -> None:
     ingest.add_argument("--rebuild", action="store_true", help="read and embed everything indexed again")
 
 
+def _define_archive(command: _Parser) -> None:
+    command.add_argument("file", metavar="FILE")
+
+
 def _define_forget(forget: _Parser) -> None:
     forget.add_argument("source", metavar="SOURCE", help="as `footnote sources` names it, or its path or URL")
 
@@ -310,6 +314,8 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
     "migrate": ("migrate:run", lambda _: None, "make or migrate every store, as before a deploy"),
+    "backup": ("backup:back_up", _define_archive, "write all that the data folder holds into one file"),
+    "restore": ("backup:restore", _define_archive, "lay such a file down in an empty data folder"),
     "doctor": ("doctor:run", _define_doctor, "check this installation, and say how to repair it"),
     "manifest": ("describe:manifest", _define_manifest, "print what a platform has to know about the bot"),
     "completion": ("describe:completion", _define_completion, "print what lets a shell complete `footnote`"),

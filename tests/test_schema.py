@@ -15,7 +15,7 @@ import pytest
 from fakes.version_1 import lay_down
 
 from bots.doctor import index
-from bots.doctor.settings import Installation
+from bots.doctor.settings import Configuration
 from core.bootstrap import open_library
 from core.errors import IndexInUse, VersionMismatch
 from core.library import tables
@@ -210,7 +210,7 @@ def test_while_another_process_holds_the_folder_its_library_is_not_migrated(chan
 def test_the_doctor_reads_an_older_library_without_migrating_it(changed, monkeypatch):
     monkeypatch.setattr(index, "SCHEMA", tables.SCHEMA)
 
-    (finding,) = index.examine(Installation(settings=changed))
+    (finding,) = index.examine(Configuration(settings=changed))
 
     assert (finding.state, finding.fix) == ("warning", "`footnote sources` brings it up to this one.")
     assert version_in(changed.data_dir / "library.sqlite") == 1

@@ -44,6 +44,12 @@ def with_card(
     return [*messages, [*card]]
 
 
+def as_many_as_fit(card: Callable[[int], list[T]], most: int, *, fits: Callable[[list[T]], bool]) -> list[T]:
+    """The card with the largest number of passages, up to ``most``, with which it fits; else with none."""
+    cards = map(card, range(most, 0, -1))
+    return next(filter(fits, cards), None) or card(0)
+
+
 def reply_messages(renderer: Renderer[Shown], reply: CommandReply) -> tuple[Shown, ...]:
     """The reply to a command; never empty."""
     match reply:

@@ -14,10 +14,11 @@ from bots.chat.channels import ChannelStore, thread_collection
 from bots.chat.command_runner import CommandRunner
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import TELL, is_small_talk
+from bots.chat.names import named_decision, named_messages, named_question
 from bots.chat.platform import People, Posts, Refused, Renderer, Shown, Uploads
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.progress import ProgressNotes
-from bots.chat.texts import clipped
+from bots.chat.texts import clipped, language_of_turn
 from bots.chat.unreadable import MALFORMED
 from bots.chat.upload_index import UploadIndex
 from core.bootstrap import Footnote
@@ -108,6 +109,7 @@ class ChatMessenger(Generic[Shown]):
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         proposal = await self.cards.proposal_of(turn) if isinstance(turn, Decision) else None
         if isinstance(turn, Decision):
+            turn = await named_decision(turn, route, self.approval.people)  # the card shows the query
             if proposal is None or not proposal.is_open:
                 return PRIVATELY
             if turn.verdict == "deny":
@@ -125,6 +127,11 @@ class ChatMessenger(Generic[Shown]):
             await self.cards.settle(turn, route, proposal)
         return handle
 
+    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
+        if isinstance(turn, Question):
+            return await named_question(turn, route, self.approval.people)
+        return await named_decision(turn, route, self.approval.people)
+
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         if await self.commands.channel_store.has_forgotten(turn.conversation):
             return ()  # else what was forgotten would be read again from the platform
@@ -133,7 +140,8 @@ class ChatMessenger(Generic[Shown]):
         except Refused:
             logger.warning("the thread before the question could not be read", extra=log_fields(turn))
             return ()
-        return tuple(replace(one, text=clipped(one.text, THREAD_MESSAGE)) for one in messages)
+        named = await named_messages(messages, route, self.approval.people, language_of_turn(turn))
+        return tuple(replace(one, text=clipped(one.text, THREAD_MESSAGE)) for one in named)
 
     async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:  # noqa: ARG002 - the port has it
         collection = thread_collection(question.conversation)

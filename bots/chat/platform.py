@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol, TypeVar
@@ -234,6 +235,11 @@ class Renderer(Protocol[Shown_co]):
 
 class People(Protocol):
     """Who people are. If the platform refuses to say, a person has no name but the id, and is in no group."""
+
+    @property
+    def mention(self) -> re.Pattern[str]:
+        """How a person who is mentioned stands in a text that the adapter read; the first group is the id."""
+        ...
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 

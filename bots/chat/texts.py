@@ -11,7 +11,7 @@ from datetime import date
 from itertools import groupby
 from pathlib import Path
 
-from bots.chat.markdown.plain import plain_line
+from bots.chat.markdown.plain import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line
 from core.conversation import Answer, Citation, Grounding, Outcome, Progress, Proposal, Question, Stage, Turn
 from core.grounding.citations import by_place
@@ -322,5 +322,5 @@ def _footnotes(citations: Sequence[Citation], language: str, *, with_quotes: boo
         where = (headings(place), origin_of(place, language), place.url or "")
         lines.append(f"[{place.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
         quotes = (one.quote for one in citations if one.number == place.number and with_quotes)
-        lines += [f"    “{' '.join(quote.split())}”" for quote in quotes]
+        lines += [f"    “{clipped(plain_words(quote), QUOTE_SHOWN)}”" for quote in quotes]
     return "\n".join(lines)

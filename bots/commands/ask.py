@@ -63,7 +63,9 @@ def read_line(line: bytes, number: int) -> BatchQuestion | Malformed | None:
         return None
     record = _object_in(line)
     if record is None:
-        return Malformed(id=number, reason=f"Line {number} is not a JSON object.")
+        return Malformed(
+            id=None, reason=f"Line {number} is not a JSON object."
+        )  # a number may be another's id
     line_id = record.get("id", number)
     if not isinstance(line_id, str | int | float | None):
         line_id = number
@@ -247,9 +249,11 @@ async def _ask_all(descriptor: int, arguments: Namespace, settings: Settings) ->
         async def answer(item: BatchLine) -> Record:
             return await _answer(item, backend, targets, arguments.passages)
 
+        has_failed = False
         async for record in answer_all(read_lines(descriptor), answer, concurrency=arguments.concurrency):
+            has_failed |= record["outcome"] == "failed"
             print(json.dumps(record), flush=True)  # noqa: T201 - this is the output
-    return 0
+    return 1 if has_failed else 0
 
 
 async def _answer(item: BatchLine, backend: Backend, targets: Targets, passages: int) -> Record:

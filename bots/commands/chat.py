@@ -26,6 +26,8 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     async with open_backend(settings, purpose="footnote chat", screen=screen) as backend:
         store = backend.library.store
+        if thread is not None and not await backend.assistant.knows(conversation):
+            screen.note(f"There is no thread {conversation.thread} yet: this begins it.")
         await backend.prepare(targets, screen, with_vectors=False)
         if not store.entries():
             raise SettingsError(texts.NOTHING_INDEXED)

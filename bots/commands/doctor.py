@@ -21,7 +21,7 @@ from bots.doctor.findings import (
     summary,
     to_record,
 )
-from bots.doctor.settings import Installation, read_installation
+from bots.doctor.settings import Configuration, read_configuration
 from bots.process import log_to_stderr
 from bots.terminal.markdown import SafeConsole
 from core.settings import Settings
@@ -31,16 +31,16 @@ STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "red",
 
 def run(arguments: Namespace, _settings: Settings) -> int:
     """Reads the settings itself, as what is wrong with them is a finding too."""
-    installation = read_installation(os.environ)
-    log_to_stderr(installation.settings, quiet=True)
-    return process.run(_examine(arguments, installation))
+    configuration = read_configuration(os.environ)
+    log_to_stderr(configuration.settings, quiet=True)
+    return process.run(_examine(arguments, configuration))
 
 
-async def _examine(arguments: Namespace, installation: Installation) -> int:
+async def _examine(arguments: Namespace, configuration: Configuration) -> int:
     console = SafeConsole(highlight=False)
-    secrets = secrets_in(installation.values, SECRET_NAMES)
+    secrets = secrets_in(configuration.values, SECRET_NAMES)
     found: list[Finding] = []
-    async for finding in examine(checks_for(arguments.platforms), installation):
+    async for finding in examine(checks_for(arguments.platforms), configuration):
         found.append(conceal(finding, secrets))
         if not arguments.json:
             _show(found[-1], console)

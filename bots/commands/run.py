@@ -20,7 +20,7 @@ from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import SETTING_NAMES
-from bots.doctor.settings import find_misspellings, read_installation
+from bots.doctor.settings import find_misspellings, read_configuration
 from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
@@ -140,7 +140,7 @@ async def _serving(
 
 def _warn_of_misspellings() -> None:
     """Warn of misspelt limits, which would silently have no effect."""
-    for finding in find_misspellings(read_installation(os.environ), SETTING_NAMES):
+    for finding in find_misspellings(read_configuration(os.environ), SETTING_NAMES):
         logger.warning("%s %s", finding.text, finding.fix)
 
 

@@ -29,7 +29,7 @@ from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
 from bots.discord.settings import API_URL, DiscordSettings, read_discord_settings
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.folder import report_events, thread_ids
-from bots.doctor.settings import Installation, faults_by_setting
+from bots.doctor.settings import Configuration, faults_by_setting
 from core.errors import SettingsError
 from core.turns.messenger import Unreachable
 
@@ -90,8 +90,8 @@ FEW_SESSIONS = 50  # that may still be begun
 _RESTARTS = "Find out why `footnote run` starts so often: LOG_LEVEL=info tells."
 
 
-async def examine(installation: Installation) -> list[Finding]:
-    settings, found = read(installation)
+async def examine(configuration: Configuration) -> list[Finding]:
+    settings, found = read(configuration)
     if settings is None:
         return [*found, skipped(BOT, "Not looked at until the settings of Discord can be read.")]
     async with open_api(settings, PATIENCE) as api:
@@ -100,18 +100,18 @@ async def examine(installation: Installation) -> list[Finding]:
             known = application_id_in(settings.token)
             because = "Not looked at until Discord accepts DISCORD_TOKEN."
             left_out = [skipped(check, because) for check in (INTENT, REGISTERED, GATEWAY, SERVERS)]
-            return [*found, bot, *left_out, *_invite(known), _events(installation.settings.data_dir, None)]
+            return [*found, bot, *left_out, *_invite(known), _events(configuration.settings.data_dir, None)]
         commands, gateway, (servers, of_them) = await asyncio.gather(
             of_commands(api, bot.id), of_gateway(api), of_servers(api, bot)
         )
     invited = invite(bot.id, needs_code=bot.needs_code)
-    events = _events(installation.settings.data_dir, servers)
+    events = _events(configuration.settings.data_dir, servers)
     return [*found, *of_bot(bot), *commands, *gateway, *of_them, *invited, events]
 
 
-def read(installation: Installation) -> tuple[DiscordSettings | None, list[Finding]]:
+def read(configuration: Configuration) -> tuple[DiscordSettings | None, list[Finding]]:
     """The settings, None if they cannot be used, and what is wrong with them."""
-    values = {name: installation.values.get(name, "").strip() for name in SETTINGS}
+    values = {name: configuration.values.get(name, "").strip() for name in SETTINGS}
     try:
         settings = read_discord_settings(values, None)
     except SettingsError as fault:

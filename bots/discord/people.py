@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 FILES_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")  # "Image Formatting", and what attachments name
 TIMEOUT = 60.0  # seconds for one file
+#: A mention whose name did not come with the message, and one in an option of a command; ids have 17 digits or more.
+MENTION = re.compile(r"(?:<@[!&]?|@)(\d{17,20})>?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,7 @@ class DiscordPeople:
     """If Discord does not answer, a person's name is the id, and the person has no role."""
 
     calls: DiscordCalls
+    mention: re.Pattern[str] = MENTION
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
         return {user: await self._name(route, user) for user in users if user}

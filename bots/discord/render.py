@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, dropwhile
 from textwrap import wrap
 from typing import Any
 
 from bots.chat import proposals
-from bots.chat.layout import card_of, with_card
+from bots.chat.layout import as_many_as_fit, card_of, with_card
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.plain import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line, web_link
@@ -144,10 +145,10 @@ _COLOURS: Mapping[Verdict | None, int] = {None: 0xF0B232, "approve": 0x23A55A, "
 
 def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
     """What was looked for, the closest passages, and the exact outgoing query; open or decided."""
-    shown = FOOTNOTES_SHOWN
-    while shown and not components.fits([_card(proposal, card_context, shown)]):
-        shown -= 1
-    return message_of([_card(proposal, card_context, shown)])
+    card = as_many_as_fit(
+        lambda shown: [_card(proposal, card_context, shown)], FOOTNOTES_SHOWN, fits=components.fits
+    )
+    return message_of(card)
 
 
 def request_card(proposal: Proposal, card_context: CardContext) -> Component:
@@ -289,10 +290,14 @@ def _beneath(outcome: Outcome, card_context: CardContext) -> Iterator[Component]
             return
 
 
+#: Who pressed the button and when, in Discord's markup.
+_allowed = partial(proposals.reading_allowed, name=words, time=components.time)
+
+
 def offer(outcome: Outcome, card_context: CardContext) -> Component:
     """The attached files with the button that lets them be read, or who pressed it and when."""
     if question := card_context.reading:
-        allowed = text(f"-# {_reading_allowed(question, card_context)}")
+        allowed = text(f"-# {_allowed(question, card_context)}")
         return components.container([allowed], colour=_COLOURS["approve"])
     label = say_in(outcome.language)("read_files", count=len(outcome.unread))
     parts = [
@@ -303,11 +308,7 @@ def offer(outcome: Outcome, card_context: CardContext) -> Component:
 
 
 def reading_allowed(question: Question, card_context: CardContext) -> Message:
-    return message_of([text(_reading_allowed(question, card_context))])
-
-
-def _reading_allowed(question: Question, card_context: CardContext) -> str:
-    return proposals.reading_allowed(question, card_context, name=words, time=components.time)
+    return message_of([text(_allowed(question, card_context))])
 
 
 def _answer(outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:

@@ -63,7 +63,7 @@ class ConnectionRefused(Exception):
 
 
 @dataclass(slots=True)
-class Connection:
+class GatewayConnection:
     """The gateway connection of one client."""
 
     client: Client
@@ -202,7 +202,7 @@ class DiscordServer:
             )
         )  # fmt: skip
         try:
-            await Connection(self.client, self.client.unreadable).run()
+            await GatewayConnection(self.client, self.client.unreadable).run()
         finally:
             self.client.stop_listening()
             if self.client.ws is not None:

@@ -11,7 +11,7 @@ from typing import Protocol
 from bots.discord import doctor as discord
 from bots.doctor import folder, index, models, search, settings
 from bots.doctor.findings import Finding, failed, skipped, warning
-from bots.doctor.settings import NAMES, SECRETS, Installation
+from bots.doctor.settings import NAMES, SECRETS, Configuration
 from bots.slack import doctor as slack
 from core.conversation import value
 
@@ -20,7 +20,7 @@ PEOPLE = "people"
 
 logger = logging.getLogger(__name__)
 
-Examine = Callable[[Installation], Awaitable[list[Finding]]]
+Examine = Callable[[Configuration], Awaitable[list[Finding]]]
 
 
 class PlatformDoctor(Protocol):
@@ -35,7 +35,7 @@ class PlatformDoctor(Protocol):
     ID: re.Pattern[str]  #: the id of a person, a role or a group
     ID_HELP: str  #: where such an id is found
 
-    async def examine(self, installation: Installation, /) -> list[Finding]: ...
+    async def examine(self, configuration: Configuration, /) -> list[Finding]: ...
 
 
 #: By the name that is typed. Another platform is another entry.
@@ -88,26 +88,26 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     )
 
 
-async def examine(checks: Collection[Check], installation: Installation) -> AsyncIterator[Finding]:
+async def examine(checks: Collection[Check], configuration: Configuration) -> AsyncIterator[Finding]:
     """The findings in the order of the checks, each as soon as those before it are there."""
     running: dict[str, asyncio.Task[list[Finding]]] = {}
     for check in checks:
-        running[check.name] = asyncio.create_task(_run(check, installation, running.get(check.after)))
+        running[check.name] = asyncio.create_task(_run(check, configuration, running.get(check.after)))
     for task in running.values():
         for finding in await task:
             yield finding
 
 
 async def _run(
-    check: Check, installation: Installation, first: asyncio.Task[list[Finding]] | None
+    check: Check, configuration: Configuration, first: asyncio.Task[list[Finding]] | None
 ) -> list[Finding]:
-    if wrong := [name for name in check.reads if name in installation.faults]:
+    if wrong := [name for name in check.reads if name in configuration.faults]:
         return [skipped(check.name, f"Not looked at until {' and '.join(wrong)} can be read.")]
     if first is not None and any(finding.state == "failed" for finding in await first):
         return [skipped(check.name, f"Not looked at until the {check.after} can be used.")]
     try:
         async with asyncio.timeout(TIMEOUT):
-            return await check.examine(installation)
+            return await check.examine(configuration)
     except TimeoutError:
         return [failed(check.name, f"It did not come to an end within {TIMEOUT:g} s.")]
     except Exception as error:
@@ -117,17 +117,17 @@ async def _run(
         return [failed(check.name, sentence, "`LOG_LEVEL=info footnote doctor` shows where.")]
 
 
-def _in_thread(blocking: Callable[[Installation], list[Finding]]) -> Examine:
-    async def examine(installation: Installation) -> list[Finding]:
-        return await asyncio.to_thread(blocking, installation)
+def _in_thread(blocking: Callable[[Configuration], list[Finding]]) -> Examine:
+    async def examine(configuration: Configuration) -> list[Finding]:
+        return await asyncio.to_thread(blocking, configuration)
 
     return examine
 
 
 def _check_of(platform: PlatformDoctor, *, is_named: bool) -> Check:
-    async def examine(installation: Installation) -> list[Finding]:
-        if _is_used(platform, installation):
-            return await platform.examine(installation)
+    async def examine(configuration: Configuration) -> list[Finding]:
+        if _is_used(platform, configuration):
+            return await platform.examine(configuration)
         if is_named:
             unset = f"It is not set up: {platform.TOKENS[0]} is not set."
             return [failed(platform.TITLE, unset, platform.SETUP)]
@@ -136,21 +136,21 @@ def _check_of(platform: PlatformDoctor, *, is_named: bool) -> Check:
     return Check(name=platform.TITLE, examine=examine)
 
 
-def _is_used(platform: PlatformDoctor, installation: Installation) -> bool:
-    return any(installation.values.get(name, "").strip() for name in platform.TOKENS)
+def _is_used(platform: PlatformDoctor, configuration: Configuration) -> bool:
+    return any(configuration.values.get(name, "").strip() for name in platform.TOKENS)
 
 
-async def examine_people(installation: Installation) -> list[Finding]:
+async def examine_people(configuration: Configuration) -> list[Finding]:
     """Names in WEB_APPROVERS and LEARNERS where an id is needed; nothing is found where no platform is set up."""
-    platforms = [platform for platform in PLATFORMS.values() if _is_used(platform, installation)]
+    platforms = [platform for platform in PLATFORMS.values() if _is_used(platform, configuration)]
     if not platforms:
         return []
     owners = " or ".join(f"{platform.TITLE}'s" for platform in platforms)
     fix = " ".join(platform.ID_HELP for platform in platforms)
     found = []
     lists = (
-        ("WEB_APPROVERS", installation.settings.web_approvers),
-        ("LEARNERS", installation.settings.learners),
+        ("WEB_APPROVERS", configuration.settings.web_approvers),
+        ("LEARNERS", configuration.settings.learners),
     )
     for name, people in lists:
         unknown = [each for each in people if not any(platform.ID.fullmatch(each) for platform in platforms)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
-from bots.doctor.settings import Installation
+from bots.doctor.settings import Configuration
 from bots.rebuild import stores
 from core.errors import VersionMismatch
 from core.library.data_lock import PRIVATE_UMASK
@@ -39,8 +39,8 @@ def query(file: Path, sql: str) -> list[Any]:
         return database.execute(sql).fetchall()
 
 
-def examine(installation: Installation) -> list[Finding]:
-    folder = installation.settings.data_dir
+def examine(configuration: Configuration) -> list[Finding]:
+    folder = configuration.settings.data_dir
     if not folder.exists():
         return [*_examine_parent(folder)]
     if not folder.is_dir():
@@ -51,7 +51,7 @@ def examine(installation: Installation) -> list[Finding]:
         return [
             failed(NAME, f"You may not write in DATA_DIR {folder}.", f"`sudo chown -R $(id -un) {folder}`")
         ]
-    return [*_examine_access(folder), *_examine_space(folder), *_examine_versions(installation.settings)]
+    return [*_examine_access(folder), *_examine_space(folder), *_examine_versions(configuration.settings)]
 
 
 def find_owner(data_dir: Path) -> str:
@@ -138,9 +138,9 @@ def report_events(check: str, began: Collection[float]) -> Finding:
 # Turns: whether their queue opens, and how many wait in it
 
 
-def examine_turns(installation: Installation) -> list[Finding]:
-    data_dir = installation.settings.data_dir
-    url = installation.settings.database_url or f"{SQLITE}{data_dir / 'turns.sqlite'}"
+def examine_turns(configuration: Configuration) -> list[Finding]:
+    data_dir = configuration.settings.data_dir
+    url = configuration.settings.database_url or f"{SQLITE}{data_dir / 'turns.sqlite'}"
     if url.startswith(SQLITE):
         return [_examine_queue_file(Path(url.removeprefix(SQLITE)), data_dir)]
     return [_examine_queue_server(url, data_dir)]

@@ -13,7 +13,7 @@ from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.folder import find_owner, query
 from bots.doctor.models import load_embedder
-from bots.doctor.settings import Installation
+from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.library import Library
 from core.library.store import DocumentStore
@@ -28,8 +28,8 @@ NAMED = 3  # documents named in one finding
 REBUILD = "`footnote ingest --rebuild`"
 
 
-def examine(installation: Installation) -> list[Finding]:
-    settings = installation.settings
+def examine(configuration: Configuration) -> list[Finding]:
+    settings = configuration.settings
     if settings.postgres_url is not None:
         return shared_store.examine(NAME, settings.postgres_url)
     file = settings.data_dir / "library.sqlite"

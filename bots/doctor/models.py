@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 
 from bots.chat.texts import duration
 from bots.doctor.findings import Finding, State, from_error, ok, warning
-from bots.doctor.settings import Installation
+from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.embedding.embedder import Embedder
 from core.reasoning import faults
@@ -64,8 +64,8 @@ _FIXES: Mapping[str, tuple[State, str]] = {
 _OTHERWISE: tuple[State, str] = ("failed", "Choose another {setting}; LOG_LEVEL=debug says more.")
 
 
-async def examine(installation: Installation) -> list[Finding]:
-    settings = installation.settings
+async def examine(configuration: Configuration) -> list[Finding]:
+    settings = configuration.settings
     if not settings.has_chat_model:
         return [warning(NAME, "No key: Footnote quotes your documents and composes nothing.", _KEY)]
     named = (("CHAT_MODEL", settings.chat_model), ("GRADER_MODEL", settings.judging_model))
@@ -137,8 +137,8 @@ def _words_for(setting: str, provider: str) -> dict[str, str]:
     }
 
 
-def examine_embedding(installation: Installation) -> list[Finding]:
-    settings = installation.settings
+def examine_embedding(configuration: Configuration) -> list[Finding]:
+    settings = configuration.settings
     if settings.embedding_model == "none":
         return [ok(EMBEDDING, "EMBEDDING_MODEL=none: passages are found by their words alone.")]
     try:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from bots.chat.texts import ENGINE_NAMES
 from bots.doctor.findings import Finding, failed, ok, warning
-from bots.doctor.settings import Installation
+from bots.doctor.settings import Configuration
 from core.settings import Settings
 from core.web.engines import SEARXNG_SENTENCES
 
@@ -21,12 +21,12 @@ TIMEOUT = 5.0  # seconds for one request, or SEARCH_TIMEOUT if that is less
 NO_QUERY, TOO_MANY = 400, 429  # HTTP
 
 
-async def examine(installation: Installation) -> list[Finding]:
-    settings = installation.settings
+async def examine(configuration: Configuration) -> list[Finding]:
+    settings = configuration.settings
     if settings.web_search == "off":
-        return [ok(NAME, "WEB_SEARCH=off: the web is never searched."), *_find_contradictions(installation)]
+        return [ok(NAME, "WEB_SEARCH=off: the web is never searched."), *_find_contradictions(configuration)]
     found = _searxng(settings) if settings.web_search == "searxng" else _host(settings)
-    return [await found, *_find_contradictions(installation)]
+    return [await found, *_find_contradictions(configuration)]
 
 
 async def _host(settings: Settings) -> Finding:
@@ -95,9 +95,9 @@ def _unreachable(what: str, hint: str) -> Finding:
     )
 
 
-def _find_contradictions(installation: Installation) -> Iterator[Finding]:
+def _find_contradictions(configuration: Configuration) -> Iterator[Finding]:
     """Settings that another setting makes ineffective."""
-    settings, values = installation.settings, installation.values
+    settings, values = configuration.settings, configuration.values
     if settings.web_search != "off" and settings.web_approval == "never_ask":
         yield warning(
             NAME,

@@ -22,7 +22,7 @@ _NEEDED_FOR = re.compile(r" for (\w+)=")  # "TAVILY_API_KEY is needed for WEB_SE
 
 
 @value
-class Installation:
+class Configuration:
     """The settings in the current folder."""
 
     in_file: Mapping[str, str] = field(default_factory=dict, repr=False)  #: what .env says
@@ -41,7 +41,7 @@ class Installation:
         return "the environment" if any(name in self.environment for name in names) else ".env"
 
 
-def read_installation(environment: Mapping[str, str], env_file: Path = ENV_FILE) -> Installation:
+def read_configuration(environment: Mapping[str, str], env_file: Path = ENV_FILE) -> Configuration:
     """Raises nothing: what is wrong becomes part of the result."""
     file_fault, in_file = "", {}
     try:
@@ -53,7 +53,7 @@ def read_installation(environment: Mapping[str, str], env_file: Path = ENV_FILE)
     sound = {name: raw for name, raw in values.items() if name not in faults}
     missing = _find_missing(sound)
     unmet = {needed[1] for sentence in missing.values() if (needed := _NEEDED_FOR.search(sentence))}
-    return Installation(
+    return Configuration(
         in_file=in_file,
         environment=environment,
         settings=read_settings({name: raw for name, raw in sound.items() if name not in unmet}, None),
@@ -98,28 +98,28 @@ _SOURCES = {
 }
 
 
-def examine(installation: Installation, names: Sequence[str]) -> list[Finding]:
+def examine(configuration: Configuration, names: Sequence[str]) -> list[Finding]:
     """``names``: of all settings, those of the platforms included."""
     faults = [
-        *_examine_file(installation),
-        *_examine_faults(installation),
-        *find_misspellings(installation, names),
-        *_find_shadowed(installation, names),
+        *_examine_file(configuration),
+        *_examine_faults(configuration),
+        *find_misspellings(configuration, names),
+        *_find_shadowed(configuration, names),
     ]
-    return [_summarize(installation, names), *faults]
+    return [_summarize(configuration, names), *faults]
 
 
-def _summarize(installation: Installation, names: Sequence[str]) -> Finding:
+def _summarize(configuration: Configuration, names: Sequence[str]) -> Finding:
     found = f"{ENV_FILE} was read" if ENV_FILE.is_file() else f"There is no {ENV_FILE} in {Path.cwd()}"
-    set_names = [name for name in names if installation.values.get(name, "").strip()]
+    set_names = [name for name in names if configuration.values.get(name, "").strip()]
     given = f"given are {', '.join(set_names)}" if set_names else "everything has its default"
     return ok(NAME, f"{found}; {given}.")
 
 
-def _examine_file(installation: Installation) -> Iterator[Finding]:
-    if installation.file_fault:
+def _examine_file(configuration: Configuration) -> Iterator[Finding]:
+    if configuration.file_fault:
         yield failed(
-            NAME, installation.file_fault, f"Save {ENV_FILE} as UTF-8: `file {ENV_FILE}` says what it is."
+            NAME, configuration.file_fault, f"Save {ENV_FILE} as UTF-8: `file {ENV_FILE}` says what it is."
         )
     elif ENV_FILE.is_file():
         for number in broken_lines(ENV_FILE):
@@ -128,22 +128,22 @@ def _examine_file(installation: Installation) -> Iterator[Finding]:
                 f"Line {number} of {ENV_FILE} is not NAME=value and is ignored.",
                 "Correct it, or begin it with # if it is a note.",
             )
-        if ENV_FILE.stat().st_mode & PRIVATE_UMASK and installation.in_file:
+        if ENV_FILE.stat().st_mode & PRIVATE_UMASK and configuration.in_file:
             yield warning(
                 NAME, f"{ENV_FILE} can be read by others on this machine.", f"`chmod 600 {ENV_FILE}`"
             )
 
 
-def _examine_faults(installation: Installation) -> Iterator[Finding]:
-    for name, sentence in installation.faults.items():
+def _examine_faults(configuration: Configuration) -> Iterator[Finding]:
+    for name, sentence in configuration.faults.items():
         fix = _SOURCES.get(name, "Correct {name} in {place}, or take it out for its default.")
-        yield failed(NAME, sentence, fix.format(name=name, place=installation.place_of(name)))
+        yield failed(NAME, sentence, fix.format(name=name, place=configuration.place_of(name)))
 
 
-def find_misspellings(installation: Installation, names: Sequence[str]) -> Iterator[Finding]:
+def find_misspellings(configuration: Configuration, names: Sequence[str]) -> Iterator[Finding]:
     """Names in .env that are no settings but resemble them, or begin like them."""
     families = {name.partition("_")[0] for name in names}
-    for name in sorted(set(installation.in_file) - set(names) - set(installation.environment)):
+    for name in sorted(set(configuration.in_file) - set(names) - set(configuration.environment)):
         if near := _nearest(name, names):
             fix = f"Call it {near}, or take it out."
         elif name.endswith(KEY):
@@ -163,9 +163,9 @@ def _nearest(name: str, names: Sequence[str]) -> str:
     return f"{near[0]}{suffix}" if near else ""
 
 
-def _find_shadowed(installation: Installation, names: Sequence[str]) -> Iterator[Finding]:
+def _find_shadowed(configuration: Configuration, names: Sequence[str]) -> Iterator[Finding]:
     for name in names:
-        here, outside = installation.in_file.get(name), installation.environment.get(name)
+        here, outside = configuration.in_file.get(name), configuration.environment.get(name)
         if here and outside is not None and here != outside:
             yield warning(
                 NAME,

@@ -42,9 +42,17 @@ _PASSING = frozenset(
 _MENDABLE = frozenset(
     {"missing_scope", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "not_authed"}
 )
-#: Methods that only read: their arguments go into the URL, "Using the Slack Web API".
+#: Methods that only read: their arguments go into the URL, since most of them take none in JSON, "Web API methods".
 _READING = frozenset(
-    {"auth.test", "conversations.replies", "conversations.info", "usergroups.users.list", "users.info"}
+    {
+        "auth.test",
+        "conversations.history",
+        "conversations.replies",
+        "files.info",
+        "usergroups.list",
+        "usergroups.users.list",
+        "users.info",
+    }
 )
 
 Reply = Mapping[str, Any]

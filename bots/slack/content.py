@@ -46,7 +46,9 @@ def thread_message(message: Payload, my_user_id: str) -> ThreadMessage | None:
 
 
 def _author(message: Payload) -> str:
-    return str(message.get("user") or message.get("username") or message.get("bot_id") or "somebody")
+    profile = message.get("bot_profile")
+    app = profile.get("name") if isinstance(profile, Mapping) else None
+    return str(message.get("user") or message.get("username") or app or "somebody")
 
 
 def _says_less(text: str, shown: str) -> bool:

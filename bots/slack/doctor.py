@@ -9,13 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import re
-import sqlite3
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,211 +18,24 @@ from bots.chat.platform import Refused
 from bots.chat.proxies import is_reached_directly
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
-from bots.doctor.folder import find_owner, query, report_events, thread_ids
-from bots.doctor.settings import Installation, faults_by_setting
+from bots.doctor.folder import find_owner, report_events, thread_ids
+from bots.doctor.settings import Configuration, faults_by_setting
 from bots.slack.calls import open_calls
-from bots.slack.http import CLOCK_SKEW
-from bots.slack.manifest import EVENTS_PATH, SCOPES
-from bots.slack.oauth import FILE
+from bots.slack.doctor_tokens import APP, BOT, NETWORK, PATIENCE, SOURCES, Bot, ask, bot_side, workspaces
+from bots.slack.manifest import EVENTS_PATH
 from bots.slack.route import PLATFORM
-from bots.slack.settings import API_URL, SlackSettings, read_slack_settings
+from bots.slack.settings import NAMES, SlackSettings, read_slack_settings, settings_of
 from core.errors import SettingsError
 from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
 
-logger = logging.getLogger(__name__)
-
-APP = "https://api.slack.com/apps › your app ›"
-REINSTALL = f"{APP} OAuth & Permissions › Reinstall to Workspace, then copy the token to SLACK_BOT_TOKEN."
-SOCKET_MODE = f"{APP} Socket Mode › Enable Socket Mode."
-NETWORK = "Check the network, HTTPS_PROXY and SLACK_API_URL."
-
-SOURCES: Mapping[str, str] = {
-    "SLACK_BOT_TOKEN": f"{APP} OAuth & Permissions: copy the Bot User OAuth Token (after Install to Workspace).",
-    "SLACK_APP_TOKEN": f"{APP} Basic Information › App-Level Tokens: generate one with connections:write.",
-    "SLACK_SIGNING_SECRET": f"{APP} Basic Information › App Credentials: copy the Signing Secret.",
-    "SLACK_CLIENT_SECRET": f"{APP} Basic Information › App Credentials: copy the Client Secret.",
-    "SLACK_API_URL": f"Take it out to use {API_URL}, or give the address of your proxy.",
-}
-
-
-PATIENCE = 5.0  # seconds for one request, and for a socket's first message
-
-
-async def ask(
-    client: AsyncWebClient, method: str, *, token: str = "", **given: str
-) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """One request that only reads: the reply and its headers. Raises Refused and Unreachable."""
-    from aiohttp import ClientError
-    from slack_sdk.errors import SlackApiError
-
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    verb = "POST" if token else "GET"  # "apps.connections.open" takes nothing else
-    try:
-        async with asyncio.timeout(PATIENCE):
-            reply = await client.api_call(method, http_verb=verb, params=given, headers=headers)
-    except SlackApiError as error:
-        response: Any = error.response
-        data = getattr(response, "data", None)
-        code = data.get("error") if isinstance(data, dict) else None
-        status = getattr(response, "status_code", None) or getattr(response, "status", "")
-        raise Refused(str(code or f"HTTP {status}")) from error
-    except (ClientError, OSError) as error:  # a TimeoutError is an OSError
-        raise Unreachable from error
-    data = reply.data
-    return (data if isinstance(data, dict) else {}), reply.headers
-
-
-BOT, SCOPED, CLOCK, CHANNELS = "Slack bot", "Slack scopes", "Slack clock", "Slack channels"
-
-PAGE = 999  # channels at most of one reply, "users.conversations"
-SKEWED = 60.0  # seconds between two clocks; from CLOCK_SKEW on, signatures are refused
-
-#: Error codes of "auth.test" -> finding and fix; others are shown as they are.
-_BOT_TOKEN_ERRORS: Mapping[str, tuple[str, str]] = {
-    "invalid_auth": ("Slack does not know SLACK_BOT_TOKEN.", SOURCES["SLACK_BOT_TOKEN"]),
-    "token_revoked": ("SLACK_BOT_TOKEN was revoked.", REINSTALL),
-    "token_expired": ("SLACK_BOT_TOKEN has expired.", REINSTALL),
-    "account_inactive": ("The app was removed from its workspace.", REINSTALL),
-    "not_allowed_token_type": ("SLACK_BOT_TOKEN is no bot token.", SOURCES["SLACK_BOT_TOKEN"]),
-    "ratelimited": ("Slack was asked too often.", "Try again in a minute."),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bot:
-    """Who Slack says the bot is."""
-
-    name: str
-    team: str  #: the workspace's name
-    team_id: str
-    app_id: str  #: empty when it could not be asked for
-    scopes: frozenset[str] | None  #: granted; None: the reply did not say
-    skew: float | None  #: seconds that our clock is ahead of Slack's
-
-
-async def bot_side(client: AsyncWebClient, settings: SlackSettings) -> tuple[Bot | None, list[Finding]]:
-    if not settings.bot_token and settings.has_oauth:
-        return None, []
-    if not settings.bot_token:
-        return None, [skipped(BOT, "Slack is not asked for the bot until SLACK_BOT_TOKEN is right.")]
-    try:
-        bot = await _identify(client)
-    except Refused as refused:
-        text, fix = _BOT_TOKEN_ERRORS.get(
-            refused.code, (f"Slack refused SLACK_BOT_TOKEN: {refused}.", NETWORK)
-        )
-        finding = failed(BOT, text, fix)
-    except Unreachable:
-        finding = failed(BOT, f"Slack cannot be reached, or does not answer within {PATIENCE:g} s.", NETWORK)
-    else:
-        found = ok(BOT, f"@{bot.name} in the workspace {bot.team}.")
-        return bot, [found, *scopes(bot.scopes), *clock(bot.skew, settings), await _channels(client, bot)]
-    because = "Not looked at until Slack takes SLACK_BOT_TOKEN."
-    return None, [finding, *(skipped(check, because) for check in (SCOPED, CLOCK, CHANNELS))]
-
-
-async def _identify(client: AsyncWebClient) -> Bot:
-    reply, headers = await ask(client, "auth.test")
-    granted = headers.get("x-oauth-scopes")
-    return Bot(
-        name=str(reply.get("user", "")),
-        team=str(reply.get("team", "")),
-        team_id=str(reply.get("team_id", "")),
-        app_id=await _app_of(client, str(reply.get("bot_id", ""))),
-        scopes=None if granted is None else frozenset(filter(None, re.split(r"[,\s]+", granted))),
-        skew=_skew(headers.get("Date", "")),
-    )
-
-
-async def _app_of(client: AsyncWebClient, bot_id: str) -> str:
-    try:
-        reply, _ = await ask(client, "bots.info", bot=bot_id)
-    except (Refused, Unreachable):
-        return ""
-    return str(reply.get("bot", {}).get("app_id", ""))
-
-
-def scopes(granted: frozenset[str] | None) -> Iterator[Finding]:
-    """The scopes that the token has, compared with those that it needs."""
-    if granted is None:
-        yield skipped(SCOPED, "Slack's reply does not say which are granted; a proxy may have taken it out.")
-        return
-    for scope in sorted(SCOPES.keys() - granted):
-        yield failed(
-            SCOPED,
-            f"{scope} is missing: {SCOPES[scope]}.",
-            f"{APP} OAuth & Permissions › Scopes: add {scope}, then Reinstall to Workspace.",
-        )
-    if SCOPES.keys() <= granted:
-        yield ok(SCOPED, f"All {len(SCOPES)} are granted.")
-    if more := sorted(granted - SCOPES.keys()):
-        yield warning(
-            SCOPED,
-            f"Granted, but not used: {', '.join(more)}.",
-            f"{APP} OAuth & Permissions › Scopes: take them away, then Reinstall to Workspace.",
-        )
-
-
-def clock(skew: float | None, settings: SlackSettings) -> Iterator[Finding]:
-    if skew is None:
-        yield skipped(CLOCK, "Slack's reply does not say what time it is.")
-        return
-    difference = f"This machine's clock is {abs(skew):,.0f} s {'ahead of' if skew > 0 else 'behind'} Slack's"
-    fix = "Switch on network time: `timedatectl set-ntp true`"
-    if abs(skew) < SKEWED:
-        yield ok(CLOCK, "Within a minute of Slack's.")
-    elif settings.signing_secret and abs(skew) >= CLOCK_SKEW:
-        yield failed(CLOCK, f"{difference}: no request over HTTP is taken for genuine.", fix)
-    else:
-        yield warning(
-            CLOCK, f"{difference}; {CLOCK_SKEW} s apart, no request over HTTP is taken for genuine.", fix
-        )
-
-
-def _skew(date: str) -> float | None:
-    try:
-        return time.time() - parsedate_to_datetime(date).timestamp()
-    except ValueError:
-        return None
-
-
-async def _channels(client: AsyncWebClient, bot: Bot) -> Finding:
-    """The channels that the bot is in; direct messages reach it anyway."""
-    kinds = {"channels:read": "public_channel", "groups:read": "private_channel"}
-    types = [kind for scope, kind in kinds.items() if bot.scopes is None or scope in bot.scopes]
-    if not types:
-        return skipped(CHANNELS, "Not looked at until channels:read or groups:read is granted.")
-    try:
-        reply, _ = await ask(
-            client, "users.conversations", types=",".join(types), exclude_archived="true", limit=str(PAGE)
-        )
-    except Refused as refused:
-        return skipped(CHANNELS, f"Slack does not tell which: {refused}.")
-    except Unreachable:
-        return skipped(CHANNELS, f"Slack did not tell which within {PATIENCE:g} s.")
-    channels = reply.get("channels", ())
-    if not channels:
-        return warning(
-            CHANNELS,
-            "The bot is in no channel.",
-            f"Write in the channel it should be in: /invite @{bot.name}",
-        )
-    private = sum(bool(channel.get("is_private")) for channel in channels)
-    more = "at least " if reply.get("response_metadata", {}).get("next_cursor") else ""
-    return ok(CHANNELS, f"In {more}{len(channels) - private} public and {private} private ones.")
-
-
 SOCKET, HTTP = "Slack socket", "Slack HTTP"
+SOCKET_MODE = f"{APP} Socket Mode › Enable Socket Mode."
 
 LEAVING = 1.0  # seconds for a socket to close; Slack leaves the connection below it open
 
-#: What the SDK stored, the newest of a workspace last.
-_GRANTED = (
-    "SELECT client_id, enterprise_id, team_id, team_name, bot_token FROM slack_bots ORDER BY installed_at"
-)
 _SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")  # as Slack makes them
 
 #: Error codes of "apps.connections.open", and reasons for which a socket is closed -> finding and fix.
@@ -245,7 +53,7 @@ _APP_TOKEN_ERRORS: Mapping[str, tuple[str, str]] = {
 
 
 async def socket_side(
-    client: AsyncWebClient, settings: SlackSettings, installation: Installation
+    client: AsyncWebClient, settings: SlackSettings, configuration: Configuration
 ) -> tuple[str, list[Finding]]:
     """The app's id, if a socket named it, and the findings."""
     if not settings.app_token:
@@ -260,7 +68,7 @@ async def socket_side(
     except Unreachable:
         return "", [failed(SOCKET, f"No socket opened within {PATIENCE:g} s.", f"{NETWORK} {SOCKET_MODE}")]
     info = hello.get("connection_info") or {}
-    owner = find_owner(installation.settings.data_dir)
+    owner = find_owner(configuration.settings.data_dir)
     return str(info.get("app_id", "")), [_beside(int(hello.get("num_connections") or 1) - 1, owner)]
 
 
@@ -317,48 +125,10 @@ def over_http(settings: SlackSettings) -> Iterator[Finding]:
     yield ok(HTTP, f"The signing secret is there. Whether Slack can reach …{EVENTS_PATH} was not tested.")
 
 
-INSTALLED = "Slack workspaces"
-INSTALL = "Open /slack/install of the address where `footnote run slack --http PORT` is reached."
-
-
-async def workspaces(
-    client: AsyncWebClient, settings: SlackSettings, installation: Installation
-) -> list[Finding]:
-    """The workspaces that installed the app, and whether Slack still takes the token of each."""
-    file = installation.settings.data_dir / FILE
-    if not settings.has_oauth:
-        return []
-    try:
-        rows = query(file, _GRANTED) if file.is_file() else []
-    except sqlite3.Error as error:
-        logger.info("%s: %s", file, error)
-        return [failed(INSTALLED, f"{file} cannot be opened or is damaged.", f"Move it away. {INSTALL}")]
-    granted = {
-        (enterprise, team): (name or team or enterprise, token)
-        for client_id, enterprise, team, name, token in rows
-        if client_id == settings.client_id
-    }
-    if not granted:
-        return [warning(INSTALLED, "None has installed the app yet.", INSTALL)]
-    return list(await asyncio.gather(*(_workspace(client, *each) for each in granted.values())))
-
-
-async def _workspace(client: AsyncWebClient, name: str, token: str) -> Finding:
-    try:
-        await ask(client, "auth.test", token=token)
-    except Refused as refused:
-        return failed(
-            INSTALLED, f"{name}: Slack refuses its token, {refused}.", f"Install it again. {INSTALL}"
-        )
-    except Unreachable:
-        return failed(INSTALLED, f"{name}: Slack did not answer within {PATIENCE:g} s.", NETWORK)
-    return ok(INSTALLED, f"{name} installed the app.")
-
-
 TITLE = "Slack"
 SETUP = "`footnote manifest slack` prints the app to create; the README says what follows."
 TOKENS: tuple[str, ...] = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
-SETTINGS = (*TOKENS, "SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET", "SLACK_API_URL")
+SETTINGS = NAMES
 
 ID = re.compile(r"[UWS][A-Z0-9]{2,}")  # of people and user groups
 ID_HELP = "In Slack: the person's profile › ⋮ › Copy member ID; of a user group, the id that begins with S."
@@ -372,26 +142,26 @@ _TWO_APPS = (
 )
 
 
-async def examine(installation: Installation) -> list[Finding]:
-    settings, faults = read_settings(installation)
-    found = [failed(READ, sentence, _fix_of(name, installation)) for name, sentence in faults.items()]
+async def examine(configuration: Configuration) -> list[Finding]:
+    settings, faults = read_settings(configuration)
+    found = [failed(READ, sentence, _fix_of(name, configuration)) for name, sentence in faults.items()]
     if "SLACK_API_URL" in faults:
         return [*found, skipped(BOT, "Slack is not asked until SLACK_API_URL can be read.")]
     async with open_calls(settings) as calls:
         (bot, of_bot), (app_id, of_socket), of_workspaces = await asyncio.gather(
             bot_side(calls.client, settings),
-            socket_side(calls.client, settings, installation),
-            workspaces(calls.client, settings, installation),
+            socket_side(calls.client, settings, configuration),
+            workspaces(calls.client, settings, configuration),
         )
     if bot and app_id and bot.app_id not in ("", app_id):
         of_socket = [failed(SOCKET, *_TWO_APPS)]
-    events = _events(bot, installation.settings.data_dir)
+    events = _events(bot, configuration.settings.data_dir)
     return [*found, *of_bot, *of_socket, *over_http(settings), *of_workspaces, events]
 
 
-def read_settings(installation: Installation) -> tuple[SlackSettings, dict[str, str]]:
+def read_settings(configuration: Configuration) -> tuple[SlackSettings, dict[str, str]]:
     """The settings, with faulty ones left empty, and the faults by the setting's name."""
-    given = {name: installation.values.get(name, "").strip() for name in SETTINGS}
+    given = {name: configuration.values.get(name, "").strip() for name in SETTINGS}
     faults: dict[str, str] = {}
     try:
         if read_slack_settings(given, None) is None:
@@ -399,19 +169,11 @@ def read_settings(installation: Installation) -> tuple[SlackSettings, dict[str, 
     except SettingsError as fault:
         faults = faults_by_setting(fault)
     sound = {name: "" if name in faults else value for name, value in given.items()}
-    settings = SlackSettings(
-        bot_token=sound["SLACK_BOT_TOKEN"],
-        app_token=sound["SLACK_APP_TOKEN"],
-        signing_secret=sound["SLACK_SIGNING_SECRET"],
-        client_id=sound["SLACK_CLIENT_ID"],
-        client_secret=sound["SLACK_CLIENT_SECRET"],
-        api_url=f"{(sound['SLACK_API_URL'] or API_URL).rstrip('/')}/",
-    )
-    return settings, faults
+    return settings_of(sound), faults
 
 
-def _fix_of(name: str, installation: Installation) -> str:
-    bot, app = (installation.values.get(each, "") for each in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"))
+def _fix_of(name: str, configuration: Configuration) -> str:
+    bot, app = (configuration.values.get(each, "") for each in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"))
     if bot.startswith("xapp-") and app.startswith("xoxb-"):
         return "The two tokens are in each other's place: swap them."
     return SOURCES[name]

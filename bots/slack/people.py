@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 REMEMBERED = 300.0  # seconds that the groups and their members are cached
 PERSON = ("U", "W")  # how the ids of people begin
+#: A mention as :func:`bots.slack.route.spoken` leaves it; ids have nine characters or more.
+MENTION = re.compile(r"@([UW][A-Z0-9]{8,})")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class SlackPeople:
     """Names and groups. If Slack refuses to say, a person has no name but the id, and is in no group."""
 
     calls: SlackCalls
+    mention: re.Pattern[str] = MENTION
     _names: dict[tuple[str, str], str] = field(default_factory=dict)  #: by team and user
     #: Until when, and who; by team and group.
     _groups: dict[tuple[str, str], tuple[float, frozenset[str]]] = field(default_factory=dict)
@@ -68,7 +71,7 @@ class SlackPeople:
             except (SlackRefused, Unreachable):
                 return None
             profile = found.get("profile") or {}
-            name = profile.get("display_name") or found.get("real_name") or found["name"]
+            name = profile.get("display_name") or found.get("real_name") or found.get("name") or user
             self._names[team, user] = name
         return self._names[team, user]
 

@@ -14,7 +14,7 @@ from bots.chat.unreadable import Unreadable
 from bots.slack.calls import MissingScope, Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.content import thread_message
 from bots.slack.render import Message, note
-from bots.slack.sessions import Plan, SessionStatus, SlackSessions, streamed
+from bots.slack.sessions import PlanStream, SessionStatus, SlackSessions, streamed
 from core.conversation import ThreadMessage
 from core.turns.messenger import ReplyRoute, Unreachable
 from core.wording import Wording
@@ -53,7 +53,7 @@ class SlackPosts:
     unreadable: Unreadable = field(default_factory=Unreadable)
     sessions: SlackSessions = field(init=False)
     #: Signs that this process showed and that still stand, by turn; with the plan, where it is one.
-    _signs: dict[str, Plan | None] = field(default_factory=dict)
+    _signs: dict[str, PlanStream | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.sessions = SlackSessions(calls=self.calls)
@@ -141,7 +141,7 @@ class SlackPosts:
         await self.sessions.rest(route, status)
 
     async def _close(
-        self, route: ReplyRoute, plan: Plan, turn: str, message: Message, status: SessionStatus
+        self, route: ReplyRoute, plan: PlanStream, turn: str, message: Message, status: SessionStatus
     ) -> bool:
         """Whether Slack took the message. A stream that a person stopped, or that is too old, takes none."""
         try:

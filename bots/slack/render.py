@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from bots.chat import proposals
-from bots.chat.layout import card_of, with_card
+from bots.chat.layout import as_many_as_fit, card_of, with_card
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.plain import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line, web_link
@@ -80,8 +82,14 @@ def _words_of(made: Sequence[Block]) -> str:
     return shown
 
 
+_BOLD = re.compile(r"(?<!\w)\*(?=\S)([^*\n]+)(?<=\S)\*(?!\w)")  # "Formatting text for app surfaces"
+
+
 def _plain_words_in(block: Block) -> str:
-    return first_sentence(block["text"]) if block["type"] == "markdown" else _text_in(block)
+    if block["type"] == "markdown":
+        return first_sentence(block["text"])
+    words = _text_in(block)
+    return _BOLD.sub(r"\1", words) if block["type"] == "section" else words
 
 
 def _text_in(block: Block) -> str:
@@ -157,10 +165,10 @@ def _footnote(citation: Citation, language: str, *, quote: str) -> Block:
 
 def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
     """What was searched for, what is closest, and the exact query to send; open or decided."""
-    shown = FOOTNOTES_SHOWN
-    while shown and not blocks.fits([*_card(proposal, card_context, shown)]):
-        shown -= 1
-    return message_of([*_card(proposal, card_context, shown)], of_search(proposal, card_context))
+    card = as_many_as_fit(
+        lambda shown: [*_card(proposal, card_context, shown)], FOOTNOTES_SHOWN, fits=blocks.fits
+    )
+    return message_of(card, of_search(proposal, card_context))
 
 
 def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Iterator[Block]:
@@ -293,10 +301,14 @@ def _beneath(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
             return
 
 
+#: Who pressed the button and when, in Slack's markup.
+_allowed = partial(proposals.reading_allowed, name=escaped, time=blocks.date)
+
+
 def offer(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
     """The attached files with the button that lets them be read, or who pressed it and when."""
     if question := card_context.reading:
-        yield blocks.context(_reading_allowed(question, card_context))
+        yield blocks.context(_allowed(question, card_context))
         return
     yield blocks.context(escaped(clipped(line(proposals.unread_files(outcome)), blocks.LINE)))
     label = say_in(outcome.language)("read_files", count=len(outcome.unread))
@@ -304,11 +316,7 @@ def offer(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
 
 
 def reading_allowed(question: Question, card_context: CardContext) -> Message:
-    return message_of([blocks.section(_reading_allowed(question, card_context))])
-
-
-def _reading_allowed(question: Question, card_context: CardContext) -> str:
-    return proposals.reading_allowed(question, card_context, name=escaped, time=blocks.date)
+    return message_of([blocks.section(_allowed(question, card_context))])
 
 
 def _answer(outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:

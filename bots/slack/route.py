@@ -144,7 +144,10 @@ class Spoken:
 
 
 def spoken(raw: str, my_user_id: str) -> Spoken:
-    """Read an event's ``text``; links become "label (URL)", mentions become names or ids."""
+    """Read an event's ``text``; links become "label (URL)", mentions become names where Slack says them.
+
+    A person without one stays an id, which :mod:`bots.chat.names` looks up.
+    """
     mine = re.compile(rf"[ \t]?<@{re.escape(my_user_id)}(?:\|[^<>]*)?>")
     said, count = mine.subn("", raw)
     text = _decoded(said)
@@ -162,8 +165,10 @@ def _decoded(markup: str) -> str:
 
 def _decode(entity: re.Match[str]) -> str:
     content, _, label = entity[1].partition("|")
-    if content.startswith(("@", "#")):
-        return content[0] + (label.lstrip("@#") or content[1:])
+    if content.startswith("@"):
+        return "@" + (label.lstrip("@") or content[1:])
+    if content.startswith("#"):
+        return "#" + (label.lstrip("#") or "channel")
     if content.startswith("!"):
         name = content[1:].partition("^")[0]
         return label or f"@{name}"

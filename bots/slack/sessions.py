@@ -64,7 +64,7 @@ def streamed(message: Message, task: Task) -> dict[str, Any]:
 
 
 @dataclass(slots=True, kw_only=True)
-class Plan:
+class PlanStream:
     """A stream that this process began, and that is open as far as it knows."""
 
     ts: str  #: empty: it is not known whether it was begun
@@ -104,7 +104,7 @@ class SlackSessions:
         except (SlackRefused, Unreachable, TimeoutError) as trouble:
             logger.warning("a session seems to work on", extra={"reason": str(trouble)})
 
-    async def start_plan(self, route: ReplyRoute, work: ProgressNote) -> Plan | None:
+    async def start_plan(self, route: ReplyRoute, work: ProgressNote) -> PlanStream | None:
         """None where there is no stream."""
         thread = {"channel": route["channel"], "thread_ts": route["thread"], "task_display_mode": "plan"}
         # In a channel one person sees the plan grow; a direct message takes no recipient.
@@ -121,9 +121,9 @@ class SlackSessions:
             unfurl_links=False,
             unfurl_media=False,
         )
-        return None if reply is None else Plan(ts=str(reply.get("ts", "")), task=task)
+        return None if reply is None else PlanStream(ts=str(reply.get("ts", "")), task=task)
 
-    async def update_plan(self, route: ReplyRoute, plan: Plan, work: ProgressNote) -> None:
+    async def update_plan(self, route: ReplyRoute, plan: PlanStream, work: ProgressNote) -> None:
         task = task_of(work)
         before = [{**plan.task, "status": "complete"}] if plan.task["id"] != task["id"] else []
         plan.task = task

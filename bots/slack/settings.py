@@ -11,6 +11,15 @@ from core.settings import is_address, read_env_file
 
 API_URL = "https://slack.com/api/"  # where the Web API is, "Using the Slack Web API"
 
+NAMES: tuple[str, ...] = (
+    "SLACK_BOT_TOKEN",
+    "SLACK_APP_TOKEN",
+    "SLACK_SIGNING_SECRET",
+    "SLACK_CLIENT_ID",
+    "SLACK_CLIENT_SECRET",
+    "SLACK_API_URL",
+)
+
 _BOT_TOKENS = ("xoxb-", "xoxe.xoxb-")  # plain and rotated, "Tokens"
 _APP_TOKENS = ("xapp-",)
 
@@ -37,20 +46,30 @@ def read_slack_settings(
 ) -> SlackSettings | None:
     """None without a bot token and a client id; SettingsError names every fault, but no token."""
     values = {**read_env_file(env_file), **environment}
-    bot_token, app_token, secret, client_id, client_secret, address = (
-        values.get(name, "").strip()
-        for name in (
-            "SLACK_BOT_TOKEN",
-            "SLACK_APP_TOKEN",
-            "SLACK_SIGNING_SECRET",
-            "SLACK_CLIENT_ID",
-            "SLACK_CLIENT_SECRET",
-            "SLACK_API_URL",
-        )
-    )
-    if not (bot_token or client_id):
+    given = {name: values.get(name, "").strip() for name in NAMES}
+    if not (given["SLACK_BOT_TOKEN"] or given["SLACK_CLIENT_ID"]):
         return None
-    checks = (
+    if faults := [sentence for is_met, sentence in _requirements(given) if not is_met]:
+        raise SettingsError("; ".join(faults) + ".")
+    return settings_of(given)
+
+
+def settings_of(given: Mapping[str, str]) -> SlackSettings:
+    """The settings by their names, of which some may be empty; what they say is not checked."""
+    return SlackSettings(
+        bot_token=given["SLACK_BOT_TOKEN"],
+        app_token=given["SLACK_APP_TOKEN"],
+        signing_secret=given["SLACK_SIGNING_SECRET"],
+        client_id=given["SLACK_CLIENT_ID"],
+        client_secret=given["SLACK_CLIENT_SECRET"],
+        api_url=f"{(given['SLACK_API_URL'] or API_URL).rstrip('/')}/",
+    )
+
+
+def _requirements(given: Mapping[str, str]) -> tuple[tuple[bool, str], ...]:
+    """Whether each is met, and what to say where it is not."""
+    bot_token, app_token, secret, _, client_secret, address = (given[name] for name in NAMES)
+    return (
         (
             not bot_token or bot_token.startswith(_BOT_TOKENS),
             "SLACK_BOT_TOKEN must be a bot token, which begins with xoxb-",
@@ -66,14 +85,4 @@ def read_slack_settings(
         (bool(client_secret or bot_token), "SLACK_CLIENT_SECRET is needed with SLACK_CLIENT_ID"),
         (bool(secret or bot_token), "SLACK_SIGNING_SECRET is needed with SLACK_CLIENT_ID"),
         (not address or is_address(address), "SLACK_API_URL must be an http or https address"),
-    )
-    if faults := [sentence for is_met, sentence in checks if not is_met]:
-        raise SettingsError("; ".join(faults) + ".")
-    return SlackSettings(
-        bot_token=bot_token,
-        app_token=app_token,
-        signing_secret=secret,
-        client_id=client_id,
-        client_secret=client_secret,
-        api_url=f"{(address or API_URL).rstrip('/')}/",
     )

@@ -95,6 +95,10 @@ class TerminalMessenger:
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         return turn.id
 
+    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
+        """As it is: what is typed in a terminal mentions nobody by an id."""
+        return turn
+
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return ()
 

@@ -294,7 +294,7 @@ def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[St
         return outcomes.end_with_answer(state, work, to_answer(draft, strips))
     closest = outcomes.closest_of(work, deps.policy)
     reason = outcomes.why_not_enough(work, closest)
-    beside = propose_beside(state, work, deps, reason, closest)
+    beside = None if outcomes.is_about_its_files(work) else propose_beside(state, work, deps, reason, closest)
     answer = replace(to_answer(replace(draft, quotes=draft.quotes[:1]), strips), is_sure=False)
     return outcomes.end_with_answer(state, work, answer, reason if beside else None, beside)
 

@@ -75,6 +75,23 @@ def end_without_answer(state: State, work: Work, closest: tuple[Citation, ...], 
     return _end(state, work, outcome, "(no answer was found)")
 
 
+def is_about_its_files(work: Work) -> bool:
+    """Whether a question came with files that were read and no model judged: a search knows nothing of them."""
+    return bool(work.attached) and not work.sufficient and work.proposal is None
+
+
+def end_with_beginning(state: State, work: Work) -> State:
+    """How the question's own files begin, and what more needs a model."""
+    names = tuple(dict.fromkeys(PurePath(address).name for address in work.attached))
+    own = sorted(
+        (hit for hit in work.passages if hit.passage.source in names),
+        key=lambda hit: (names.index(hit.passage.source), hit.passage.start),
+    )
+    strips = refine(own[:CLOSEST], {}, around=0)
+    beginning = footnotes_for([shortened(strip, CLOSEST_LENGTH) for strip in strips[:CLOSEST]])
+    return end_without_answer(state, work, beginning, Sentence("needs_model", files=", ".join(names)))
+
+
 def end_unshown(state: State, work: Work) -> State:
     """Nobody called the bot, and it has nothing sure to say: the conversation stays as it was."""
     return {"work": Work(), "outcome": unshown(state["turn"], work.confidence)}

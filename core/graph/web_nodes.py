@@ -31,6 +31,8 @@ from core.wording import Sentence, in_language
 async def propose(state: State, runtime: Runtime[Deps]) -> State:
     """Ask a person whether this exact query may go to the web, or say that nothing is left to try."""
     deps, work = runtime.context, state["work"]
+    if outcomes.is_about_its_files(work):
+        return outcomes.end_with_beginning(state, work.with_step("propose"))
     if (
         deps.approval == "never_ask"
     ):  # a grader's words may come from private passages, and no person checks the query

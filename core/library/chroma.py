@@ -84,6 +84,16 @@ class ChromaIndex:
             if known is None:
                 _flush(target)  # a new graph's file contains uncleared memory, which may be other vectors
 
+    def read(self, collection: str, ids: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """The vectors of these passages; those that have none are left out."""
+        with self._chroma():
+            target = self._find(collection)
+            if target is None:
+                return
+            for batch in _batches(list(ids)):
+                found = target.get(ids=batch, include=["embeddings"])
+                yield from zip(found["ids"], found["embeddings"], strict=True)
+
     def remove(self, collection: str, ids: Sequence[str]) -> None:
         """Remove these vectors, from Chroma's files too; unknown ids are ignored.
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
-from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
+from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError, StoreUnavailable
 from core.library.chunking import cut
 from core.library.documents import Document, Passage, Retrieval
 from core.library.formats import parser_process
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
-from core.library.store import DocumentStore, Entry, NewDocument
+from core.library.store import MODEL, DenseIndex, DocumentStore, Entry, NewDocument
 from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
 from core.text.characters import whole
 
@@ -54,7 +54,8 @@ class Library:
     _open_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     #: Without it, the vector of a new passage could be removed with that of the old one.
     _vector_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _failed_embedder: Embedder | None = field(default=None, repr=False)  #: the vectors cannot be used with it
+    #: What cannot be used together, until another process or this one makes the vectors anew.
+    _failed: tuple[Embedder, DenseIndex] | None = field(default=None, repr=False)
 
     @property
     def vectors(self) -> VectorIndex:
@@ -74,12 +75,9 @@ class Library:
         """IndexMismatch when the index holds vectors of another embedding model."""
         if self.embedder is None:
             return
-        model = self.store.get_meta("embedding_model")
+        model = self.store.get_meta(MODEL)
         if model and model != self.embedder.name and self.store.has_vectors():
-            raise IndexMismatch(
-                f"The index was built with the embedding model {model}, but EMBEDDING_MODEL now means "
-                f"{self.embedder.name}. Run `footnote ingest --rebuild` to embed it again, or set EMBEDDING_MODEL back."
-            )
+            _refuse(model, self.embedder)
 
     def ingest(
         self,
@@ -110,7 +108,7 @@ class Library:
     def refresh(self, *, notify: Notify = _ignore_progress) -> SyncReport:
         """Sync everything that was ingested from the disk; files that are gone are forgotten until they are back."""
         report = SyncReport()
-        for collection, places in self._places().items():
+        for collection, places in self._places_here().items():
             settled = [place for place in places if (collection, place) not in self._ingesting]
             report += self._sync(collection, settled, retry=False, notify=notify)
         self.refreshed_at = time.monotonic()
@@ -133,6 +131,17 @@ class Library:
         for collection, root in self.store.roots.all():
             places.setdefault(collection, []).append(root)
         return places
+
+    def _places_here(self) -> dict[str, list[str]]:
+        """Those to sync. In PostgreSQL, what is not on this machine may be on another one: what was read there stays."""
+        places = self._places()
+        if self.store.database.dialect == "sqlite":
+            return places
+        here = {
+            collection: [root for root in roots if Path(root).exists()]
+            for collection, roots in places.items()
+        }
+        return {collection: roots for collection, roots in here.items() if roots}
 
     def ingest_page(
         self, url: str, document: Document, *, collection: str = DEFAULT_COLLECTION
@@ -160,11 +169,12 @@ class Library:
         return SyncReport(changed=1) if old else SyncReport(added=1)
 
     def rebuild(self, *, notify: Notify = _ignore_progress) -> SyncReport:
-        """Read every file again and drop all vectors; pages from the web stay as they are."""
+        """Read every file again and drop all vectors; pages from the web stay as they are, and so do files that
+        are not on this machine.
+        """
         self.store.forget_vectors()
         self.vectors.erase()
-        self._failed_embedder = None
-        places = self._places()
+        places = self._places_here()
         for entry in self.store.entries():
             if any(is_within(entry.address, root) for root in places.get(entry.collection, ())):
                 self.store.remove(entry.collection, entry.address)
@@ -172,7 +182,7 @@ class Library:
         report = SyncReport()
         for collection, roots in places.items():
             report += self._sync(collection, roots, retry=True, notify=notify)
-        self.store.set_meta("embedding_model", "")
+        self.store.set_meta(MODEL, "")
         return report
 
     def forget(self, source: str, *, collection: str | None = None) -> list[Entry]:
@@ -222,9 +232,10 @@ class Library:
         """
         self.clear_stale_vectors()
         total, done = self.store.count_pending_vectors(), 0
-        if self.embedder is None or not total:
+        if self.embedder is None:
             return 0
-        self._use_model(self.embedder)
+        if total:
+            self._use_model(self.embedder)
         while batch := self.store.pending_vectors(limit=EMBED_BATCH):
             vectors = self.embedder.embed_documents([embedded_text(passage) for passage in batch])
             for collection in sorted({passage.collection for passage in batch}):
@@ -236,19 +247,21 @@ class Library:
                         self.vectors.remove(collection, gone)
             done += len(batch)
             notify("embedding", done, total)
+        if self.store.has_vectors():
+            self.vectors.build_graphs()
         return done
 
     def _use_model(self, embedder: Embedder) -> None:
         """Record the model before its first vector, and erase vectors of an earlier one, which no passage uses."""
         self.check_model()
-        if self.store.get_meta("embedding_model") not in (None, "", embedder.name):
+        if self.store.get_meta(MODEL) not in (None, "", embedder.name):
             self.vectors.erase()
-        self.store.set_meta("embedding_model", embedder.name)
+        self.store.set_meta(MODEL, embedder.name)
 
     def clear_stale_vectors(self) -> None:
         """Remove the vectors of passages that are gone."""
         for collection, ids in self.store.stale_vectors().items():
-            if self.store.get_meta("embedding_model"):
+            if self.store.get_meta(MODEL):
                 with self._vector_lock:
                     if self.store.entries(collection=collection):
                         self.vectors.remove(collection, ids)
@@ -259,11 +272,16 @@ class Library:
     def retrieve(self, query: Query) -> Retrieval:
         """By words and by meaning; by words alone if the vectors or their model fail."""
         embedder = self.embedder
-        if embedder is not None and embedder is not self._failed_embedder and self.store.is_mostly_embedded():
+        dense = self.store.dense_index() if embedder is not None else None
+        if embedder is not None and dense is not None and (embedder, dense) != self._failed:
             try:
+                if dense.model != embedder.name:
+                    _refuse(dense.model, embedder)
                 return Retriever(self.store, embedder, self.vectors).retrieve(query)
+            except StoreUnavailable:
+                raise
             except SettingsError as damage:
-                self._failed_embedder = embedder
+                self._failed = embedder, dense
                 logger.warning("searching by words alone from now on: %s", damage)
             except ModelTrouble as trouble:
                 logger.warning("searching by words alone this time: %s", trouble)
@@ -280,3 +298,10 @@ class Library:
 def embedded_text(passage: Passage) -> str:
     """What is embedded: the title path, then the passage."""
     return "\n".join((" > ".join(dict.fromkeys((passage.title, *passage.path))), passage.text))
+
+
+def _refuse(model: str, embedder: Embedder) -> NoReturn:
+    raise IndexMismatch(
+        f"The index was built with the embedding model {model}, but EMBEDDING_MODEL now means {embedder.name}. "
+        "Run `footnote ingest --rebuild` to embed it again, or set EMBEDDING_MODEL back."
+    )

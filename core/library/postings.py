@@ -78,7 +78,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class PostingsIndex:
-    """The tables ``terms``, ``postings`` and ``words``."""
+    """The tables ``terms``, ``postings`` and ``passage_terms``."""
 
     database: Database
 
@@ -128,7 +128,7 @@ class PostingsIndex:
     def words(self, ids: Iterable[str]) -> dict[str, Words]:
         condition, wanted = among(self.database.dialect, ids)
         rows = self.database.rows(
-            f"SELECT passage, title, body FROM words WHERE passage {condition}", (wanted,)
+            f"SELECT passage, title, body FROM passage_terms WHERE passage {condition}", (wanted,)
         )
         return {str(passage): (title.split(), body.split()) for passage, title, body in rows}
 
@@ -154,13 +154,14 @@ class PostingsIndex:
         )
         writing.execute(_INSERT, (document, *([entry[n] for entry in entries] for n in range(3))))
         writing.executemany(
-            "INSERT INTO words (document, collection, passage, language, title, body) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO passage_terms (document, collection, passage, language, title, body) VALUES (?, ?, ?, ?, ?, ?)",
             ((document, collection, *row) for row in rows),
         )
 
     def delete(self, writing: Connection, document: int, passages: Sequence[int]) -> None:  # noqa: ARG002 - all of the document
         rows = writing.execute(
-            "DELETE FROM words WHERE document = ? RETURNING collection, language, title, body", (document,)
+            "DELETE FROM passage_terms WHERE document = ? RETURNING collection, language, title, body",
+            (document,),
         ).fetchall()
         if not rows:
             return
@@ -183,7 +184,7 @@ class PostingsIndex:
         """Nothing: the rows themselves are deleted."""
 
     def clear(self, writing: Connection) -> None:
-        writing.execute("TRUNCATE terms, postings, words")
+        writing.execute("TRUNCATE terms, postings, passage_terms")
 
     def _within(self, scope: Scope) -> Within:
         """The condition on postings, and its values."""
@@ -206,7 +207,7 @@ class PostingsIndex:
         ids: dict[str, list[int]] = {}
         held: Counter[str] = Counter()
         for name, number, count in rows:
-            term = names.get(name, name)
+            term = names.get(str(name), str(name))
             ids.setdefault(term, []).append(number)
             held[term] += count
         return Known(ids=ids, held=held)

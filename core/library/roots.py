@@ -83,7 +83,7 @@ class PathRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class UnreadableFile:
     """A file that could not be read, with its size and date at that time."""
 
     address: str
@@ -138,15 +138,15 @@ class Roots:
             if has_root_above:
                 writing.execute("INSERT INTO forgotten VALUES (?, ?)", (collection, place))
 
-    def unreadable(self, collection: str) -> dict[str, Unreadable]:
+    def unreadable(self, collection: str) -> dict[str, UnreadableFile]:
         """The files that could not be read, by address."""
         names = ("address", "source", "size", "modified", "reason")
         rows = self.database.rows(
             f"SELECT {', '.join(names)} FROM unreadable WHERE collection = ?", (collection,)
         )
-        return {row[0]: Unreadable(**dict(zip(names, row, strict=True))) for row in rows}
+        return {row[0]: UnreadableFile(**dict(zip(names, row, strict=True))) for row in rows}
 
-    def note_unreadable(self, collection: str, file: Unreadable) -> None:
+    def note_unreadable(self, collection: str, file: UnreadableFile) -> None:
         with self.database.transaction() as writing:
             writing.execute(
                 "INSERT INTO unreadable VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (collection, address) DO UPDATE"

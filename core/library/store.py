@@ -22,6 +22,8 @@ from core.library.tables import ERASED
 from core.library.throttle import throttle
 from core.storage.database import Connection, Database, Dialect
 
+#: Keys of the table ``meta``.
+MODEL, GENERATION = "embedding_model", "vectors_generation"
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
 #: What a document has in the table, a NewDocument and an Entry alike.
@@ -68,6 +70,14 @@ class NewDocument:
     size: int
     modified: int
     pieces: Sequence[Piece]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenseIndex:
+    """Which vectors there are: another process may have made them anew."""
+
+    model: str  #: the name of the embedding model that made them
+    generation: int  #: how often all of them were dropped
 
 
 _LEXICAL: Mapping[Dialect, Callable[[Database], LexicalIndex]] = {
@@ -281,18 +291,26 @@ class DocumentStore:
     def has_vectors(self) -> bool:
         return bool(self._rows("SELECT 1 FROM passages WHERE embedded = 1 LIMIT 1"))
 
-    def is_mostly_embedded(self) -> bool:
-        """Whether so few passages lack a vector that dense search does not hide them."""
-        ((pending, passages),) = self._rows(
+    def dense_index(self) -> DenseIndex | None:
+        """The vectors, if so few passages lack one that dense search does not hide them."""
+        ((pending, passages, model, generation),) = self._rows(
             "SELECT (SELECT count(*) FROM passages WHERE embedded = 0),"
-            " (SELECT coalesce(sum(passages), 0) FROM documents)"
+            " (SELECT coalesce(sum(passages), 0) FROM documents),"
+            " (SELECT value FROM meta WHERE key = ?), (SELECT value FROM meta WHERE key = ?)",
+            (MODEL, GENERATION),
         )
-        return bool(pending < passages and pending <= PENDING_LIMIT * passages)
+        if pending >= passages or pending > PENDING_LIMIT * passages:
+            return None
+        return DenseIndex(model=model or "", generation=int(generation or 0))
 
     def forget_vectors(self) -> None:
         """Record that no passage has a vector."""
         with self.transaction() as writing:
             writing.execute("UPDATE passages SET embedded = 0 WHERE embedded = 1")
+            ((number,),) = writing.execute(
+                "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = ?", (GENERATION,)
+            ).fetchall()
+            self.set_meta(GENERATION, str(number + 1))
 
     def get_meta(self, key: str) -> str | None:
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))

@@ -18,7 +18,7 @@ from core.errors import DocumentError, SettingsError, reason_of
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats.read import SUFFIXES, parse_file, read_bytes
-from core.library.roots import PathRules, Unreadable, is_within
+from core.library.roots import PathRules, UnreadableFile, is_within
 from core.library.store import DocumentStore, Entry, NewDocument
 from core.text.characters import whole
 
@@ -193,7 +193,7 @@ class SyncPlan:
 def plan_sync(
     listing: Listing,
     known: Mapping[str, Entry],
-    unreadable: Mapping[str, Unreadable],
+    unreadable: Mapping[str, UnreadableFile],
     places: Collection[str],
     *,
     retry: bool,
@@ -223,7 +223,7 @@ def plan_sync(
     )
 
 
-def _is_same(file: FoundFile, known: Entry | Unreadable | None) -> bool:
+def _is_same(file: FoundFile, known: Entry | UnreadableFile | None) -> bool:
     return known is not None and (known.size, known.modified) == (file.size, file.modified)
 
 
@@ -259,7 +259,7 @@ def _index_file(file: FoundFile, entry: Entry | None, store: DocumentStore, coll
         document = drop_surrogates(parse_file(path, data))
     except DocumentError as fault:
         if data is not None:  # else the disk failed, which may pass
-            unreadable = Unreadable(
+            unreadable = UnreadableFile(
                 address=file.address,
                 source=file.source,
                 size=file.size,

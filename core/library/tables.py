@@ -72,7 +72,7 @@ CREATE TABLE IF NOT EXISTS postings (
     weight FLOAT4 NOT NULL,  -- what the term adds to the passage's BM25, but for its rarity
     PRIMARY KEY (term, document, passage) INCLUDE (weight)
 );
-CREATE TABLE IF NOT EXISTS words (
+CREATE TABLE IF NOT EXISTS passage_terms (
     passage INTEGER PRIMARY KEY,
     document INTEGER NOT NULL,
     collection INTEGER NOT NULL,
@@ -80,7 +80,7 @@ CREATE TABLE IF NOT EXISTS words (
     title TEXT NOT NULL,  -- terms, separated by spaces
     body TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS words_of ON words (document);
+CREATE INDEX IF NOT EXISTS passage_terms_of ON passage_terms (document);
 CREATE INDEX IF NOT EXISTS documents_at ON documents (address);
 """
 
@@ -95,4 +95,4 @@ SCHEMA = Schema(
 )
 
 #: What forgetting deletes from.
-ERASED = ("documents", "passages", "stale_vectors", "terms", "postings", "words")
+ERASED = ("documents", "passages", "stale_vectors", "terms", "postings", "passage_terms")

@@ -35,6 +35,10 @@ class Messenger(Protocol):
         """
         ...
 
+    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
+        """The turn as people read it: names where the platform writes ids. No id goes to a model or to the web."""
+        ...
+
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         """The messages of the thread before the bot was called into it, oldest first; bounded.
 

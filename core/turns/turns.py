@@ -254,8 +254,10 @@ class Turns:
             return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
         if handle.startswith(NOWHERE):
             return await self._give_up(turn, Sentence("not_shown"))
-        report = self._messenger(turn, route).reporter(turn, route, handle)
+        messenger = self._messenger(turn, route)
+        report = messenger.reporter(turn, route, handle)
         try:
+            turn = await messenger.with_names(turn, route)
             async with self._seats.taken(report) as seat:
                 return await self._run(turn, route, report, seat)
         except FootnoteError as trouble:

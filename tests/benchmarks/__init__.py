@@ -29,6 +29,7 @@ BENCHMARKS = {
     "trips": "round trips to the model and time of a question, beside five published graphs",
     "overhead": "processor time of one turn, and where it is spent",
     "search": "time and recall of a retrieval in large libraries",
+    "stores": "what SQLite and PostgreSQL find and take, side by side",
     "indexing": "passages indexed a second, beside the published pipeline; time to follow one change",
     "embedding": "passages embedded a second, beside Chroma's own function; recall of the vector index",
     "growth": "disk and memory that questions take, and the time of a start",

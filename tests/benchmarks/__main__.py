@@ -28,6 +28,8 @@ WIDTH = 160  # columns of a file or a pipe
 HELP = {
     "data": "folder of the evaluation sets",
     "model": "folder with model.onnx and tokenizer.json, for vectors; “none”: words alone",
+    "sets": "names of evaluation sets, with commas between them",
+    "sizes": "passages of large libraries, with commas between them",
     "quick": "a small part, to see that it runs; its figures say little",
 }
 

@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from core import bootstrap
 from core.conversation import Exchange, value
 from core.graph.state import ANSWER_REMEMBERED, HISTORY_LIMIT
-from core.library.chroma import ChromaIndex
 from core.library.documents import Passage, Piece, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.formats.markdown import heading_text
 from core.library.formats.read import read_document
 from core.library.library import DEFAULT_COLLECTION, Library
-from core.library.store import DocumentStore, NewDocument
-from core.library.tables import SCHEMA
-from core.storage.sqlite import SqliteDatabase
+from core.library.store import NewDocument
+from core.settings import Settings
 
 EVERYTHING = Scope(collections=frozenset({DEFAULT_COLLECTION}))
 PASSAGE_LIMIT = 30_000  # passages of one look-up: SQLite binds at most 32,766 values
@@ -78,13 +77,9 @@ def open_model(folder: str, say: Callable[[str], None] = print) -> Embedder | No
     )
 
 
-def open_library(folder: Path, embedder: Embedder | None) -> Library:
-    folder.mkdir(parents=True, exist_ok=True)
-    return Library(
-        store=DocumentStore(SqliteDatabase(folder / "library.sqlite", SCHEMA)),
-        open_vectors=lambda: ChromaIndex(folder / "vectors"),
-        embedder=embedder,
-    )
+def open_library(folder: Path, embedder: Embedder | None, *, url: str = "") -> Library:
+    """In files of this folder or in the PostgreSQL of this URL."""
+    return bootstrap.open_library(Settings(data_dir=folder, database_url=url), embedder=embedder)
 
 
 def add_paragraphs(

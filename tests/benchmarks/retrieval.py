@@ -24,6 +24,7 @@ from benchmarks.evaluation_sets import (
     squad,
 )
 from bots.eval.report import Cell, Section, Table
+from core.library.documents import Retrieved
 from core.library.embedding.embedder import Embedder
 from core.library.library import Library
 from core.library.retriever import Query
@@ -76,18 +77,18 @@ def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False
     with tempfile.TemporaryDirectory() as folder:
         for name, title in SETS.items():
             say(f"{title}: indexing")
-            with _open(name, Path(folder, name), embedder, data, quick=quick) as (library, questions):
+            with opened(name, Path(folder, name), embedder, data, quick=quick) as (library, questions):
                 say(f"{title}: {len(questions)} questions")
                 found[name] = {side: ranks(each, questions) for side, each in sides(library).items()}
     return section(found)
 
 
 @contextmanager
-def _open(
-    name: str, folder: Path, model: Embedder | None, data: Path, *, quick: bool
+def opened(
+    name: str, folder: Path, model: Embedder | None, data: Path, *, quick: bool, url: str = ""
 ) -> Iterator[tuple[Library, Sequence[LabelledQuestion]]]:
-    """The library of a set, and what is asked of it."""
-    library = open_library(folder, model)
+    """The library of a set, and what is asked of it; ``url``: of a PostgreSQL."""
+    library = open_library(folder, model, url=url)
     try:
         if name == "fastapi":
             library.ingest([data / "fastapi_docs"])
@@ -126,13 +127,19 @@ def sides(library: Library) -> dict[str, Library]:
 
 def ranks(library: Library, questions: Sequence[LabelledQuestion]) -> list[int]:
     """The rank of the first gold passage of each question, counted from 1."""
-    found = []
-    for asked in questions:
-        query = Query(text=asked.question, scope=EVERYTHING, history=asked.history, limit=max(RANKS))
-        hits = library.retrieve(query).passages
-        places = (place for place, hit in enumerate(hits, start=1) if spot(hit.passage) in asked.gold)
-        found.append(next(places, NOT_FOUND))
-    return found
+    return [rank(first_hits(library, asked), asked) for asked in questions]
+
+
+def first_hits(library: Library, asked: LabelledQuestion) -> Sequence[Retrieved]:
+    """What is found first, as deep as is looked."""
+    query = Query(text=asked.question, scope=EVERYTHING, history=asked.history, limit=max(RANKS))
+    return library.retrieve(query).passages
+
+
+def rank(hits: Sequence[Retrieved], asked: LabelledQuestion) -> int:
+    """That of the first gold passage."""
+    places = (place for place, hit in enumerate(hits, start=1) if spot(hit.passage) in asked.gold)
+    return next(places, NOT_FOUND)
 
 
 def share(found: Sequence[int], at: int) -> Estimate:

@@ -103,6 +103,9 @@ class CountingMessenger:
             self._changed.notify_all()
         return turn.id
 
+    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
+        return turn
+
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return ()
 

@@ -33,10 +33,10 @@ def test_blank_lines_are_skipped(line):
 @pytest.mark.parametrize(
     ("line", "line_id", "reason"),
     [
-        (b"not json", 4, "Line 4 is not a JSON object."),
-        (b'["a"]', 4, "Line 4 is not a JSON object."),
-        (b"\xff\xfe", 4, "Line 4 is not a JSON object."),
-        (b"[" * 100_000, 4, "Line 4 is not a JSON object."),
+        (b"not json", None, "Line 4 is not a JSON object."),
+        (b'["a"]', None, "Line 4 is not a JSON object."),
+        (b"\xff\xfe", None, "Line 4 is not a JSON object."),
+        (b"[" * 100_000, None, "Line 4 is not a JSON object."),
         (b'{"id": "x"}', "x", "Line 4: There is no “question” that is a text."),
         (b'{"id": "x", "question": 7}', "x", "Line 4: There is no “question” that is a text."),
         (b'{"id": "x", "question": "  "}', "x", "Line 4: The question is empty."),

@@ -23,7 +23,9 @@ async def test_questions_are_answered_one_after_another_and_follow_ups_understoo
     assert "no cars" in rest
     assert "“" in rest  # the quotes that /more shows
     assert "›" not in first
-    assert ran.err == "Come back with: footnote chat --thread sark\n"
+    assert ran.err == (
+        "There is no thread sark yet: this begins it.\nCome back with: footnote chat --thread sark\n"
+    )
 
 
 async def test_a_search_is_declined_edited_and_allowed(machine, searxng):

@@ -15,7 +15,7 @@ from fakes.web_servers import FakeSearXNG, FakeSite, FakeTavily
 
 from bots.doctor.findings import conceal, failed, format_lines, ok, secrets_in, summary
 from bots.doctor.models import report_time
-from bots.doctor.settings import Installation, read_installation
+from bots.doctor.settings import Configuration, read_configuration
 from bots.doctor.settings import examine as examine_settings
 from core.settings import Settings
 
@@ -587,15 +587,15 @@ def test_a_short_secret_does_not_blot_out_words():
 
 
 def test_a_name_of_no_family_that_is_like_none_is_left_alone():
-    installation = Installation(in_file={"PORT": "80", "NODE_ENV": "x"}, settings=Settings())
+    configuration = Configuration(in_file={"PORT": "80", "NODE_ENV": "x"}, settings=Settings())
 
-    (summary_,) = examine_settings(installation, ("SLACK_BOT_TOKEN",))
+    (summary_,) = examine_settings(configuration, ("SLACK_BOT_TOKEN",))
 
     assert summary_.state == "ok"
 
 
 def test_what_is_sound_is_kept_beside_what_is_not(tmp_path):
-    seen = read_installation(
+    seen = read_configuration(
         {"WEB_SEARCH": "searxng", "POLICY": "best", "MODEL_TIMEOUT": "5"}, tmp_path / ".env"
     )
 

@@ -140,6 +140,18 @@ def test_the_whole_outcome_as_text_for_a_file():
     )
 
 
+def test_a_table_among_the_closest_passages_is_clipped_words_in_a_file():
+    rows = "\n".join(f"| Level {number} | {number} days | rather long remarks |" for number in range(40))
+    table = f"| Level | Leave | Remarks |\n|---|---|---|\n{rows}"
+    outcome = Outcome(kind="no_answer", turn_id="t", closest=(citation(quote=table),))
+
+    quoted = texts.page_of(outcome).rpartition("“")[2]
+
+    assert quoted.startswith("Level · Leave · Remarks; Level 0 · 0 days")
+    assert "|" not in quoted
+    assert len(quoted) <= texts.QUOTE_SHOWN + 2
+
+
 def test_a_proposal_as_text_for_a_file():
     proposal = Proposal(
         id="p", turn_id="t", question="?", asker="ada", query="tides", reason="Not here.", tried=()

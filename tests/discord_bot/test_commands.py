@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.discord.faults import Refusal
 from fakes.fork_server import DEVNULL, start_python
-from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment
+from fakes.served import CUP, FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment
 from server import Server
 
 
@@ -253,3 +253,17 @@ async def test_serving_registers_nothing(server, fake, ann, general):
 
     commands = [call for call in fake.requests if "commands" in call.path]
     assert (before, len(commands)) == (1, 1)
+
+
+async def test_a_mention_in_an_option_of_a_command_is_a_name_on_the_card(server, fake, ann, bob, general):
+    server.settings["WEB_SEARCH"] = "duckduckgo"
+    await server.open()
+
+    await fake.slash(
+        ann, general, "ask", question=f"{CUP.rstrip('?')}, {bob.mention} and <@12345678901234567>"
+    )
+    _, (card,) = await shown_question(server, fake, general, CUP.rstrip("?"))
+
+    assert f"{CUP.rstrip('?')}, @bob and @somebody" in card.visible
+    assert str(bob.id) not in card.visible
+    assert "12345678901234567" not in card.visible

@@ -26,6 +26,9 @@ class RecordingMessenger:
         self._show("begin", turn)
         return f"handle of {turn.id}"
 
+    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
+        return turn
+
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return self.remarks
 

@@ -57,6 +57,9 @@ class Sink:
         self.fate.reach("after begin")
         return str(file)
 
+    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
+        return turn
+
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         return ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, hit
+from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, hit
 from test_graph import assistant_over
 
 from core.conversation import Attachment, Conversation, Question
@@ -13,6 +13,7 @@ from core.graph.approval import may_allow_reading
 from core.graph.policy import PRESETS
 from core.graph.routing import route_of
 from core.graph.state import Work
+from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.reasoner import Plan
 
 HERE = Conversation(platform="cli", space="s", channel="c", thread="t")
@@ -99,3 +100,22 @@ async def test_an_answer_from_a_part_of_a_long_file_says_so(tmp_path, confidence
 
     assert summary.kind == "answered"
     assert summary.reason == said
+
+
+async def test_without_a_model_a_summary_of_a_file_is_its_beginning_and_never_a_search(tmp_path):
+    begins, ends = (
+        hit(text, id=text[:8], source="lease.md") for text in ("The lease begins in June.", "It ends in May.")
+    )
+    documents = ScriptedDocuments(first=(begins.passage, ends.passage), default=(), confidence=0.1)
+    asked = replace(
+        ASKED, text="Summarise this file please", attached=("/uploads/lease.md",), reading_allowed_by="ann"
+    )
+
+    async with assistant_over(tmp_path, ExtractiveReasoner(), documents, web=ScriptedWeb()) as assistant:
+        summary = await assistant.run(asked)
+        of_no_file = await assistant.run(replace(asked, id="r", attached=()))
+
+    assert (summary.kind, summary.proposal) == ("no_answer", None)
+    assert [each.quote for each in summary.closest] == [begins.passage.text, ends.passage.text]
+    assert summary.reason.startswith("I read lease.md, and quote how it begins. A summary")
+    assert of_no_file.kind == "approval_needed"

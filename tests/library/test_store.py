@@ -284,7 +284,9 @@ def test_the_lexical_index_can_be_made_anew_from_the_passages(store):
     animals(store)
     with store.transaction() as writing:
         writing.execute(
-            "DROP TABLE words" if store.database.dialect == "sqlite" else "TRUNCATE words, terms, postings"
+            "DROP TABLE words"
+            if store.database.dialect == "sqlite"
+            else "TRUNCATE passage_terms, terms, postings"
         )
 
     store.reindex()

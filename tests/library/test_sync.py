@@ -172,7 +172,8 @@ def test_the_outermost_root_names_a_file_and_the_nearest_decides_whether_it_is_r
 # A folder kept in step
 
 
-def test_a_second_ingest_of_an_unchanged_folder_touches_nothing(library, docs):
+def test_a_second_ingest_of_an_unchanged_folder_touches_nothing(embedded, docs):
+    library = embedded
     write(docs / "a.md", "Cats purr.")
     write(docs / "sub" / "b.txt", "Dogs bark.")
     first = library.ingest([docs])
@@ -338,7 +339,8 @@ def test_a_sync_that_was_broken_off_is_finished_by_the_next(library, docs):
     assert library.refresh() == SyncReport(added=2, skipped=1)
 
 
-def test_a_deleted_folder_is_gone_and_is_read_again_when_it_is_back(library, docs, tmp_path):
+def test_a_deleted_folder_is_gone_and_is_read_again_when_it_is_back(embedded, docs, tmp_path):
+    library = embedded
     write(docs / "a.md", "Cats purr.")
     library.ingest([docs])
     docs.rename(tmp_path / "away")
@@ -351,6 +353,29 @@ def test_a_deleted_folder_is_gone_and_is_read_again_when_it_is_back(library, doc
     assert (away, found_meanwhile) == (SyncReport(removed=1), [])
     assert back == SyncReport(added=1)
     assert found(library, "cats") == ["docs/a.md"]
+
+
+def test_what_another_machine_has_stays_in_postgresql_and_its_changes_are_followed_there(
+    data, docs, tmp_path
+):
+    write(docs / "a.md", "Cats purr.")
+    library = open_library(data)
+    library.ingest([docs])
+    docs.rename(tmp_path / "on the other machine")
+    is_kept = library.store.database.dialect == "postgresql"
+
+    refreshed = library.refresh()
+    after_refresh = found(library, "cats")
+    library.rebuild()
+    after_rebuild = found(library, "cats")
+    (tmp_path / "on the other machine").rename(docs)
+    (docs / "a.md").unlink()
+    back = library.refresh()
+    library.close()
+
+    kept = ["docs/a.md"] if is_kept else []
+    assert (refreshed, back) == (SyncReport(removed=not is_kept), SyncReport(removed=is_kept))
+    assert (after_refresh, after_rebuild) == (kept, kept)
 
 
 def test_an_empty_folder_is_no_fault_and_what_is_put_there_later_is_found(library, docs):
@@ -490,7 +515,8 @@ def test_a_named_file_that_was_read_once_is_watched(library, docs):
     assert found(library, "dogs") == ["a.md"]
 
 
-def test_a_named_file_comes_back_after_its_editor_replaced_it(library, docs):
+def test_a_named_file_comes_back_after_its_editor_replaced_it(embedded, docs):
+    library = embedded
     file = write(docs / "a.md", "Cats purr.")
     library.ingest([file])
     file.unlink()

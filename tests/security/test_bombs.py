@@ -245,7 +245,7 @@ async def test_the_bot_answers_while_somebody_teaches_it_a_bomb(template, tmp_pa
             assert FERRY_ANSWER in answer.visible
         assert slack.finals(general, taught.ts) == []
         os.kill(worker, 9)  # as the system would at its limit, which a test does not wait for
-        (told,) = await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+        (told,) = await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
         again = await slack.mention(ann, general, FERRY)
         await office.until_answered(again)
 

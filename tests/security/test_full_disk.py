@@ -71,14 +71,14 @@ async def test_in_slack_a_question_on_a_full_disk_is_told_of_once_and_answered_w
     await office.until_answered(await slack.mention(ann, general, FERRY))
     fill_disk(office)
     asked = await slack.mention(ann, general, PONTOON)
-    await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+    await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
     await slack.deliveries.redeliver()
     make_room(office)
     (answer,) = await office.until_answered(asked, within=PATIENCE)
     await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
     assert await office.stop() == 0
 
-    assert [send_ephemeral.visible for send_ephemeral in slack.whispers(ann)] == [TOLD]
+    assert [one.visible for one in slack.ephemerals(ann)] == [TOLD]
     assert PONTOON_ANSWER in answer.visible
     assert len(slack.replies(general, asked.ts)) == 1
 
@@ -128,11 +128,11 @@ async def test_a_queue_that_another_program_holds_is_told_of_too(office, slack: 
     with closing(sqlite3.connect(office.folder / ".footnote" / "turns.sqlite")) as holder:
         holder.execute("BEGIN IMMEDIATE")
         asked = await slack.mention(ann, general, PONTOON)
-        await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+        await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
     (answer,) = await office.until_answered(asked, within=PATIENCE)
     assert await office.stop() == 0
 
-    (told,) = slack.whispers(ann)
+    (told,) = slack.ephemerals(ann)
     assert "another program holds it" in told.visible
     assert PONTOON_ANSWER in answer.visible
 
@@ -185,7 +185,7 @@ async def test_what_could_not_be_stored_before_the_end_is_brought_again_to_the_n
     fill_disk(office)
     asked = await slack.mention(ann, general, PONTOON)  # waits for the rooms
     follow_up = await slack.say(ann, general, PONTOON, first.ts)  # waits for the queue
-    await slack.until(lambda: len(slack.whispers(ann)) == 2, within=PATIENCE)
+    await slack.until(lambda: len(slack.ephemerals(ann)) == 2, within=PATIENCE)
     assert await office.stop() in (0, LOG_HAS_NO_ROOM)
     await office.open()
     await slack.deliveries.redeliver()
@@ -225,7 +225,7 @@ async def test_a_stop_on_a_full_disk_is_obeyed_though_the_end_of_a_turn_is_not_r
     await slack.until(lambda: slack.finals(general, asked.ts), within=PATIENCE)
     fill_disk(office)  # before the answer that just came is recorded
     await slack.mention(ann, general, FERRY)
-    await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+    await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
     assert await office.stop() in (0, LOG_HAS_NO_ROOM)
 
 

@@ -33,11 +33,11 @@ async def test_approve_and_deny_together_come_to_one_decision(office, slack, ann
     await asyncio.gather(*(slack.press(card, action, ann) for action in ("approve", "deny") * 3))
     await office.until_answered(asked, 2)
     await slack.until(lambda: not slack.deliveries.unacknowledged)
-    await slack.until(lambda: len(slack.whispers(ann)) == 5)
+    await slack.until(lambda: len(slack.ephemerals(ann)) == 5)
 
     assert len(slack.replies(general, asked.ts)) == 2
     assert len(office.engine.requests) <= 1
-    assert all("already" in one.visible for one in slack.whispers(ann))
+    assert all("already" in one.visible for one in slack.ephemerals(ann))
     assert slack.rejected == []
 
 
@@ -50,7 +50,7 @@ async def test_whoever_pressed_first_decides_whichever_socket_is_faster(office, 
             await slack.press(card, action, ann)
     for each in asked:
         await office.until_answered(each, 2)
-    await slack.until(lambda: len(slack.whispers(ann)) == 8)
+    await slack.until(lambda: len(slack.ephemerals(ann)) == 8)
 
     assert ["said no" in card.visible for card in cards] == [False, True] * 4
     assert sorted(cup_of(request) for request in office.engine.requests) == [0, 2, 4, 6]

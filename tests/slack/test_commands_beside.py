@@ -9,6 +9,7 @@ import signal
 import sqlite3
 from contextlib import closing
 
+import psycopg
 import pytest
 from fakes.fork_server import PIPE, start_python
 from fakes.served import environment
@@ -78,6 +79,11 @@ def queued(office):
 def stored(office):
     """Every byte of the queue's files."""
     return b"".join(file.read_bytes() for file in (office.folder / ".footnote").glob("turns.sqlite*"))
+
+
+def rows(url, query):
+    with psycopg.connect(url) as connection:
+        return connection.execute(query).fetchall()
 
 
 # The same with somebody who serves and without
@@ -404,3 +410,20 @@ async def test_a_command_waits_for_a_bot_that_is_just_starting(office, shell):
     ran = await shell.run("ask", "What does a night at the visitors' pontoon cost?")
 
     assert (ran.code, PONTOON_ANSWER in ran.out, ran.err) == (0, True, "")
+
+
+async def test_beside_a_bot_on_postgresql_commands_leave_their_work_to_it_too(office, shell, postgres_url):
+    add_page(office.folder)
+    office.settings["DATABASE_URL"] = postgres_url
+    await shell.run("ingest", "handbook.md")  # which nobody serves yet
+    await office.open()
+
+    ingested = await shell.run("ingest", "docs")
+    answered = await shell.run("ask", FUEL, "--json")
+    forgot = await shell.run("forget", "docs/fuel.md")
+
+    assert (ingested.code, ingested.out, ingested.err) == (0, "1 document added.\n", "")
+    assert "diesel" in answered.record["text"]
+    assert forgot.out == "Forgot docs/fuel.md (1 passage).\n"
+    assert office.log.count('"turn command"') >= 5
+    assert rows(postgres_url, "SELECT workflow_uuid FROM dbos.workflow_status") == []

@@ -58,7 +58,7 @@ TICKET = {
             "the <page> (https://a.test/x)",
         ),
         (rich(line({"type": "user", "user_id": "UBOT"}, text(" and "), {"type": "user", "user_id": "U2"})), "and @U2"),
-        (rich(line({"type": "channel", "channel_id": "C3"}, text("?"))), "#C3?"),
+        (rich(line({"type": "channel", "channel_id": "C3"}, text("?"))), "#channel?"),
         (rich(line({"type": "usergroup", "usergroup_id": "S1"}, text(" who?"))), "@subteam who?"),
         (rich(line({"type": "broadcast", "range": "here"}, text(" who?"))), "@here who?"),
         (rich(line(text("why "), {"type": "emoji", "name": "wave"}, text(" so"))), "why so"),

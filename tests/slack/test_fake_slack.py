@@ -449,7 +449,7 @@ async def test_a_response_url_answers_without_a_token(slack, app, client, ann, g
         await slack.press(slack.posts()[0], "go", ann)
         await slack.until(lambda: slack.posts()[0].visible == "done")
 
-    assert [one.visible for one in slack.whispers(ann)] == ["only you"]
+    assert [one.visible for one in slack.ephemerals(ann)] == ["only you"]
 
 
 BOT = """

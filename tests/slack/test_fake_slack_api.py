@@ -320,7 +320,7 @@ async def test_an_ephemeral_message_is_seen_by_one_and_is_in_no_thread(slack, cl
 
     await client.chat_postEphemeral(channel=general, user=ann, thread_ts=root.ts, text="Only ann decides.")
 
-    assert [one.visible for one in slack.whispers(ann)] == ["Only ann decides."]
+    assert [one.visible for one in slack.ephemerals(ann)] == ["Only ann decides."]
     assert slack.thread(general, root.ts) == [root, reply]
     assert slack.shown[-1].action == "ephemeral"
 
@@ -332,7 +332,7 @@ async def test_an_ephemeral_message_in_a_thread_without_replies_is_seen_by_nobod
 
     await client.chat_postEphemeral(channel=general, user=ann, thread_ts=root.ts, text="Only ann decides.")
 
-    assert slack.whispers(ann) == []
+    assert slack.ephemerals(ann) == []
 
 
 async def test_reactions_and_permalinks(slack, client, ann, general):

@@ -29,12 +29,14 @@ async def test_each_refusal_of_a_form_is_said_to_who_pressed_and_the_next_press_
     for number, code in enumerate(CODES, start=1):
         slack.faults.queue("views.open", Refusal(code))
         await slack.press(card, "edit", ann)
-        await slack.until(lambda count=number: len(slack.whispers(ann)) == count, within=PATIENCE)
+        await slack.until(lambda count=number: len(slack.ephemerals(ann)) == count, within=PATIENCE)
     await slack.press(card, "edit", ann)
     await slack.until(lambda: slack.modal(ann), within=PATIENCE)
 
-    assert {one.visible.partition(",")[0] for one in slack.whispers(ann)} == {"The form could not be opened"}
-    assert [one.thread_ts for one in slack.whispers(ann)] == [asked.ts] * len(CODES)
+    assert {one.visible.partition(",")[0] for one in slack.ephemerals(ann)} == {
+        "The form could not be opened"
+    }
+    assert [one.thread_ts for one in slack.ephemerals(ann)] == [asked.ts] * len(CODES)
 
 
 async def test_a_form_that_comes_too_late_is_spoken_of_in_the_language_of_the_question(
@@ -49,6 +51,6 @@ async def test_a_form_that_comes_too_late_is_spoken_of_in_the_language_of_the_qu
 
     await slack.advance(10)
 
-    (told,) = await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+    (told,) = await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
     assert told.visible.startswith("Das Formular")
     assert "views.open: expired_trigger_id" in slack.rejected

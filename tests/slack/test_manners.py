@@ -125,7 +125,7 @@ async def test_a_question_that_is_too_long_is_refused_once(office, slack, ann, g
     marker = await slack.mention(ann, general, FERRY)
     await office.until_answered(marker)
 
-    (refusal,) = await slack.until(lambda: slack.whispers(ann))
+    (refusal,) = await slack.until(lambda: slack.ephemerals(ann))
     assert "too long" in refusal.visible
 
 
@@ -171,7 +171,7 @@ async def test_who_asks_too_much_is_told_so_once_and_in_private_and_may_go_on_la
     await office.until_answered(asked)
 
     beyond = await slack.mention(ann, general, PONTOON)
-    await slack.until(lambda: slack.whispers(ann))
+    await slack.until(lambda: slack.ephemerals(ann))
     await slack.duplicate(asked, DUPLICATES[0])
     await slack.duplicate(beyond, DUPLICATES[0])
     once_more = await slack.mention(ann, general, PONTOON)
@@ -179,7 +179,7 @@ async def test_who_asks_too_much_is_told_so_once_and_in_private_and_may_go_on_la
     others = await slack.mention(bob, general, PONTOON)
     (answer,) = await office.until_answered(others)
 
-    (told,) = slack.whispers(ann)
+    (told,) = slack.ephemerals(ann)
     assert "You have asked 1 question within one hour" in told.visible
     assert PONTOON_ANSWER in answer.visible
     assert len(slack.replies(general, asked.ts)) == 1
@@ -199,10 +199,10 @@ async def test_a_restart_does_not_begin_to_count_anew_and_refuses_nothing_that_w
 
     await slack.duplicate(asked, DUPLICATES[0])
     await slack.mention(ann, general, PONTOON)
-    await slack.until(lambda: slack.whispers(ann))
+    await slack.until(lambda: slack.ephemerals(ann))
     assert await office.stop() == 0
 
-    (told,) = slack.whispers(ann)
+    (told,) = slack.ephemerals(ann)
     assert "You have asked 1 question within one hour" in told.visible
     assert len(slack.replies(general, asked.ts)) == 1
 
@@ -219,4 +219,4 @@ async def test_a_refusal_that_a_kill_cut_off_is_said_at_the_next_start(office, s
     await office.kill()
     await office.open()
 
-    assert await slack.until(lambda: slack.whispers(ann))
+    assert await slack.until(lambda: slack.ephemerals(ann))

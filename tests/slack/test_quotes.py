@@ -18,14 +18,14 @@ async def test_a_press_that_came_too_late_for_a_window_is_answered_in_a_private_
 
     slack.faults.queue("views.open", Refusal("expired_trigger_id"))
     await slack.press(answer, "footnotes", ann)
-    (instead,) = await slack.until(lambda: slack.whispers(ann))
+    (instead,) = await slack.until(lambda: slack.ephemerals(ann))
     await slack.press(answer, "footnotes", ann)
     window = await slack.until(lambda: slack.modal(ann))
 
     assert FERRY_ANSWER in instead.visible
     assert instead.thread_ts == asked.ts
     assert window.payload["title"]["text"] == "Quotes"
-    assert len(slack.whispers(ann)) == 1
+    assert len(slack.ephemerals(ann)) == 1
     assert office.faults == []
 
 

@@ -230,7 +230,7 @@ def test_payloads_of_other_kinds_are_left_alone():
     [
         ("is <@U2> right?", "is @U2 right?"),
         ("is <@U2|bob> right?", "is @bob right?"),
-        ("see <#C2|general> and <#C3>", "see #general and #C3"),
+        ("see <#C2|general> and <#C3>", "see #general and #channel"),
         ("see <https://a.test/x?y=1&amp;z=2>", "see https://a.test/x?y=1&z=2"),
         ("see <https://a.test/x|the page>", "see the page (https://a.test/x)"),
         ("read <http://README.md|README.md>", "read README.md"),

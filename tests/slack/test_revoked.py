@@ -173,6 +173,6 @@ async def test_a_file_that_the_app_has_no_scope_for_is_said_so_at_once(template,
         ann = slack.add_user("ann")
         await office.open()
         await slack.mention(ann, slack.add_channel("general", ann), "learn", files=[("a.md", b"# A")])
-        (told,) = await slack.until(lambda: slack.whispers(ann), within=PATIENCE)
+        (told,) = await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
 
     assert "the app needs the scope files:read" in told.visible

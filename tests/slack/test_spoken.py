@@ -73,7 +73,7 @@ async def test_a_message_that_is_forwarded_to_the_bot_is_a_question_and_never_a_
 
     assert FERRY_ANSWER in answers[-1].visible
     assert not [each for each in answers if "I forgot" in each.visible]
-    assert slack.whispers(ann) == []
+    assert slack.ephemerals(ann) == []
 
 
 async def test_a_mention_in_what_is_forwarded_calls_nobody(office, slack, ann, general):
@@ -147,7 +147,7 @@ async def test_an_edit_of_what_was_asked_changes_nothing(office, slack, ann, gen
 
     assert FERRY_ANSWER in answer.visible or PONTOON_ANSWER in answer.visible  # whichever came first
     assert slack.replies(general, asked.ts) == [answer]
-    assert slack.whispers(ann) == []
+    assert slack.ephemerals(ann) == []
 
 
 async def test_a_mention_without_words_answers_the_question_of_its_thread_once(

@@ -57,14 +57,14 @@ async def test_a_search_is_proposed_refused_to_a_stranger_edited_approved_and_an
     (card,) = await office.until_answered(asked)
 
     await slack.press(card, "approve", bob)
-    (refusal,) = await slack.until(lambda: slack.whispers(bob))
+    (refusal,) = await slack.until(lambda: slack.ephemerals(bob))
     assert searxng.requests == []
     await slack.press(card, "edit", ann)
     modal = await slack.until(lambda: slack.modal(ann))
     await slack.submit(modal, {"query": "football world cup 1998 winner"})
     _, answer = await office.until_answered(asked, 2)
     await slack.press(card, "approve", ann, as_seen=card.revisions[-2])
-    (late,) = await slack.until(lambda: slack.whispers(ann))
+    (late,) = await slack.until(lambda: slack.ephemerals(ann))
     await slack.feedback(answer, bob)
     await slack.until(lambda: not slack.deliveries.unacknowledged)
 
@@ -148,7 +148,7 @@ async def test_words_to_the_bot_are_answered(office, slack, ann, general):
         for words, message in said.items()
         if words not in ("stop", "use nothing")
     }
-    told = await slack.until(lambda: (seen := slack.whispers(ann))[1:] and [each.visible for each in seen])
+    told = await slack.until(lambda: (seen := slack.ephemerals(ann))[1:] and [each.visible for each in seen])
     forget = await slack.mention(ann, general, "forget", asked.ts)
     await office.until_answered(forget, 2)
     unheard = await slack.say(ann, general, PONTOON, asked.ts)
@@ -180,7 +180,7 @@ async def test_what_a_private_channel_learned_is_read_there_alone(office, slack,
     (found,) = await office.until_answered(inside)
     (hidden,) = await office.until_answered(outside)
     use = await slack.mention(ann, general, f"use channel-slack-{slack.team}-{secret}")
-    (refused,) = await slack.until(lambda: slack.whispers(ann))
+    (refused,) = await slack.until(lambda: slack.ephemerals(ann))
 
     assert "1 document added" in learned.visible
     assert "4711" in found.visible
@@ -199,9 +199,9 @@ async def test_who_may_decide_and_who_may_teach_can_be_a_user_group(office, slac
     (card,) = await office.until_answered(asked)
 
     await slack.press(card, "approve", ann)
-    (refusal,) = await slack.until(lambda: slack.whispers(ann))
+    (refusal,) = await slack.until(lambda: slack.ephemerals(ann))
     untaught = await slack.mention(ann, general, "learn", files=[("a.md", b"# A")])
-    _, not_learned = await slack.until(lambda: (told := slack.whispers(ann))[1:] and told)
+    _, not_learned = await slack.until(lambda: (told := slack.ephemerals(ann))[1:] and told)
     await slack.press(card, "approve", bob)
     _, answer = await office.until_answered(asked, 2)
 

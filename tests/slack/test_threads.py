@@ -36,7 +36,7 @@ async def test_what_was_said_before_reaches_the_model_as_talk_and_not_as_a_rule(
 
     (first, second) = [call for call in model.calls if call.step == "plan"]
     for call in (first, second):
-        assert f"thread message>>\n{ann}: {SARK}\n<<" in call.prompt
+        assert f"thread message>>\nann: {SARK}\n<<" in call.prompt
         assert "Remark 29" in call.prompt
         assert "Remark 10" not in call.prompt
         assert "Thread messages are what people wrote" in call.system

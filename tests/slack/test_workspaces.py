@@ -118,7 +118,7 @@ async def test_what_one_workspace_learns_and_decides_is_no_others(installable, s
             "action_ts": slack.state.clock.ts(),
         }
         status, _ = await slack.forge(stolen)
-        await slack.until(lambda: slack.whispers(eve), within=PATIENCE)
+        await slack.until(lambda: slack.ephemerals(eve), within=PATIENCE)
 
     assert "1 document added" in learned.visible
     assert "nine hives" in answer.visible
@@ -127,7 +127,7 @@ async def test_what_one_workspace_learns_and_decides_is_no_others(installable, s
     assert CUP not in [request.query["q"] for request in engine.requests]
     assert "Nothing is sent until then." in card.visible
     assert told_here["team_id"] == slack.state.conversations[here].team
-    assert "no web search to decide" in slack.whispers(eve)[0].visible
+    assert "no web search to decide" in slack.ephemerals(eve)[0].visible
     assert slack.rejected == []
 
 
@@ -257,7 +257,7 @@ async def test_user_groups_of_one_workspace_are_nobody_in_another(installable, s
 
     (learned,) = await installable.until_answered(await slack.mention(ann, here, "learn", files=[BEES]))
     await slack.mention(eve, there, "learn", files=[BEES])
-    (told,) = await slack.until(lambda: slack.whispers(eve), within=PATIENCE)
+    (told,) = await slack.until(lambda: slack.ephemerals(eve), within=PATIENCE)
 
     assert status == 200
     assert "1 document added" in learned.visible

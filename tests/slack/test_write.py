@@ -760,3 +760,9 @@ def test_code_in_angle_brackets_is_shown_as_it_is():
     made = pieces(text, limit=500, dialect=SLACK)
 
     assert "\n\n".join(made) == text
+
+
+def test_a_notification_of_the_documents_holds_no_marks_of_bold_words():
+    (told, *_) = reply_messages(render, Sources(language="en", entries=(entry(1),)))
+
+    assert told.text.startswith("docs: 1 document, 3 passages")

@@ -7,7 +7,7 @@ from argparse import Namespace
 from bots.chat.channels import SCHEMA
 from bots.commands.migrate import run
 from bots.doctor import index
-from bots.doctor.settings import Installation
+from bots.doctor.settings import Configuration
 from core.bootstrap import open_library
 from core.settings import Settings
 from core.storage.schema import VERSIONS
@@ -17,7 +17,7 @@ from core.storage.storage import open_storage
 def told(settings):
     return [
         (finding.state, finding.text, finding.fix)
-        for finding in index.examine(Installation(settings=settings))
+        for finding in index.examine(Configuration(settings=settings))
     ]
 
 

@@ -262,7 +262,7 @@ class InSlack:
     def _told(self, user: str) -> list[Any]:
         """What only one person was shown, in the thread or in a direct message."""
         direct = self.slack.state.direct(self.slack.team, [user, self.slack.bot])
-        return [*self.slack.whispers(user), *direct.messages.values()]
+        return [*self.slack.ephemerals(user), *direct.messages.values()]
 
     def close(self) -> None:
         self.served.is_troubled = True

@@ -54,8 +54,8 @@ READ_ON_THE_WALL = {
     "bots/terminal/session.py": "tells when a question was asked",
     "bots/process.py": "stands in the log",
     "core/wording.py": "tells a time",
-    "bots/slack/doctor.py": "compares it with Slack's",
-    "bots/slack/oauth.py": "which begun installations have expired; who is turned away begins again",
+    "bots/slack/doctor_tokens.py": "compares it with Slack's",
+    "bots/slack/oauth_stores.py": "which begun installations have expired; who is turned away begins again",
     "bots/slack/http.py": "Slack's own rule of five minutes; what is refused for it is told in the log",
     "bots/slack/serve.py": "when a modal was submitted, which carries no time",
 }

@@ -184,5 +184,5 @@ METHODS = {
     "chat.update": Method(update, WRITE),
     "chat.delete": Method(delete, WRITE),
     "chat.postEphemeral": Method(post_ephemeral, WRITE),
-    "chat.getPermalink": Method(permalink),
+    "chat.getPermalink": Method(permalink, takes_json=False),
 }

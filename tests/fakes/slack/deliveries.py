@@ -46,7 +46,7 @@ class Delivery:
     """One event or interaction, however often it is sent."""
 
     type: Literal["events_api", "interactive"]
-    payload: dict[str, Any]
+    payload: dict[str, Any] = field(repr=False)
     takes_response: bool = False
     attempts: list[Attempt] = field(default_factory=list)
     response: dict[str, Any] | None = None  #: what came with the acknowledgement

@@ -76,7 +76,7 @@ class Trigger:
 class ResponseUrl:
     """Where an interaction can be answered without a token."""
 
-    message: Message
+    message: Message = field(repr=False)
     user: str  #: who pressed
     used: int = 0
 
@@ -85,8 +85,8 @@ class ResponseUrl:
 class Envelope:
     """Builds payloads for one installation."""
 
-    app: App
-    state: State
+    app: App = field(repr=False)
+    state: State = field(repr=False)
     installation: Installation = field(repr=False)
 
     def event(self, subscription: str, event: dict[str, Any]) -> dict[str, Any] | None:

@@ -31,19 +31,21 @@ METHODS = (
 class FakeSlack(People, Transcript):
     """One Slack for one app: a workspace to begin with, more by ``add_workspace``."""
 
-    app: App = field(default_factory=App)
+    app: App = field(default_factory=App, repr=False)
     bot_token: str = "xoxb-fake"
     app_token: str = "xapp-fake"
     signing_secret: str = "fake-secret"
     client_id: str = "1.2"
     client_secret: str = "fake-client-secret"
     request_url: str = ""  #: where events are posted; empty: Socket Mode
-    faults: Faults = field(default_factory=Faults)
+    faults: Faults = field(default_factory=Faults, repr=False)
     echoes: bool = True  #: whether the app is told of its own messages, as it really is
     retries_by_itself: bool = False  #: redeliver when due by the wall clock, not only when told
     ack_within: float = ACK_WITHIN  #: seconds
     retry_delays: Sequence[float] = RETRY_DELAYS  #: seconds, one for each retry
-    rejected: list[str] = field(default_factory=list)  #: every refusal, and what broke the protocol
+    rejected: list[str] = field(
+        default_factory=list, repr=False
+    )  #: every refusal, and what broke the protocol
     refused_tokens: dict[str, str] = field(default_factory=dict)  #: revoked tokens and the like -> error code
     url: str = ""
 

@@ -60,7 +60,7 @@ class File:
     user: str
     name: str
     mimetype: str
-    content: bytes
+    content: bytes = field(repr=False)
     url: str  #: `url_private`: answers only to a token that may read files
     channels: list[str] = field(default_factory=list)
     is_from_elsewhere: bool = False  #: shared over Slack Connect: events name its id alone
@@ -97,10 +97,10 @@ class Shown:
     thread_ts: str = ""
     user: str = ""  #: the only one who sees it, where it is not for everybody
     text: str = ""
-    blocks: Blocks = field(default_factory=list)
+    blocks: Blocks = field(default_factory=list, repr=False)
     metadata: dict[str, Any] | None = None
     link_names: bool = False
-    names: Names = str
+    names: Names = field(default=str, repr=False)
 
     @cached_property
     def visible(self) -> str:
@@ -121,16 +121,15 @@ class Message:
     bot_id: str = ""
     app_id: str = ""
     text: str = ""
-    blocks: Blocks = field(default_factory=list)
-    attachments: list[dict[str, Any]] = field(
-        default_factory=list
-    )  #: forwarded messages, an app's cards, previews
+    blocks: Blocks = field(default_factory=list, repr=False)
+    #: Forwarded messages, an app's cards, previews.
+    attachments: list[dict[str, Any]] = field(default_factory=list, repr=False)
     thread_ts: str = ""  #: empty for a message that is no reply
     subtype: str = ""
     parent_user_id: str = ""
     client_msg_id: str = ""
     metadata: dict[str, Any] | None = None
-    files: list[File] = field(default_factory=list)
+    files: list[File] = field(default_factory=list, repr=False)
     reactions: dict[str, list[str]] = field(default_factory=dict)
     edited: dict[str, str] | None = None
     unfurl_links: bool = True
@@ -138,12 +137,14 @@ class Message:
     link_names: bool = False
     ephemeral_for: str = ""
     is_deleted: bool = False
-    oddities: dict[str, Any] = field(default_factory=dict)  #: what its JSON has in place of what is described
+    #: What its JSON has in place of what is described.
+    oddities: dict[str, Any] = field(default_factory=dict, repr=False)
     stream_until: float = 0.0  #: the clock's second at which an open stream dies; 0 when none is open
     is_stopped: bool = False  #: a person stopped the stream
     takes_chunks: bool | None = None  #: what the stream began with; None: with nothing
     has_plan: bool = False  #: whether its tasks stand together
-    revisions: list[Shown] = field(default_factory=list)  #: every state it was ever seen in, oldest first
+    #: Every state it was ever seen in, oldest first.
+    revisions: list[Shown] = field(default_factory=list, repr=False)
 
     @property
     def root(self) -> str:
@@ -201,8 +202,9 @@ class Conversation:
     is_archived: bool = False
     shared_with: list[str] = field(default_factory=list)  #: other workspaces, "Slack Connect"
     refusal: str = ""  #: the error of whoever posts, where a preference of the workspace forbids it
-    messages: dict[str, Message] = field(default_factory=dict)
-    threads: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))  #: by first message
+    messages: dict[str, Message] = field(default_factory=dict, repr=False)
+    #: By first message.
+    threads: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list), repr=False)
 
     @property
     def is_private(self) -> bool:
@@ -236,7 +238,7 @@ class View:
     id: str
     team: str
     user: str
-    payload: dict[str, Any]  #: as the app sent it, block ids filled in
+    payload: dict[str, Any] = field(repr=False)  #: as the app sent it, block ids filled in
     hash: str
     root: str = ""
     previous: str = ""

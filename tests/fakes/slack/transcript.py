@@ -48,7 +48,7 @@ class Transcript:
         """Every mention, link and image that ever passed, with where it was."""
         return [(shown, entity) for shown in self.shown for entity in shown.entities]
 
-    def whispers(self, user: str) -> list[Message]:
+    def ephemerals(self, user: str) -> list[Message]:
         """The ephemeral messages that one person saw."""
         return [one for one in self.state.ephemerals if one.ephemeral_for == user and not one.is_deleted]
 

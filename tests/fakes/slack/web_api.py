@@ -51,7 +51,7 @@ class Call:
     ended: float = math.inf  #: monotonic seconds
     fault: Fault | None = None
     error: str = ""  #: of a refusal
-    reply: dict[str, Any] = field(default_factory=dict)
+    reply: dict[str, Any] = field(default_factory=dict, repr=False)
     early_by: float = 0.0  #: seconds that the same request came before its Retry-After was over
     early_there: float = 0.0  #: the same for any request of that method in that channel
 
@@ -77,6 +77,9 @@ class Method:
     run: Callable[[FakeSlack, Call, Installation], Awaitable[dict[str, Any]]]
     scopes: tuple[str, ...] = ()  #: any of them will do; empty: none needed
     needs_token: bool = True
+    takes_json: bool = (
+        True  #: otherwise it does not see arguments in a body of JSON; the SDK puts them into the URL
+    )
 
 
 class WebApi:
@@ -90,7 +93,7 @@ class WebApi:
     async def serve(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
         try:
-            args, token = await read(request)
+            args, token = await read(request, takes_json=self._takes_json(method))
         except Refused as refused:
             return self._refuse(Call(method, {}, "", time.monotonic()), refused)
         faults = self.slack.faults
@@ -141,6 +144,9 @@ class WebApi:
         headers = {"x-oauth-scopes": ",".join(sorted(installation.scopes)), "Date": date}
         return web.json_response(call.reply, headers=headers)
 
+    def _takes_json(self, method: str) -> bool:
+        return method not in self.methods or self.methods[method].takes_json
+
     def _method(self, name: str) -> Method:
         if name not in self.methods:
             raise Refused("unknown_method", req_method=name)
@@ -173,7 +179,7 @@ class WebApi:
         return web.json_response(refused.body)
 
 
-async def read(request: web.Request) -> tuple[dict[str, Any], str]:
+async def read(request: web.Request, *, takes_json: bool = True) -> tuple[dict[str, Any], str]:
     """Arguments from query, form or JSON body, and the token; structures as structures."""
     args: dict[str, Any] = dict(request.query)
     if request.content_type == "application/json":
@@ -183,7 +189,7 @@ async def read(request: web.Request) -> tuple[dict[str, Any], str]:
             raise Refused("invalid_json") from None
         if not isinstance(body, dict):
             raise Refused("json_not_object")
-        args |= body
+        args |= body if takes_json else {}
     else:
         args |= {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")

@@ -1,0 +1,162 @@
+"""One file that holds all stores: a zip of JSON lines, one for each row, under a manifest of counts and digests.
+
+The rows are those of the tables, in a form that belongs to no database. Bytes are written in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from core.conversation import value
+from core.errors import SettingsError, reason_of
+
+FORMAT = 1  # of the archive itself; its stores have versions of their own
+MANIFEST = "manifest.json"
+PIECE = 1024**2  # bytes of a file that are read at a time
+_BYTES = "base64"  # the key of an encoded value
+
+Row = tuple[Any, ...]
+
+
+@value
+class Member:
+    """What an archive says of one of its parts."""
+
+    count: int  #: rows, or bytes of a file
+    digest: str  #: SHA-256 of it, in hexadecimal
+
+
+@value
+class Manifest:
+    """What is in an archive. ``facts`` is whatever its writer has to say about the stores."""
+
+    facts: Mapping[str, Any]
+    members: Mapping[str, Member]
+
+
+class ArchiveWriter:
+    """Adds parts to an archive; the manifest comes last, so that an archive that was cut short has none."""
+
+    def __init__(self, opened: zipfile.ZipFile) -> None:
+        self._opened = opened
+        self._members: dict[str, Member] = {}
+
+    def add_rows(self, name: str, rows: Iterable[Row]) -> int:
+        """How many there were."""
+        count, digest = 0, hashlib.sha256()
+        with self._opened.open(name, "w", force_zip64=True) as target:
+            for row in rows:
+                line = f"{json.dumps([_encode(each) for each in row], ensure_ascii=False)}\n".encode()
+                digest.update(line)
+                target.write(line)
+                count += 1
+        self._members[name] = Member(count=count, digest=digest.hexdigest())
+        return count
+
+    def add_file(self, name: str, file: Path) -> None:
+        size, digest = 0, hashlib.sha256()
+        with file.open("rb") as source, self._opened.open(name, "w", force_zip64=True) as target:
+            while piece := source.read(PIECE):
+                digest.update(piece)
+                target.write(piece)
+                size += len(piece)
+        self._members[name] = Member(count=size, digest=digest.hexdigest())
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        members = {name: [each.count, each.digest] for name, each in self._members.items()}
+        manifest = {"format": FORMAT, "facts": facts, "members": members}
+        self._opened.writestr(MANIFEST, json.dumps(manifest, indent=1))
+
+
+@contextmanager
+def write_archive(file: Path) -> Iterator[ArchiveWriter]:
+    """A new archive that only its owner can read; nothing stands under its name before it is complete.
+
+    SettingsError where it cannot be written, or something has its name already.
+    """
+    part = file.with_name(f"{file.name}.part")
+    if file.exists():
+        raise SettingsError(f"{file} exists already. Name another file.")
+    try:
+        with (
+            os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target,
+            zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as opened,
+        ):
+            yield ArchiveWriter(opened)
+        part.replace(file)
+    except OSError as fault:
+        raise SettingsError(f"{file} cannot be written: {reason_of(fault)}.") from fault
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class ArchiveReader:
+    """The parts of an archive, each checked against the manifest when it has been read to its end."""
+
+    def __init__(self, opened: zipfile.ZipFile, manifest: Manifest) -> None:
+        self._opened = opened
+        self.manifest = manifest
+
+    def names(self, folder: str) -> list[str]:
+        """The parts below a folder of the archive, in the order in which they were written."""
+        return [name for name in self.manifest.members if name.startswith(f"{folder}/")]
+
+    def rows(self, name: str) -> Iterator[Row]:
+        count, digest = 0, hashlib.sha256()
+        with self._opened.open(name) as source:
+            for line in source:
+                digest.update(line)
+                count += 1
+                yield tuple(_decode(each) for each in json.loads(line))
+        self._check(name, count, digest.hexdigest())
+
+    def copy_file(self, name: str, target: Path) -> None:
+        size, digest = 0, hashlib.sha256()
+        with self._opened.open(name) as source, target.open("wb") as copy:
+            while piece := source.read(PIECE):
+                digest.update(piece)
+                copy.write(piece)
+                size += len(piece)
+        self._check(name, size, digest.hexdigest())
+
+    def _check(self, name: str, count: int, digest: str) -> None:
+        if self.manifest.members[name] != Member(count=count, digest=digest):
+            raise ValueError(f"{name} is not what the manifest says")
+
+
+@contextmanager
+def read_archive(file: Path) -> Iterator[ArchiveReader]:
+    """SettingsError for a file that is no archive, is damaged, or was written by a newer version."""
+    try:
+        with zipfile.ZipFile(file) as opened:
+            yield ArchiveReader(opened, _read_manifest(opened, file))
+    except OSError as fault:
+        raise SettingsError(f"{file} cannot be read: {reason_of(fault)}.") from fault
+    except (zipfile.BadZipFile, zipfile.zlib.error, ValueError, KeyError, TypeError, EOFError) as fault:  # type: ignore[attr-defined]
+        raise SettingsError(f"{file} is no archive of `footnote backup`, or it is damaged.") from fault
+
+
+def _read_manifest(opened: zipfile.ZipFile, file: Path) -> Manifest:
+    told = json.loads(opened.read(MANIFEST))
+    if told["format"] > FORMAT:
+        raise SettingsError(
+            f"{file} was written by a newer version of Footnote. Install that version to restore it."
+        )
+    members = {name: Member(count=count, digest=digest) for name, (count, digest) in told["members"].items()}
+    return Manifest(facts=told["facts"], members=members)
+
+
+def _encode(given: Any) -> Any:
+    return {_BYTES: base64.b64encode(given).decode()} if isinstance(given, bytes) else given
+
+
+def _decode(stored: Any) -> Any:
+    return base64.b64decode(stored[_BYTES]) if isinstance(stored, dict) else stored
