@@ -54,7 +54,7 @@ async def _migrate_postgres(storage: Storage) -> list[str]:
     from core.turns.leases import open_leases
 
     before = _versions(storage)
-    for store, schema in _postgres_stores().items():
+    for store, schema in postgres_stores().items():
         storage.database(store, schema).close()
     async with open_leases(storage, "footnote migrate") as leases:
         await open_postgres_checkpoints(storage, leases)
@@ -62,7 +62,7 @@ async def _migrate_postgres(storage: Storage) -> list[str]:
     return list(_changes(before, _versions(storage)))
 
 
-def _postgres_stores() -> dict[str, Schema]:
+def postgres_stores() -> dict[str, Schema]:
     from bots.chat import channels
     from bots.slack import oauth
     from core.reasoning import limits

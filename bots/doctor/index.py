@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from bots.chat.texts import counted
+from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.folder import find_owner, query
 from bots.doctor.models import load_embedder
@@ -29,6 +30,8 @@ REBUILD = "`footnote ingest --rebuild`"
 
 def examine(configuration: Configuration) -> list[Finding]:
     settings = configuration.settings
+    if settings.postgres_url is not None:
+        return shared_store.examine(NAME, settings.postgres_url)
     file = settings.data_dir / "library.sqlite"
     if not (file.is_file() and file.stat().st_size):
         return [warning(NAME, "Nothing is indexed yet.", "`footnote ingest PATH`")]
