@@ -117,4 +117,6 @@ async def test_ctrl_c_leaves_quietly_and_says_how_to_come_back(machine):
         said = await process.stderr.read()
         code = await process.wait()
 
-    assert (said, code) == (b"Come back with: footnote chat --thread sark\n", 130)
+    begun, *rest = said.decode().splitlines()
+    assert begun == "There is no thread sark yet: this begins it."
+    assert (rest, code) == (["Come back with: footnote chat --thread sark"], 130)

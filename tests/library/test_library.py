@@ -86,10 +86,11 @@ def test_no_row_of_a_forgotten_document_is_left(seeing, docs):
     seeing.refresh()
     seeing.embed_pending()
     database = seeing.store.database
+    words = "words" if database.dialect == "sqlite" else "passage_terms"
     query = (
         "SELECT count(*) FROM passages WHERE text LIKE '%zyxq%' UNION ALL"
         " SELECT count(*) FROM documents WHERE address LIKE '%secret%' UNION ALL"
-        " SELECT count(*) FROM words WHERE body LIKE '%zyxq%'"
+        f" SELECT count(*) FROM {words} WHERE body LIKE '%zyxq%'"
     )
     if database.dialect == "postgresql":
         query += (

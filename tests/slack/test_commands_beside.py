@@ -138,7 +138,7 @@ async def test_every_command_says_the_same_beside_a_bot_as_alone(office, shell, 
     assert json.loads(json.dumps(beside).replace(str(office.folder), str(alone))) == json.loads(
         json.dumps(without)
     )
-    assert [code for _, code, _, _ in beside] == [0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0, 0, 2, 0, 2]
+    assert [code for _, code, _, _ in beside] == [0, 0, 0, 2, 0, 0, 0, 0, 1, 0, 2, 2, 0, 0, 0, 2, 0, 2]
     assert office.faults == []
 
 
