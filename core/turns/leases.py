@@ -198,10 +198,16 @@ class Leases:
     async def serving(self, runner: TurnRunner) -> AsyncIterator[None]:
         runner.run_as(self.executor)
         self._runner = runner
+        await asyncio.to_thread(self._tell_that_it_serves)
         try:
             yield
         finally:
             self._runner = None
+
+    def _tell_that_it_serves(self) -> None:
+        """At once, and not with the next renewal: a command may look for somebody who serves."""
+        with translate_errors(), psycopg.connect(self.address, **OPTIONS) as connection:
+            connection.execute(_RENEW, (True, self.executor))
 
     def keep(self) -> None:
         """Renew the lease until :meth:`end`; for a thread."""
