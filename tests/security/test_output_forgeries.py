@@ -10,6 +10,7 @@ from judges import discord_faults, slack_faults, slack_view_faults, strings, unc
 import bots.discord.render as discord
 import bots.slack.render as slack
 from bots.chat import proposals
+from bots.chat.layout import reply_messages
 from bots.chat.platform import CardContext, Note, Sources
 from bots.chat.texts import help_lines
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
@@ -91,14 +92,14 @@ CREATED = {
     "proposal": lambda on, text, here: on.messages(
         outcome("approval_needed", text, proposal=proposal(text)), here
     ),
-    "footnotes": lambda on, text, _here: on.reply(
-        quotes_behind(answered_in_part(text, None), before=text, after=text)
+    "footnotes": lambda on, text, _here: reply_messages(
+        on, quotes_behind(answered_in_part(text, None), before=text, after=text)
     ),
-    "sources": lambda on, text, _here: on.reply(Sources(language="en", entries=(document(text),))),
-    "help": lambda on, text, _here: on.reply(
-        Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
+    "sources": lambda on, text, _here: reply_messages(on, Sources(language="en", entries=(document(text),))),
+    "help": lambda on, text, _here: reply_messages(
+        on, Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
     ),
-    "reply": lambda on, text, _here: on.reply(Note(text=text)),
+    "reply": lambda on, text, _here: reply_messages(on, Note(text=text)),
 }
 EDITED = {
     "decided card": lambda on, text, here: on.messages(
