@@ -40,6 +40,7 @@ from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unrea
 from core.turns.order import Position, Resequencer, order_of, said_at, until_settled, wait_for_earlier
 from core.turns.queue import (
     APPLICATION_VERSION,
+    CONCURRENCY,
     QUEUE,
     STOPS,
     count_stop,
@@ -50,6 +51,7 @@ from core.turns.queue import (
 )
 from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
+from core.turns.share import share_claims
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -450,4 +452,5 @@ async def open_turns(
         launched(database_url, QUEUE, disk=turns.disk, close=turns.close, replicas=replicas),
         replicas.serving(turns),
     ):
+        share_claims(replicas, THINKING, CONCURRENCY)
         yield turns
