@@ -88,6 +88,7 @@ class Cluster:
     discord: FakeDiscord
     model: WatchedModel
     chance: random.Random
+    size: int = PROCESSES
     asleep: float = ASLEEP  #: seconds
     fates: Fates = field(default_factory=Fates)
     replicas: list[Replica] = field(default_factory=list)
@@ -97,10 +98,11 @@ class Cluster:
     async def serving(self) -> AsyncIterator[None]:
         await asyncio.to_thread(self._ingest)
         try:
-            async with asyncio.TaskGroup() as starting:
-                for _ in range(PROCESSES):
-                    starting.create_task(self._add())
+            await self._add()  # the first, which leads
             await self.discord.until(lambda: self.discord.gateway.live, within=PATIENCE)
+            async with asyncio.TaskGroup() as starting:
+                for _ in range(self.size - 1):
+                    starting.create_task(self._add())
             yield
         finally:
             for each in self.replicas:
