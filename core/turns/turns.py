@@ -41,6 +41,7 @@ from core.turns.order import Position, Resequencer, order_of, said_at, until_set
 from core.turns.polling import Claims
 from core.turns.queue import (
     APPLICATION_VERSION,
+    CONCURRENCY,
     QUEUE,
     count_stop,
     launched,
@@ -50,6 +51,7 @@ from core.turns.queue import (
 )
 from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
+from core.turns.share import share_claims
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -442,4 +444,5 @@ async def open_turns(
         ),
         replicas.serving(turns),
     ):
+        share_claims(replicas, THINKING, CONCURRENCY)
         yield turns
