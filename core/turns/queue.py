@@ -101,7 +101,7 @@ def _launch(database_url: str, executor: str) -> None:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        _prepare_file(database_url)
+        prepare_file(database_url)
         configure_connections()
         DBOS(config=_config(database_url, executor))
         DBOS.launch()
@@ -148,7 +148,7 @@ def _config(database_url: str, executor: str) -> DBOSConfig:
     return config
 
 
-def _prepare_file(database_url: str) -> None:
+def prepare_file(database_url: str) -> None:
     """Turn on SQLite's write-ahead log: one flush for each stored turn, and readers do not wait.
 
     Only the owner may read the file, and with it the log.
