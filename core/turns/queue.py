@@ -21,6 +21,7 @@ from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.order import UnhurriedClock
 from core.turns.polling import STOPS, Claims, poll_sparingly
 from core.turns.replicas import ALONE, Replicas
+from core.turns.steps import few_threads
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
@@ -82,7 +83,7 @@ async def launched(
     from the queue. Raises SettingsError if the database cannot be opened or written at the start.
     """
     refuse_pickles()
-    with (claims or Claims()).noted():  # what an earlier process left begins with the launch
+    with (claims or Claims()).noted(), few_threads():  # what an earlier process left begins with the launch
         _launch(database_url, replicas.executor)
         _use_our_log()
         sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))

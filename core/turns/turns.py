@@ -52,6 +52,7 @@ from core.turns.queue import (
 from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
 from core.turns.share import share_claims
+from core.turns.steps import IS_FIRST
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -412,6 +413,7 @@ def _register(turns: Turns) -> None:
         Delivery is recorded by the end of the workflow: if it is cut off, it is done again.
         """
         run, turn = TurnRun(*turns.claims.take(record["id"])), turn_from(record)
+        IS_FIRST.set(run.attempt == 1 and not is_by_operator(route))  # who may cancel it before it begins
         handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
         thinking: StepOptions = {"name": "think", "preemptible": is_by_operator(route)}
         outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)
