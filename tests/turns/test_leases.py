@@ -12,7 +12,7 @@ import pytest
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.turns import leases
-from core.turns.leases import open_leases
+from core.turns.leases import BEAT, LEASE, open_leases
 
 HERE = "test/space/channel/thread"
 PATIENCE = 20.0  # seconds until a story that hangs fails
@@ -142,6 +142,37 @@ async def test_a_role_passes_to_another_process_when_its_holder_stops_and_when_i
         for task in (next_, last):
             task.cancel()
         await asyncio.wait([leading, next_, last])
+
+
+async def test_what_a_dead_process_ran_and_led_passes_on_after_a_lease_and_two_looks(store, quick):
+    """Looks are counted, since seconds pass as the machine likes; as they are set, that is within ten."""
+    looks: list[set[str]] = []
+    leads = asyncio.Event()
+
+    class CountingRunner(RecordingRunner):
+        def take_over(self, living):
+            looks.append(set(living))
+
+    async def work():
+        leads.set()
+        await asyncio.Event().wait()
+
+    async with process(store) as dead, process(store) as living, living.serving(CountingRunner()):
+        leading = asyncio.create_task(dead.lead("gateway", asyncio.Event().wait))
+        await until(lambda: rows(store.url, "SELECT 1 FROM replica_roles"))
+        following = asyncio.create_task(living.lead("gateway", work))
+        await until(lambda: len(looks) > leases.LEASE / leases.BEAT + 1)  # it may judge others by now
+        name, before = dead.executor, len(looks)
+        dead.end()  # its thread renews no more, as after a kill
+        await until(lambda: name not in looks[-1])
+        needed = len(looks) - before
+        await asyncio.wait_for(leads.wait(), PATIENCE)
+        for task in (leading, following):
+            task.cancel()
+        await asyncio.wait([leading, following])
+
+    assert needed <= leases.LEASE / leases.BEAT + 2
+    assert LEASE + 2 * BEAT <= 10.0
 
 
 async def test_work_of_a_role_that_breaks_says_so(store):
