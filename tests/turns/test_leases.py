@@ -12,7 +12,9 @@ import pytest
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.turns import leases
+from core.turns.disk_watch import DiskWatch
 from core.turns.leases import BEAT, LEASE, open_leases
+from core.turns.queue import QUEUE, launched, requeue_left
 
 HERE = "test/space/channel/thread"
 PATIENCE = 20.0  # seconds until a story that hangs fails
@@ -230,6 +232,34 @@ async def test_nobody_is_declared_dead_for_the_time_in_which_the_database_was_aw
         )
 
         assert {one.executor, other.executor} == names
+
+
+async def test_while_the_database_is_away_that_is_told_once_and_no_fault(store, quick, postgres, caplog):
+    async with process(store) as lease, lease.serving(RecordingRunner()):
+        postgres.stop()
+        await asyncio.sleep(3 * leases.RECONNECT)  # an outage of several tries
+        postgres.start()
+        await until(
+            lambda: rows(store.url, "SELECT 1 FROM replicas WHERE renewed > now() - interval '0.3 s'")
+        )
+
+    told = [each.levelname for each in caplog.records if each.name == "core.turns.leases"]
+    assert (told.count("WARNING"), told.count("ERROR")) == (1, 0)
+
+
+async def test_a_look_for_turns_of_the_dead_says_that_the_database_is_away_as_the_lease_does(
+    postgres_url, postgres
+):
+    async def nothing_runs():
+        pass
+
+    async with launched(postgres_url, QUEUE, disk=DiskWatch(), close=nothing_runs):
+        postgres.stop()
+        try:
+            with pytest.raises(psycopg.OperationalError):
+                await asyncio.to_thread(requeue_left, ["somebody"])
+        finally:
+            postgres.start()
 
 
 async def test_each_knows_whether_others_take_turns(store, quick):
