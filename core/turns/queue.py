@@ -260,11 +260,13 @@ def _refuse(_self: object, _row: str) -> NoReturn:
 def requeue_left(living: Collection[str]) -> None:
     """Put back into the queue what runs in no living process; what another process took meanwhile stays there.
 
-    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried.
+    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried. Raises psycopg's error
+    where the server does not answer.
     """
     from dbos import DBOS
     from dbos._dbos import _get_dbos_instance
     from sqlalchemy import select
+    from sqlalchemy.exc import DBAPIError
 
     system = _get_dbos_instance()._sys_db  # noqa: SLF001 - its listing reads whole turns
     table = system.tables.workflow_status
@@ -273,8 +275,11 @@ def requeue_left(living: Collection[str]) -> None:
         .distinct()
         .where(table.c.status == "PENDING", table.c.executor_id.not_in([*living]))
     )
-    with system.engine.connect() as connection:
-        dead = [executor for (executor,) in connection.execute(left)]
+    try:
+        with system.engine.connect() as connection:
+            dead = [executor for (executor,) in connection.execute(left)]
+    except DBAPIError as fault:  # as any other statement of the lease has it
+        raise fault.orig or fault from fault
     if dead:
         logger.info("turns of dead processes go on", extra={"executors": dead})
         DBOS._recover_pending_workflows(dead)  # noqa: SLF001 - as above

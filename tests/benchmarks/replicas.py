@@ -18,9 +18,10 @@ import random
 import shutil
 import tempfile
 import time
+from math import isnan
 from pathlib import Path
 
-from fakes.cluster import Cluster, befall
+from fakes.cluster import Befall, Cluster, befall
 from fakes.crowd import Asked, Crowd, Tally
 from fakes.discord import FakeDiscord
 from fakes.postgres import PostgresServer
@@ -28,6 +29,7 @@ from fakes.slack import FakeSlack
 from fakes.thoughts import WatchedModel
 
 from benchmarks import Say
+from bots.eval.intervals import percentile
 from bots.eval.report import Section, Table
 from core.conversation import value
 
@@ -45,6 +47,19 @@ class Sizes:
     outages: int
 
 
+def fates_of(cluster: Cluster, sizes: Sizes) -> dict[Befall, int]:
+    async def restart_database() -> None:
+        await cluster.lose_database(0.0)
+
+    async def lose_database() -> None:
+        await cluster.lose_database(AWAY)
+
+    return {
+        cluster.kill: sizes.kills, cluster.pause: sizes.pauses, cluster.deploy: sizes.deploys,
+        restart_database: sizes.restarts, lose_database: sizes.outages,
+    }  # fmt: skip
+
+
 async def story(sizes: Sizes, seed: int, folder: Path, say: Say) -> tuple[dict[str, float], list[str]]:
     """Figures, and what should not be."""
     with PostgresServer.started() as server, server.database() as url:
@@ -54,25 +69,16 @@ async def story(sizes: Sizes, seed: int, folder: Path, say: Say) -> tuple[dict[s
             discord.reads_document, slack.faults.told, discord.faults.told = False, (5_000, 1.0), (5_000, 1.0)
             cluster = Cluster(folder, server, url, slack, discord, model, random.Random(seed))
             crowd = Crowd(slack, discord, random.Random(seed))
-
-            async def restart_database() -> None:
-                await cluster.lose_database(0.0)
-
-            async def lose_database() -> None:
-                await cluster.lose_database(AWAY)
-
-            fates = {
-                cluster.kill: sizes.kills, cluster.pause: sizes.pauses, cluster.deploy: sizes.deploys,
-                restart_database: sizes.restarts, lose_database: sizes.outages,
-            }  # fmt: skip
             async with cluster.serving():
-                await befall(cluster, crowd, fates, questions=sizes.questions, say=say)
+                await befall(cluster, crowd, fates_of(cluster, sizes), questions=sizes.questions, say=say)
                 tally = Tally.of(crowd, url)
                 return figures(tally, cluster), failures(tally, cluster)
 
 
 def figures(tally: Tally, cluster: Cluster) -> dict[str, float]:
     fates, beside = cluster.fates, cluster.model.side_by_side(tally.crowd.conversation_of)
+    # One that was killed while it wrote its last checks may have nothing left to think about.
+    again = [each for cut_off in fates.cut_off if not isnan(each := cluster.model.until_again(*cut_off))]
     return {
         "questions": len(tally.crowd.asked),
         "lost": len(tally.lost),
@@ -84,6 +90,8 @@ def figures(tally: Tally, cluster: Cluster) -> dict[str, float]:
         "answered with a footnote": tally.answered,
         "kills": fates.kills,
         "kills of a process that was thinking": fates.kills_while_thinking,
+        "until a killed turn is thought about again p50, s": percentile(again, 0.5) if again else 0.0,
+        "the same at most, s": max(again, default=0.0),
         "pauses": fates.pauses,
         "deploys": fates.deploys,
         "restarts and outages of the database": fates.outages,

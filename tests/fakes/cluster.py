@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ PROCESSES = 3
 PATIENCE = 120.0  # seconds until a process that hangs fails its story
 LEADS = "gateway of Discord"
 ASLEEP = 8.0  # seconds of a pause; a lease lasts five
+SOON = 3.0  # seconds until a process is killed, at most
 SAID_EVERY = 10  # fates
 READY = "Serving Slack and Discord"
 
@@ -65,6 +67,7 @@ class Fates:
     """What befell the processes so far."""
 
     kills: int = 0
+    cut_off: list[tuple[int, float]] = field(default_factory=list)  #: questions, and when: monotonic seconds
     kills_while_thinking: int = 0
     pauses: int = 0
     deploys: int = 0
@@ -135,11 +138,14 @@ class Cluster:
 
     async def kill(self) -> None:
         """Without a word; the host then starts another process."""
+        await asyncio.sleep(self.chance.uniform(0.0, SOON))  # into what is asked meanwhile
         dead = self.chance.choice(self.replicas)
+        thinks_about = self.model.asked_by(dead.name)
         self.fates.kills += 1
-        self.fates.kills_while_thinking += self.model.is_asked_by(dead.name)
+        self.fates.kills_while_thinking += bool(thinks_about)
         async with self._gateway_passes_on(dead):
             await dead.kill()
+            self.fates.cut_off += [(each, time.monotonic()) for each in thinks_about]
             self.replicas.remove(dead)
             await self._add()
 
