@@ -78,3 +78,13 @@ async def make_tables(engine: AsyncEngine, *stores: InstallationStore | StateSto
             await connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
         for store in stores:
             await connection.run_sync(store.metadata.create_all)
+
+
+async def make_all_tables(storage: Storage, file: str) -> None:
+    """The tables of both stores, before anybody installs the app."""
+    engine = open_engine(storage, file)
+    try:
+        store = InstallationStore(client_id="", engine=engine, granted=lambda _: None)
+        await make_tables(engine, store, StateStore(expiration_seconds=0, engine=engine))
+    finally:
+        await engine.dispose()
