@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 MIGRATE = "`footnote migrate`"
 NEEDED = 24  # connections of one process at most
 
-#: What a PgBouncer in this mode changes; everything else works through it.
+#: Of a PgBouncer in this mode. Only what is told by NOTIFY comes later: with the next look, after a second.
 POOLED = (
-    "A pooler with a connection for each transaction stands before PostgreSQL: Footnote works through it. "
-    "`footnote migrate` needs the address of PostgreSQL itself."
+    "A pooler with a connection for each transaction stands before PostgreSQL; Footnote works through it."
 )
 
 
