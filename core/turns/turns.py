@@ -335,7 +335,9 @@ class Turns:
             read = await retry(lambda _: messenger.read_attachments(question, route))
             return read or question
 
-        task = asyncio.create_task(self.assistant.run(turn, report, read_thread, read_attachments))
+        task = asyncio.create_task(
+            self.assistant.run(turn, report, read_thread, read_attachments, is_queued=True)
+        )
         self._thinking[turn.conversation.id] = task
         try:
             await asyncio.wait([task])
