@@ -9,7 +9,14 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -102,14 +109,23 @@ def _launch(database_url: str, executor: str) -> None:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        _prepare_file(database_url)
+        prepare_file(database_url)
         configure_connections()
         DBOS(config=_config(database_url, executor))
-        DBOS.launch()
+        with _making_tables(database_url):
+            DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
         DBOS.destroy(destroy_registry=True)  # the next launch starts from nothing
         logger.info("the database of the turns could not be opened", exc_info=True)
         raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
+
+
+def _making_tables(database_url: str) -> AbstractContextManager[None]:
+    if database_url.startswith("sqlite"):
+        return nullcontext()
+    from core.storage.postgres import making_tables
+
+    return making_tables(database_url)
 
 
 async def _register(queue: str) -> None:
@@ -149,7 +165,7 @@ def _config(database_url: str, executor: str) -> DBOSConfig:
     return config
 
 
-def _prepare_file(database_url: str) -> None:
+def prepare_file(database_url: str) -> None:
     """Turn on SQLite's write-ahead log: one flush for each stored turn, and readers do not wait.
 
     Only the owner may read the file, and with it the log.
@@ -260,11 +276,13 @@ def _refuse(_self: object, _row: str) -> NoReturn:
 def requeue_left(living: Collection[str]) -> None:
     """Put back into the queue what runs in no living process; what another process took meanwhile stays there.
 
-    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried.
+    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried. Raises psycopg's error
+    where the server does not answer.
     """
     from dbos import DBOS
     from dbos._dbos import _get_dbos_instance
     from sqlalchemy import select
+    from sqlalchemy.exc import DBAPIError
 
     system = _get_dbos_instance()._sys_db  # noqa: SLF001 - its listing reads whole turns
     table = system.tables.workflow_status
@@ -273,8 +291,11 @@ def requeue_left(living: Collection[str]) -> None:
         .distinct()
         .where(table.c.status == "PENDING", table.c.executor_id.not_in([*living]))
     )
-    with system.engine.connect() as connection:
-        dead = [executor for (executor,) in connection.execute(left)]
+    try:
+        with system.engine.connect() as connection:
+            dead = [executor for (executor,) in connection.execute(left)]
+    except DBAPIError as fault:  # as any other statement of the lease has it
+        raise fault.orig or fault from fault
     if dead:
         logger.info("turns of dead processes go on", extra={"executors": dead})
         DBOS._recover_pending_workflows(dead)  # noqa: SLF001 - as above

@@ -41,6 +41,7 @@ from core.turns.order import Position, Resequencer, order_of, said_at, until_set
 from core.turns.polling import Claims
 from core.turns.queue import (
     APPLICATION_VERSION,
+    CONCURRENCY,
     QUEUE,
     count_stop,
     launched,
@@ -50,6 +51,7 @@ from core.turns.queue import (
 )
 from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
+from core.turns.share import share_claims
 from core.turns.steps import IS_FIRST
 from core.wording import LANGUAGES, Sentence, in_language
 
@@ -333,7 +335,9 @@ class Turns:
             read = await retry(lambda _: messenger.read_attachments(question, route))
             return read or question
 
-        task = asyncio.create_task(self.assistant.run(turn, report, read_thread, read_attachments))
+        task = asyncio.create_task(
+            self.assistant.run(turn, report, read_thread, read_attachments, is_queued=True)
+        )
         self._thinking[turn.conversation.id] = task
         try:
             await asyncio.wait([task])
@@ -444,4 +448,5 @@ async def open_turns(
         ),
         replicas.serving(turns),
     ):
+        share_claims(replicas, THINKING, CONCURRENCY)
         yield turns
