@@ -29,6 +29,9 @@ from fakes.thoughts import WatchedModel
 
 PROCESSES = 3
 PATIENCE = 120.0  # seconds until a process that hangs fails its story
+ENDING = (
+    420.0  # seconds until what is not answered is lost: Slack delivers for the last time after six minutes
+)
 LEADS = "gateway of Discord"
 ASLEEP = 8.0  # seconds of a pause; a lease lasts five
 SOON = 3.0  # seconds until a process is killed, at most
@@ -204,4 +207,4 @@ async def befall(
             together.create_task(fate())
         if number % SAID_EVERY == 0:
             say(f"{number} of {len(order)} fates, {len(crowd.asked)} questions")
-    await crowd.until_answered(PATIENCE)
+    await crowd.until_answered(ENDING)
