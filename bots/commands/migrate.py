@@ -84,12 +84,15 @@ def postgres_stores() -> dict[str, Schema]:
 
 
 def _migrate_queue(url: str) -> None:
-    """The tables of DBOS, which has versions and a lock of its own."""
+    """The tables of DBOS, which has versions of its own."""
     from dbos import DBOS
     from sqlalchemy.exc import SQLAlchemyError
 
+    from core.storage.postgres import making_tables
+
     try:
-        DBOS.migrate(url)
+        with making_tables(url):
+            DBOS.migrate(url)
     except SQLAlchemyError as fault:
         raise SettingsError("The queue's tables could not be made; LOG_LEVEL=info shows why.") from fault
 

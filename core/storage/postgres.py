@@ -6,6 +6,7 @@ import logging
 import re
 import select
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 POOL_SIZE = 8  # connections of a process for all its stores; a server allows 100 in all by default
 WAIT = 5.0  # seconds for a connection, before the server counts as unreachable
+MAKING = 0x466F6F76  # the lock of whoever makes the tables of a library
+LOOK_EVERY = 0.1  # seconds between two tries to get it
 IDLE = 300.0  # seconds after which a connection that nobody needs is closed
 
 #: A server that vanished without a word is noticed within 15 seconds. What the URL says goes first.
@@ -199,6 +202,20 @@ def open_pool(
         yield pool
     finally:
         pool.close()
+
+
+@contextmanager
+def making_tables(url: str) -> Iterator[None]:
+    """Within, no other process makes tables by a library whose own lock is a session's: a PgBouncer may hand a
+    session's connection to others, and the lock with it. Blocks.
+    """
+    with translate_errors():
+        connection = psycopg.connect(conninfo(url), prepare_threshold=None, autocommit=True)
+    with connection, connection.transaction():
+        # Who waits within the database, or has a snapshot there, would keep the other one from making an index.
+        while connection.execute(f"SELECT pg_try_advisory_xact_lock({MAKING})").fetchone() != (True,):
+            time.sleep(LOOK_EVERY)
+        yield
 
 
 def conninfo(url: str) -> str:

@@ -9,7 +9,14 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -21,6 +28,7 @@ from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.order import UnhurriedClock
 from core.turns.polling import STOPS, Claims, poll_sparingly
 from core.turns.replicas import ALONE, Replicas
+from core.turns.steps import few_threads
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
@@ -82,7 +90,7 @@ async def launched(
     from the queue. Raises SettingsError if the database cannot be opened or written at the start.
     """
     refuse_pickles()
-    with (claims or Claims()).noted():  # what an earlier process left begins with the launch
+    with (claims or Claims()).noted(), few_threads():  # what an earlier process left begins with the launch
         _launch(database_url, replicas.executor)
         _use_our_log()
         sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))
@@ -104,11 +112,20 @@ def _launch(database_url: str, executor: str) -> None:
         prepare_file(database_url)
         configure_connections()
         DBOS(config=_config(database_url, executor))
-        DBOS.launch()
+        with _making_tables(database_url):
+            DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
         DBOS.destroy(destroy_registry=True)  # the next launch starts from nothing
         logger.info("the database of the turns could not be opened", exc_info=True)
         raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
+
+
+def _making_tables(database_url: str) -> AbstractContextManager[None]:
+    if database_url.startswith("sqlite"):
+        return nullcontext()
+    from core.storage.postgres import making_tables
+
+    return making_tables(database_url)
 
 
 async def _register(queue: str) -> None:
