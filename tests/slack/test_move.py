@@ -41,7 +41,7 @@ async def searxng(office):
 
 
 async def test_buttons_of_open_proposals_work_after_each_move(
-    office, slack, searxng, ann, general, postgres_url
+    office, slack, searxng, *, ann, general, postgres_url
 ):
     await office.open()
     before = await slack.mention(ann, general, FERRY)
@@ -96,7 +96,7 @@ async def cut_off(office, slack, ann, general):
 
 @pytest.mark.parametrize("moves", [1, 2])
 async def test_a_turn_that_a_kill_cut_off_is_answered_once_after_the_move(
-    office, slack, general, cut_off, postgres_url, moves
+    office, slack, general, *, cut_off, postgres_url, moves
 ):
     await succeed(office, "move", "--to", postgres_url)
     office.settings["DATABASE_URL"] = postgres_url
