@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import signal
 import subprocess
@@ -29,6 +30,9 @@ from fakes.thoughts import WatchedModel
 
 PROCESSES = 3
 PATIENCE = 120.0  # seconds until a process that hangs fails its story
+ENDING = (
+    420.0  # seconds until what is not answered is lost: Slack delivers for the last time after six minutes
+)
 LEADS = "gateway of Discord"
 ASLEEP = 8.0  # seconds of a pause; a lease lasts five
 SOON = 3.0  # seconds until a process is killed, at most
@@ -191,17 +195,30 @@ Befall = Callable[[], Coroutine[Any, Any, None]]
 
 
 async def befall(
-    cluster: Cluster, crowd: Crowd, fates: Mapping[Befall, int], *, questions: int, say: Callable[[str], None]
+    cluster: Cluster,
+    crowd: Crowd,
+    fates: Mapping[Befall, int],
+    *,
+    questions: int,
+    say: Callable[[str], None],
+    within: float = math.inf,
 ) -> None:
-    """So many of each fate, in any order, and questions all the while; returns when all have ended."""
+    """So many of each fate, in any order, and questions all the while; returns when all have ended.
+
+    After ``within`` seconds nothing more befalls anybody.
+    """
     await crowd.begin()
+    until = time.monotonic() + within
     order = [fate for fate, times in fates.items() for _ in range(times)]
     cluster.chance.shuffle(order)
     for number, fate in enumerate(order, start=1):
+        if time.monotonic() > until:
+            say(f"the time was over after {number - 1} of {len(order)} fates")
+            break
         share = (questions * number // len(order) - len(crowd.asked)) // 2  # each is asked on both platforms
         async with asyncio.TaskGroup() as together:
             together.create_task(crowd.ask_now_and_then(share))
             together.create_task(fate())
         if number % SAID_EVERY == 0:
             say(f"{number} of {len(order)} fates, {len(crowd.asked)} questions")
-    await crowd.until_answered(PATIENCE)
+    await crowd.until_answered(ENDING)
