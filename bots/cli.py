@@ -244,6 +244,12 @@ def _define_archive(command: _Parser) -> None:
     command.add_argument("file", metavar="FILE")
 
 
+def _define_move(move: _Parser) -> None:
+    move.add_argument(
+        "--to", required=True, metavar="PLACE", help="postgresql://…, or a folder when DATABASE_URL is set"
+    )
+
+
 def _define_forget(forget: _Parser) -> None:
     forget.add_argument("source", metavar="SOURCE", help="as `footnote sources` names it, or its path or URL")
 
@@ -314,8 +320,9 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
     "migrate": ("migrate:run", lambda _: None, "make or migrate every store, as before a deploy"),
-    "backup": ("backup:back_up", _define_archive, "write all that the data folder holds into one file"),
-    "restore": ("backup:restore", _define_archive, "lay such a file down in an empty data folder"),
+    "move": ("move:run", _define_move, "copy every store into a PostgreSQL, or back into a folder"),
+    "backup": ("backup:back_up", _define_archive, "write all that the stores hold into one file"),
+    "restore": ("backup:restore", _define_archive, "lay such a file down in empty stores"),
     "doctor": ("doctor:run", _define_doctor, "check this installation, and say how to repair it"),
     "manifest": ("describe:manifest", _define_manifest, "print what a platform has to know about the bot"),
     "completion": ("describe:completion", _define_completion, "print what lets a shell complete `footnote`"),

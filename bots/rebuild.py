@@ -27,8 +27,14 @@ from core.storage.schema import UNRELEASED, Schema, version_in
 NAMED = 3  # pages in one sentence
 
 
-def is_needed(data_dir: Path) -> bool:
-    """Whether the index is damaged, from before the first release, or gone although there are uploads."""
+def is_needed(settings: Settings) -> bool:
+    """Whether the index is damaged, from before the first release, or gone although there are uploads.
+
+    Never in PostgreSQL, which has no file that we could replace.
+    """
+    if settings.postgres_url:
+        return False
+    data_dir = settings.data_dir
     file = data_dir / LIBRARY
     if file.is_file() and file.stat().st_size:
         return is_damaged(file) or version_in(file) == UNRELEASED
@@ -62,8 +68,11 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
 
 
 def stores(settings: Settings) -> dict[Path, Schema]:
-    """The other databases, which need not exist, and their schemas."""
+    """The other databases of files, which need not exist, and their schemas; none beside a PostgreSQL."""
+    if settings.postgres_url:
+        return {}
     from bots.chat import channels
+    from bots.slack import oauth
     from core.reasoning import limits
     from core.turns import checkpoints, queue
 
@@ -72,6 +81,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "conversations.sqlite": checkpoints.SCHEMA,
         data / "rooms.sqlite": channels.SCHEMA,
         data / "spending.sqlite": limits.SCHEMA,
+        data / oauth.FILE: oauth.SCHEMA,
         # The URL of a server is not the name of a file.
         Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,
     }

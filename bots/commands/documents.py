@@ -92,7 +92,7 @@ def _check_rebuild(arguments: Namespace) -> None:
 def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> SyncReport:
     """An intact index is rebuilt in place; what can be read of a damaged one goes into a new one."""
     collection = arguments.collection or DEFAULT_COLLECTION
-    if rebuild.is_needed(settings.data_dir):
+    if rebuild.is_needed(settings):
         return rebuild.rebuild(settings, targets, collection, screen)
     _check_rebuild(arguments)
     try:

@@ -13,7 +13,7 @@ from bots.rebuild import stores
 from core.bootstrap import LIBRARY
 from core.errors import IndexInUse, SettingsError
 from core.library import tables
-from core.library.data_lock import lock_data_dir
+from core.library.data_lock import lock_data_dir, refuse_incomplete
 from core.settings import Settings
 from core.storage.schema import VERSIONS, Schema, prepare, version_in
 from core.storage.sqlite import translate_errors
@@ -24,6 +24,7 @@ Versions = Mapping[str, int]  # by the name of a store; none for one that does n
 
 def run(_arguments: Namespace, settings: Settings) -> int:
     if settings.postgres_url is None:
+        refuse_incomplete(settings.data_dir)
         lines = _migrate_files(settings)
     else:
         with open_storage(settings) as storage:
@@ -50,16 +51,21 @@ def _migrate_files(settings: Settings) -> list[str]:
 
 
 async def _migrate_postgres(storage: Storage) -> list[str]:
+    before = _versions(storage)
+    await make_postgres_stores(storage)
+    return list(_changes(before, _versions(storage)))
+
+
+async def make_postgres_stores(storage: Storage) -> None:
+    """Every store that is not there, and those of an older version brought to this one."""
     from core.turns.checkpoints_postgres import open_postgres_checkpoints
     from core.turns.leases import open_leases
 
-    before = _versions(storage)
     for store, schema in postgres_stores().items():
         storage.database(store, schema).close()
     async with open_leases(storage, "footnote migrate") as leases:
         await open_postgres_checkpoints(storage, leases)
     await asyncio.to_thread(_migrate_queue, str(storage.url))
-    return list(_changes(before, _versions(storage)))
 
 
 def postgres_stores() -> dict[str, Schema]:
@@ -78,12 +84,15 @@ def postgres_stores() -> dict[str, Schema]:
 
 
 def _migrate_queue(url: str) -> None:
-    """The tables of DBOS, which has versions and a lock of its own."""
+    """The tables of DBOS, which has versions of its own."""
     from dbos import DBOS
     from sqlalchemy.exc import SQLAlchemyError
 
+    from core.storage.postgres import making_tables
+
     try:
-        DBOS.migrate(url)
+        with making_tables(url):
+            DBOS.migrate(url)
     except SQLAlchemyError as fault:
         raise SettingsError("The queue's tables could not be made; LOG_LEVEL=info shows why.") from fault
 

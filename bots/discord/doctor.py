@@ -11,7 +11,6 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from bots.chat.platform import Refused
@@ -31,6 +30,7 @@ from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.folder import report_events, thread_ids
 from bots.doctor.settings import Configuration, faults_by_setting
 from core.errors import SettingsError
+from core.settings import Settings
 from core.turns.messenger import Unreachable
 
 BOT, INTENT, INVITE, REGISTERED = "Discord bot", "Discord intent", "Discord invite", "Discord commands"
@@ -100,12 +100,12 @@ async def examine(configuration: Configuration) -> list[Finding]:
             known = application_id_in(settings.token)
             because = "Not looked at until Discord accepts DISCORD_TOKEN."
             left_out = [skipped(check, because) for check in (INTENT, REGISTERED, GATEWAY, SERVERS)]
-            return [*found, bot, *left_out, *_invite(known), _events(configuration.settings.data_dir, None)]
+            return [*found, bot, *left_out, *_invite(known), _events(configuration.settings, None)]
         commands, gateway, (servers, of_them) = await asyncio.gather(
             of_commands(api, bot.id), of_gateway(api), of_servers(api, bot)
         )
     invited = invite(bot.id, needs_code=bot.needs_code)
-    events = _events(configuration.settings.data_dir, servers)
+    events = _events(configuration.settings, servers)
     return [*found, *of_bot(bot), *commands, *gateway, *of_them, *invited, events]
 
 
@@ -139,10 +139,10 @@ def _invite(application_id: str) -> Iterator[Finding]:
         yield skipped(INVITE, "Its URL is not known until Discord accepts DISCORD_TOKEN.")
 
 
-def _events(data_dir: Path, servers: Collection[str] | None) -> Finding:
+def _events(settings: Settings, servers: Collection[str] | None) -> Finding:
     """``servers``: those of the bot; None if unknown."""
     places = [PLATFORM] if servers is None else [f"{PLATFORM}/{server}" for server in (*servers, DIRECT)]
-    threads = [thread for place in places for thread in thread_ids(data_dir, place)]
+    threads = [thread for place in places for thread in thread_ids(settings, place)]
     if began := [said_at(thread) for thread in threads if ID.fullmatch(thread)]:
         return report_events(EVENTS, began)
     if TALK in threads:

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from bots.chat.texts import counted
+from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
 from bots.rebuild import stores
-from core.errors import VersionMismatch
+from core.errors import SettingsError, VersionMismatch
 from core.library.data_lock import PRIVATE_UMASK
 from core.settings import Settings
 from core.storage.schema import check, version_in
+from core.turns.serving import is_served
 
 NAME, TURNS = "data folder", "turns"
 LITTLE_SPACE = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
@@ -117,16 +119,18 @@ def _examine_versions(settings: Settings) -> Iterator[Finding]:
 # Threads: the one sign in the data folder that a platform's events arrive
 
 
-def thread_ids(data_dir: Path, place: str) -> list[str]:
+def thread_ids(settings: Settings, place: str) -> list[str]:
     """The platform's own ids of the threads in a place ("slack/T1"); none where nothing was stored yet."""
-    file = data_dir / "rooms.sqlite"
-    if not file.is_file():
-        return []
+    chosen = "SELECT conversation FROM threads"
+    file = settings.data_dir / "rooms.sqlite"
     try:
-        rows = query(file, "SELECT conversation FROM threads")
-    except sqlite3.Error:  # a damaged file is no sign either
+        if settings.postgres_url:
+            found = shared_store.rows(settings.postgres_url, chosen)
+        else:
+            found = query(file, chosen) if file.is_file() else []
+    except (sqlite3.Error, SettingsError):  # a damaged file is no sign either
         return []
-    return [name.rpartition("/")[2] for (name,) in rows if name.startswith(f"{place}/")]
+    return [name.rpartition("/")[2] for (name,) in found if name.startswith(f"{place}/")]
 
 
 def report_events(check: str, began: Collection[float]) -> Finding:
@@ -139,16 +143,16 @@ def report_events(check: str, began: Collection[float]) -> Finding:
 
 
 def examine_turns(configuration: Configuration) -> list[Finding]:
-    data_dir = configuration.settings.data_dir
-    url = configuration.settings.database_url or f"{SQLITE}{data_dir / 'turns.sqlite'}"
+    settings = configuration.settings
+    url = settings.database_url or f"{SQLITE}{settings.data_dir / 'turns.sqlite'}"
     if url.startswith(SQLITE):
-        return [_examine_queue_file(Path(url.removeprefix(SQLITE)), data_dir)]
-    return [_examine_queue_server(url, data_dir)]
+        return [_examine_queue_file(Path(url.removeprefix(SQLITE)), settings)]
+    return [_examine_queue_server(url, settings)]
 
 
-def _examine_queue_file(file: Path, data_dir: Path) -> Finding:
+def _examine_queue_file(file: Path, settings: Settings) -> Finding:
     if not file.exists():
-        if file.parent != data_dir and not os.access(file.parent, os.W_OK | os.X_OK):
+        if file.parent != settings.data_dir and not os.access(file.parent, os.W_OK | os.X_OK):
             return failed(
                 TURNS, f"{file} cannot be made.", "Set DATABASE_URL to a file in a folder of your own."
             )
@@ -162,10 +166,10 @@ def _examine_queue_file(file: Path, data_dir: Path) -> Finding:
             f"{file} cannot be opened or is damaged.",
             "Move it away: `footnote run` makes a new one, and what waited in it has to be asked again.",
         )
-    return _report_pending(pending, str(file), data_dir)
+    return _report_pending(pending, str(file), settings)
 
 
-def _examine_queue_server(url: str, data_dir: Path) -> Finding:
+def _examine_queue_server(url: str, settings: Settings) -> Finding:
     from sqlalchemy import create_engine, text
     from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
@@ -184,13 +188,20 @@ def _examine_queue_server(url: str, data_dir: Path) -> Finding:
             "DATABASE_URL names a database that cannot be opened.",
             "Check its host, name, user and password, and that PostgreSQL runs.",
         )
-    return _report_pending(pending, "DATABASE_URL", data_dir)
+    return _report_pending(pending, "DATABASE_URL", settings)
 
 
-def _report_pending(pending: int, where: str, data_dir: Path) -> Finding:
+def _report_pending(pending: int, where: str, settings: Settings) -> Finding:
     if not pending:
         return ok(TURNS, f"{where} opens; nothing waits.")
     turns = f"{counted(pending, 'turn')} without an answer"
-    if owner := find_owner(data_dir):
+    if owner := _who_works(settings):
         return ok(TURNS, f"{where} opens; {turns}, which {owner} works on.")
     return warning(TURNS, f"{where} opens; {turns}.", "`footnote run` answers them.")
+
+
+def _who_works(settings: Settings) -> str:
+    """Empty where nobody does."""
+    if settings.postgres_url:
+        return "a running Footnote" if is_served(settings) else ""
+    return find_owner(settings.data_dir)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from bots.chat.proxies import is_reached_directly
 from bots.slack.installations import Installation, Installations
 from bots.slack.route import Me
 from bots.slack.settings import SlackSettings
+from core.errors import StoreUnavailable
 from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _PASSING = frozenset(
 _MENDABLE = frozenset(
     {"missing_scope", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "not_authed"}
 )
+#: Error codes of a token that will never work again.
+GONE = frozenset({"invalid_auth", "account_inactive", "token_revoked"})
 #: Methods that only read: their arguments go into the URL, since most of them take none in JSON, "Web API methods".
 _READING = frozenset(
     {
@@ -89,12 +92,18 @@ class _Passing(Exception):
         self.wait = wait  # seconds; None: the reply is lost
 
 
+async def _look_nowhere(_space: str) -> None:
+    """Where no workspace installs the app by itself."""
+
+
 @dataclass(slots=True, kw_only=True)
 class SlackCalls:
     """The Web API for every installation, each with its own token."""
 
     client: AsyncWebClient
     installations: Installations = field(default_factory=Installations)
+    #: Loads what is installed in a space: another process may have done that, with a new token.
+    look: Callable[[str], Awaitable[None]] = _look_nowhere
     _not_before: dict[tuple[str, ...], float] = field(default_factory=dict)  #: by team, method and channel
     _log_limit: LogLimit = field(default_factory=LogLimit)
 
@@ -103,20 +112,51 @@ class SlackCalls:
 
         Raises SlackRefused and Unreachable, and Unsure if it is not ``is_repeatable``.
         """
-        installation = self.installations.get(team)
+        installation = await self.installation(team)
         if installation is None:  # it was uninstalled; its turns wait in case that it is installed again
             raise self._not_authorized("not_installed", method)
         place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
-        return await self._repeat(
-            method, arguments, installation.token, place=place, is_repeatable=is_repeatable
-        )
+        try:
+            return await self._repeat(
+                method, arguments, installation.token, place=place, is_repeatable=is_repeatable
+            )
+        except NotAuthorized as refused:
+            newer = await self._installed_since(team, installation) if refused.code in GONE else None
+            if newer is None:
+                raise
+        return await self._repeat(method, arguments, newer.token, place=place, is_repeatable=is_repeatable)
+
+    async def installation(self, team: str) -> Installation | None:
+        """The app in a workspace or an organization, whichever process it was installed through."""
+        known = self.installations.get(team)
+        if known is None and team:
+            await self._load(team)
+            known = self.installations.get(team)
+        return known
+
+    async def user_id(self, team: str) -> str:
+        """Who the bot is there; empty where it is not installed."""
+        installation = await self.installation(team)
+        return installation.me.user_id if installation else ""
+
+    async def _installed_since(self, team: str, known: Installation) -> Installation | None:
+        """A newer installation than the one whose token does not work; None if there is none."""
+        await self._load(team)
+        found = self.installations.get(team)
+        return found if found is not None and found.token != known.token else None
+
+    async def _load(self, team: str) -> None:
+        try:
+            await self.look(team)
+        except StoreUnavailable as away:
+            raise Unreachable from away
 
     async def attempt(self, method: str, /, *, team: str, **arguments: Any) -> Reply:
         """Slack's reply to a single try, for what may be left out.
 
         Raises SlackRefused, Unreachable if nothing was done, and Unsure.
         """
-        installation, loop = self.installations.get(team), asyncio.get_running_loop()
+        installation, loop = await self.installation(team), asyncio.get_running_loop()
         place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
         if installation is None or self._not_before.get(place, 0.0) > loop.time():
             raise Unreachable

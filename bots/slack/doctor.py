@@ -11,7 +11,6 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.platform import Refused
@@ -26,6 +25,7 @@ from bots.slack.manifest import EVENTS_PATH
 from bots.slack.route import PLATFORM
 from bots.slack.settings import NAMES, SlackSettings, read_slack_settings, settings_of
 from core.errors import SettingsError
+from core.settings import Settings
 from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ async def examine(configuration: Configuration) -> list[Finding]:
         )
     if bot and app_id and bot.app_id not in ("", app_id):
         of_socket = [failed(SOCKET, *_TWO_APPS)]
-    events = _events(bot, configuration.settings.data_dir)
+    events = _events(bot, configuration.settings)
     return [*found, *of_bot, *of_socket, *over_http(settings), *of_workspaces, events]
 
 
@@ -179,9 +179,9 @@ def _fix_of(name: str, configuration: Configuration) -> str:
     return SOURCES[name]
 
 
-def _events(bot: Bot | None, data_dir: Path) -> Finding:
+def _events(bot: Bot | None, settings: Settings) -> Finding:
     place = f"{PLATFORM}/{bot.team_id}" if bot else PLATFORM
-    began = [float(ts) for ts in thread_ids(data_dir, place) if _TS.fullmatch(ts)]
+    began = [float(ts) for ts in thread_ids(settings, place) if _TS.fullmatch(ts)]
     if began:
         return report_events(EVENTS, began)
     if bot is None:

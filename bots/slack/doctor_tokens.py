@@ -16,13 +16,15 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.platform import Refused
-from bots.doctor.findings import Finding, failed, ok, skipped, warning
+from bots.doctor import shared_store
+from bots.doctor.findings import Finding, failed, from_error, ok, skipped, warning
 from bots.doctor.folder import query
 from bots.doctor.settings import Configuration
 from bots.slack.http import CLOCK_SKEW
 from bots.slack.manifest import SCOPES
 from bots.slack.oauth import FILE
 from bots.slack.settings import API_URL, SlackSettings
+from core.errors import SettingsError
 from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
@@ -223,11 +225,16 @@ async def workspaces(
     client: AsyncWebClient, settings: SlackSettings, configuration: Configuration
 ) -> list[Finding]:
     """The workspaces that installed the app, and whether Slack still takes the token of each."""
-    file = configuration.settings.data_dir / FILE
+    file, url = configuration.settings.data_dir / FILE, configuration.settings.postgres_url
     if not settings.has_oauth:
         return []
     try:
-        rows = query(file, _GRANTED) if file.is_file() else []
+        if url:
+            rows = await asyncio.to_thread(shared_store.rows, url, _GRANTED)
+        else:
+            rows = query(file, _GRANTED) if file.is_file() else []
+    except SettingsError as error:
+        return [from_error(INSTALLED, error)]
     except sqlite3.Error as error:
         logger.info("%s: %s", file, error)
         return [failed(INSTALLED, f"{file} cannot be opened or is damaged.", f"Move it away. {INSTALL}")]

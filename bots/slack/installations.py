@@ -38,11 +38,6 @@ class Installations:
             return next(iter(self._by_space.values()))
         return self._by_space.get(space)
 
-    def user_id(self, space: str) -> str:
-        """Who the bot is there; empty where it is not installed."""
-        installation = self.get(space)
-        return installation.me.user_id if installation else ""
-
     def of(self, payload: Payload) -> Installation | None:
         """Whom a payload is for; None for a workspace in which the app is not installed."""
         known = [each for space in spaces_of(payload) if (each := self._by_space.get(space))]

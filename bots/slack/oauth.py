@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from bots.slack.installations import Installation, Installations
 from bots.slack.manifest import REDIRECT_PATH, SCOPES
 from bots.slack.route import Me
 from bots.slack.settings import SlackSettings
+from core.errors import StoreUnavailable
 from core.storage.schema import Schema
 from core.storage.storage import Storage
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
     from bots.slack.oauth_stores import InstallationStore
 
+logger = logging.getLogger(__name__)
+
 FILE = "slack.sqlite"  # in DATA_DIR; it holds tokens, so only the owner may read it
 STATE_LIFETIME = 600  # seconds from the install page until Slack sends the person back, as Bolt has it
 STORE = "slack"
 SCHEMA = Schema()  # the SDK makes the tables
-LOOK_EVERY = 5.0  # seconds between two looks for installations of other processes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,8 +38,6 @@ class OAuth:
     flow: AsyncOAuthFlow
     store: InstallationStore
     installations: Installations  #: those that are served
-    is_shared: bool  #: whether other processes install too
-    _next_look: float = 0.0  #: on the monotonic clock
 
     async def forget(self, me: Me) -> None:
         """Delete the token of a workspace that uninstalled the app."""
@@ -50,11 +49,16 @@ class OAuth:
         for granted in await self.store.all():
             self.installations.add(_installation_of(granted))
 
-    async def look(self) -> None:
-        """Load what another process may have installed meanwhile; seldom, as anybody's workspace asks for it."""
-        if self.is_shared and time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + LOOK_EVERY
-            await self.load()
+    async def look(self, space: str) -> None:
+        """Load what is installed there now. StoreUnavailable if that cannot be read."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            for granted in await self.store.installed_in(space):
+                self.installations.add(_installation_of(granted))
+        except SQLAlchemyError as fault:
+            logger.info("installations cannot be read: %s", type(fault).__name__)
+            raise StoreUnavailable("The installations of the app cannot be read.") from fault
 
 
 @asynccontextmanager
@@ -87,10 +91,9 @@ async def open_oauth(settings: SlackSettings, storage: Storage, calls: SlackCall
         )
         log = quiet_logger("oauth", logging.ERROR)  # at lower levels it logs codes
         flow = AsyncOAuthFlow(client=calls.client, logger=log, settings=oauth)
-        opened = OAuth(
-            flow=flow, store=store, installations=calls.installations, is_shared=storage.url is not None
-        )
+        opened = OAuth(flow=flow, store=store, installations=calls.installations)
         await opened.load()
+        calls.look = opened.look
         yield opened
     finally:
         await engine.dispose()

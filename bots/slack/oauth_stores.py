@@ -9,7 +9,7 @@ from typing import Any
 from slack_sdk.oauth.installation_store import Installation as Granted
 from slack_sdk.oauth.installation_store.sqlalchemy import AsyncSQLAlchemyInstallationStore
 from slack_sdk.oauth.state_store.sqlalchemy import AsyncSQLAlchemyOAuthStateStore
-from sqlalchemy import URL, make_url, text
+from sqlalchemy import URL, ColumnElement, and_, make_url, or_, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from core.storage.schema import LOCK
@@ -31,7 +31,17 @@ class InstallationStore(AsyncSQLAlchemyInstallationStore):
 
     async def all(self) -> list[Any]:
         """The rows of what was granted to this app, newest last."""
-        of_app = self.bots.select().where(self.bots.c.client_id == self.client_id)
+        return await self._granted()
+
+    async def installed_in(self, space: str) -> list[Any]:
+        """The same in one workspace, or in all of one organization."""
+        bots = self.bots.c
+        in_all = and_(bots.enterprise_id == space, bots.is_enterprise_install.is_(True))
+        in_one = and_(bots.team_id == space, bots.is_enterprise_install.is_(False))
+        return await self._granted(or_(in_one, in_all))
+
+    async def _granted(self, *conditions: ColumnElement[bool]) -> list[Any]:
+        of_app = self.bots.select().where(self.bots.c.client_id == self.client_id, *conditions)
         async with self.engine.connect() as connection:
             return list(await connection.execute(of_app.order_by(self.bots.c.installed_at)))
 
@@ -68,3 +78,13 @@ async def make_tables(engine: AsyncEngine, *stores: InstallationStore | StateSto
             await connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
         for store in stores:
             await connection.run_sync(store.metadata.create_all)
+
+
+async def make_all_tables(storage: Storage, file: str) -> None:
+    """The tables of both stores, before anybody installs the app."""
+    engine = open_engine(storage, file)
+    try:
+        store = InstallationStore(client_id="", engine=engine, granted=lambda _: None)
+        await make_tables(engine, store, StateStore(expiration_seconds=0, engine=engine))
+    finally:
+        await engine.dispose()

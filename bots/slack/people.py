@@ -132,7 +132,7 @@ class SlackUploads:
         file = file if file.url else await self._look_up(file)
         if not _may_have_token(file.url, self.settings.api_url):
             raise DocumentError(f"{file.name} is not kept in Slack, so I cannot fetch it.")
-        session, installation = self.calls.client.session, self.calls.installations.get(file.found_in)
+        session, installation = self.calls.client.session, await self.calls.installation(file.found_in)
         assert session is not None
         headers = {"Authorization": f"Bearer {installation.token}"} if installation else {}
         try:

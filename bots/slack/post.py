@@ -161,7 +161,7 @@ class SlackPosts:
         one which was left after this turn's question is this turn's.
         """
         written, streams = None, []
-        my_user_id = self.calls.installations.user_id(route["team"])
+        my_user_id = await self.calls.user_id(route["team"])
         async for message in self._thread(route, oldest=route["message"]):
             with self.unreadable.skipped():
                 payload = _payload_of(message)
@@ -216,7 +216,7 @@ class SlackPosts:
             return ()
         first: list[ThreadMessage] = []
         others: deque[ThreadMessage] = deque(maxlen=THREAD_CONTEXT - 1)
-        my_user_id = self.calls.installations.user_id(route["team"])
+        my_user_id = await self.calls.user_id(route["team"])
         try:
             async for message in self._thread(route, latest=route["message"]):
                 with self.unreadable.skipped():
@@ -230,7 +230,7 @@ class SlackPosts:
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread, if it is not the bot's."""
         async for message in self._thread(route):
-            return thread_message(message, self.calls.installations.user_id(route["team"]))
+            return thread_message(message, await self.calls.user_id(route["team"]))
         return None
 
     async def _thread(self, route: ReplyRoute, **within: str) -> AsyncIterator[Reply]:

@@ -22,7 +22,7 @@ from bots.chat.messenger import ChatMessenger
 from bots.chat.proxies import is_reached_directly
 from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.slack import render
-from bots.slack.calls import NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
+from bots.slack.calls import GONE, NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
 from bots.slack.installations import Installation
 from bots.slack.manifest import PROMPTS, UNINSTALLED
 from bots.slack.oauth import OAuth, open_oauth
@@ -61,9 +61,6 @@ _BAD_APP_TOKEN = frozenset(
     }
 )
 
-#: Error codes of a token that will never work again.
-GONE = frozenset({"invalid_auth", "account_inactive", "token_revoked"})
-
 Response = dict[str, Any]  #: what goes back with the acknowledgement
 
 
@@ -98,8 +95,9 @@ class SlackListeners:
     async def _incoming_of(self, payload: Payload) -> Incoming | None:
         """What a person asked by it; None for what is not for the bot, or concerns only the app."""
         installation = self.calls.installations.of(payload)
-        if installation is None and self.oauth is not None:
-            await self.oauth.look()
+        if installation is None:  # another process may have installed the app there
+            for space in spaces_of(payload):
+                await self.calls.look(space)
             installation = self.calls.installations.of(payload)
         if installation is None:
             if self.log_limit.admits("foreign"):

@@ -12,6 +12,7 @@ from core.errors import IndexInUse, SettingsError, reason_of
 
 PRIVATE_UMASK = 0o077  # permission bits that no file and folder of Footnote has
 GRACE = 0.5  # seconds within which the lock is tried again: :func:`find_owner` holds it for a moment
+INCOMPLETE = "incomplete"  # a file in the folder, from before a copy is laid down in it until that is whole
 SERVING = "footnote run"  # the purpose of a process that does the work of commands beside it
 
 
@@ -36,13 +37,14 @@ JUST_STARTING = "just starting"
 
 
 @contextmanager
-def lock_data_dir(data_dir: Path, purpose: str) -> Iterator[None]:
+def lock_data_dir(data_dir: Path, purpose: str, *, may_be_incomplete: bool = False) -> Iterator[None]:
     """Lock the data folder for this process. The lock ends with the process, even when it is killed.
 
     Files that the process writes meanwhile are readable by its owner alone. IndexInUse when
-    another process holds the lock, SettingsError when the folder cannot be written.
+    another process holds the lock, SettingsError when the folder cannot be written, or holds a copy
+    that was cut off: only who makes that anew may lock it.
     """
-    make_data_dir(data_dir)
+    make_data_dir(data_dir, may_be_incomplete=may_be_incomplete)
     note = data_dir / "owner"
     with _private_files(), ExitStack() as stack:
         try:
@@ -100,7 +102,7 @@ def _private_files() -> Iterator[None]:
         os.umask(earlier)
 
 
-def make_data_dir(data_dir: Path) -> None:
+def make_data_dir(data_dir: Path, *, may_be_incomplete: bool = False) -> None:
     """Create the data folder, readable by its owner alone."""
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -108,6 +110,17 @@ def make_data_dir(data_dir: Path) -> None:
         raise SettingsError(f"DATA_DIR {data_dir} cannot be made: {reason_of(fault)}.") from fault
     if not os.access(data_dir, os.W_OK | os.X_OK):
         raise SettingsError(f"DATA_DIR {data_dir} cannot be written: permission denied.")
+    if not may_be_incomplete:
+        refuse_incomplete(data_dir)
+
+
+def refuse_incomplete(data_dir: Path) -> None:
+    """SettingsError for a folder in which a copy was begun and not finished."""
+    if (data_dir / INCOMPLETE).exists():
+        raise SettingsError(
+            f"{data_dir} holds a copy that is not whole: `footnote move` or `footnote restore` was cut off, or "
+            "still works. Run it again, or set DATA_DIR to another folder."
+        )
 
 
 def _read(note: Path) -> str:

@@ -99,18 +99,9 @@ class Fts5Index:
         document: int,  # noqa: ARG002 - its address is enough
         address: str,
     ) -> None:
-        places = " ".join(_place_term(collection, place) for place in ancestors(address))
         writing.executemany(
             "INSERT INTO words (rowid, scope, title, body) VALUES (?, ?, ?, ?)",
-            (
-                (
-                    passage,
-                    f"{places} {_prefix(collection)}{language}",
-                    _prefixed(collection, title),
-                    _prefixed(collection, body),
-                )
-                for passage, (language, title, body) in passages
-            ),
+            ((passage, *words_row(indexed, collection, address)) for passage, indexed in passages),
         )
 
     def delete(self, writing: Connection, document: int, passages: Sequence[int]) -> None:  # noqa: ARG002 - the ids are enough
@@ -161,6 +152,23 @@ class _Within:
     def _any(self, words: Sequence[str]) -> str:
         quoted = (word.replace('"', '""') for word in words)
         return " OR ".join(f'"{_prefix(number)}{word}"' for word in quoted for number in self.collections)
+
+
+def words_row(indexed: Indexed, collection: int, address: str) -> tuple[str, str, str]:
+    """Scope, title and body of a passage, as the table has them."""
+    language, title, body = indexed
+    places = " ".join(_place_term(collection, place) for place in ancestors(address))
+    return (
+        f"{places} {_prefix(collection)}{language}",
+        _prefixed(collection, title),
+        _prefixed(collection, body),
+    )
+
+
+def indexed_from(scope: str, title: str, body: str) -> Indexed:
+    """What :func:`words_row` was made from, but for the places."""
+    (language,) = _without_prefix(scope.rsplit(" ", 1)[-1])
+    return language, " ".join(_without_prefix(title)), " ".join(_without_prefix(body))
 
 
 def _prefix(collection: int) -> str:

@@ -54,7 +54,7 @@ class ArchiveWriter:
         count, digest = 0, hashlib.sha256()
         with self._opened.open(name, "w", force_zip64=True) as target:
             for row in rows:
-                line = f"{json.dumps([_encode(each) for each in row], ensure_ascii=False)}\n".encode()
+                line = line_of(row)
                 digest.update(line)
                 target.write(line)
                 count += 1
@@ -115,7 +115,7 @@ class ArchiveReader:
             for line in source:
                 digest.update(line)
                 count += 1
-                yield tuple(_decode(each) for each in json.loads(line))
+                yield row_of(line)
         self._check(name, count, digest.hexdigest())
 
     def copy_file(self, name: str, target: Path) -> None:
@@ -152,6 +152,15 @@ def _read_manifest(opened: zipfile.ZipFile, file: Path) -> Manifest:
         )
     members = {name: Member(count=count, digest=digest) for name, (count, digest) in told["members"].items()}
     return Manifest(facts=told["facts"], members=members)
+
+
+def line_of(row: Row) -> bytes:
+    """JSON, with its line feed."""
+    return f"{json.dumps([_encode(each) for each in row], ensure_ascii=False)}\n".encode()
+
+
+def row_of(line: bytes) -> Row:
+    return tuple(_decode(each) for each in json.loads(line))
 
 
 def _encode(given: Any) -> Any:

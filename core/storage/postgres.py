@@ -6,6 +6,7 @@ import logging
 import re
 import select
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 POOL_SIZE = 8  # connections of a process for all its stores; a server allows 100 in all by default
 WAIT = 5.0  # seconds for a connection, before the server counts as unreachable
+MAKING = 0x466F6F76  # the lock of whoever makes the tables of a library
+LOOK_EVERY = 0.1  # seconds between two tries to get it
 IDLE = 300.0  # seconds after which a connection that nobody needs is closed
 
 #: A server that vanished without a word is noticed within 15 seconds. What the URL says goes first.
@@ -61,6 +64,15 @@ REFUSALS = {
     "connection slots": "has no connection left: raise its max_connections, or run fewer processes.",
 }
 AWAY = "cannot be reached."
+#: The table that stands from before a copy is written into the database until that is whole.
+INCOMPLETE = "incomplete_copy"
+MOVING = 0x466F6F76  # the advisory lock of whoever copies the database away
+_STATE = """
+SELECT to_regclass(%s) IS NOT NULL, EXISTS (
+    SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database AND datname = current_database()
+    WHERE locktype = 'advisory' AND classid = 0 AND objid = %s AND objsubid = 1
+)
+"""
 SERVER = "The PostgreSQL of DATABASE_URL"
 
 
@@ -171,10 +183,14 @@ def _key(store: str) -> int:
 
 
 @contextmanager
-def open_pool(url: str) -> Iterator[ConnectionPool[psycopg.Connection[Row]]]:
-    """The connections of this process. SettingsError if the server does not let us in, or is not there."""
+def open_pool(
+    url: str, *, may_be_incomplete: bool = False
+) -> Iterator[ConnectionPool[psycopg.Connection[Row]]]:
+    """The connections of this process. SettingsError if the server does not let us in, or is not there, or holds
+    a copy that was cut off: only who makes that anew may use it.
+    """
     address = conninfo(url)
-    _try(address)
+    _try(address, may_be_incomplete=may_be_incomplete)
     pool = ConnectionPool(
         address, kwargs={"autocommit": True, "prepare_threshold": None}, configure=_configure, check=_check,
         min_size=1, max_size=POOL_SIZE, timeout=WAIT, max_idle=IDLE, open=False, name="stores",
@@ -186,6 +202,20 @@ def open_pool(url: str) -> Iterator[ConnectionPool[psycopg.Connection[Row]]]:
         yield pool
     finally:
         pool.close()
+
+
+@contextmanager
+def making_tables(url: str) -> Iterator[None]:
+    """Within, no other process makes tables by a library whose own lock is a session's: a PgBouncer may hand a
+    session's connection to others, and the lock with it. Blocks.
+    """
+    with translate_errors():
+        connection = psycopg.connect(conninfo(url), prepare_threshold=None, autocommit=True)
+    with connection, connection.transaction():
+        # Who waits within the database, or has a snapshot there, would keep the other one from making an index.
+        while connection.execute(f"SELECT pg_try_advisory_xact_lock({MAKING})").fetchone() != (True,):
+            time.sleep(LOOK_EVERY)
+        yield
 
 
 def conninfo(url: str) -> str:
@@ -203,9 +233,17 @@ def _given(url: str) -> dict[str, str]:
     return {name: str(value) for name, value in conninfos.conninfo_to_dict(url).items()}
 
 
-def _try(address: str) -> None:
-    with translate_errors(), psycopg.connect(address, prepare_threshold=None):
-        pass
+def _try(address: str, *, may_be_incomplete: bool) -> None:
+    with translate_errors(), psycopg.connect(address, prepare_threshold=None) as connection:
+        state = connection.execute(_STATE, (INCOMPLETE, MOVING)).fetchone()
+    is_incomplete, is_moving = state or (False, False)
+    if is_incomplete and not may_be_incomplete:
+        raise SettingsError(
+            f"{SERVER} holds a copy that is not whole: `footnote move` or `footnote restore` was cut off, or "
+            "still works. Run it again."
+        )
+    if is_moving:
+        raise SettingsError(f"{SERVER} is being copied by `footnote move`. Wait until it has ended.")
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

@@ -54,13 +54,16 @@ class Storage:
 
 
 @contextmanager
-def open_storage(settings: Settings) -> Iterator[Storage]:
-    """Raises SettingsError when PostgreSQL cannot be reached."""
+def open_storage(settings: Settings, *, may_be_incomplete: bool = False) -> Iterator[Storage]:
+    """Raises SettingsError when PostgreSQL cannot be reached, or a copy into it was cut off."""
     url = settings.postgres_url
     if url is None:
         yield Storage(data_dir=settings.data_dir)
         return
     from core.storage.postgres import POOL_SIZE, open_pool
 
-    with open_pool(url) as pool, ThreadPoolExecutor(POOL_SIZE, thread_name_prefix="store") as threads:
+    with (
+        open_pool(url, may_be_incomplete=may_be_incomplete) as pool,
+        ThreadPoolExecutor(POOL_SIZE, thread_name_prefix="store") as threads,
+    ):
         yield Storage(data_dir=settings.data_dir, pool=pool, threads=threads, url=url)

@@ -12,7 +12,7 @@ from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Row
 from core.storage.schema import Schema
 from core.storage.storage import Storage
-from core.turns.rate_limits import PERIODS, Rates, Refusal
+from core.turns.rate_limits import PERIODS, Rate, Rates, Refusal
 
 STORE = "rates"
 #: One question at a time is admitted, so that two processes cannot both take the last one.
@@ -32,6 +32,7 @@ CREATE INDEX asked_at ON asked (subject, at);
 
 _LATELY = "SELECT at FROM asked WHERE subject = ? AND at > ? AND question <> ? ORDER BY at"
 _NOTE = "INSERT INTO asked VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_ANY = Rate(count=1, period="day")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,12 @@ class Admission:
             writing.executemany(
                 _NOTE, [(_subject(question, key), question.id, question.asked_at) for key in keys]
             )
+
+
+def asked_rows(question: Question) -> list[tuple[str, str, float]]:
+    """What the table holds of a question, whichever rates there are."""
+    keys = Rates(per_person=_ANY, per_channel=_ANY).keys(question.author, question.conversation.channel_id)
+    return [(_subject(question, key), question.id, question.asked_at) for key in keys]
 
 
 def _subject(question: Question, key: str) -> str:

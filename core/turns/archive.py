@@ -125,13 +125,17 @@ async def questions_since(moment: float) -> list[Question]:
             name=TURN, start_time=datetime.fromtimestamp(moment, UTC).isoformat(),
             limit=BATCH, offset=offset, load_output=False,
         )  # fmt: skip
-        turns = ((_turn_in(each.input), each.status) for each in stored)
-        found += [
-            turn for turn, status in turns if isinstance(turn, Question) and _counts(turn, status, moment)
-        ]
+        turns = (counted_question(each.input, each.status, moment) for each in stored)
+        found += [turn for turn in turns if turn is not None]
         if len(stored) < BATCH:
             break
     return sorted(found, key=lambda question: question.asked_at)
+
+
+def counted_question(stored: Any, status: str, moment: float) -> Question | None:
+    """The question among a workflow's arguments, if it counts in the rates of those asked since a moment."""
+    turn = _turn_in(stored)
+    return turn if isinstance(turn, Question) and _counts(turn, status, moment) else None
 
 
 def _counts(question: Question, status: str, moment: float) -> bool:

@@ -145,11 +145,19 @@ async def open_postgres_checkpoints(storage: Storage, leases: Leases) -> PrunedP
 
 async def _set_up(saver: PrunedPostgresSaver, address: str) -> None:
     """Make the library's tables. Two processes must not do that at once, and whoever waits for a lock within
-    the database would keep the other one from making an index without locking its table."""
-    async with await psycopg.AsyncConnection.connect(address, **OPTIONS) as connection:
+    the database would keep the other one from making an index without locking its table.
+
+    The lock is a transaction's: behind a PgBouncer a session may share its connection with others.
+    """
+    async with (
+        await psycopg.AsyncConnection.connect(address, **OPTIONS) as connection,
+        connection.transaction(),
+    ):
 
         async def is_mine() -> bool:
-            row = await (await connection.execute("SELECT pg_try_advisory_lock(%s)", (SETUP,))).fetchone()
+            # A query with parameters would keep its snapshot while the transaction is open, and an index waits for it.
+            found = await connection.execute(f"SELECT pg_try_advisory_xact_lock({SETUP})")
+            row = await found.fetchone()
             return bool(row and row[0])
 
         while not await is_mine():  # noqa: ASYNC110 - the lock is the database's

@@ -9,7 +9,14 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -19,11 +26,14 @@ from core.errors import SettingsError
 from core.storage.schema import Schema, add_fields, prepare
 from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.order import UnhurriedClock
+from core.turns.polling import STOPS, Claims, poll_sparingly
 from core.turns.replicas import ALONE, Replicas
+from core.turns.steps import few_threads
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
     from sqlalchemy import Engine
+    from sqlalchemy.pool import ConnectionPoolEntry
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +49,7 @@ CLOSE = 60  # seconds after which the database is closed even if a turn does not
 LOCKED = (
     2_000  # milliseconds that SQLite waits for another program; DBOS's 30 s are too long without a sentence
 )
+CONFIGURED = "footnote"  # notes of a connection that it is configured
 CLOSE_FULL_DISK = 5.0  # the same if the disk takes nothing
 RETENTION = timedelta(days=14)  # that a finished turn is kept, against late redeliveries
 SWEEP_EVERY = 3600.0  # seconds
@@ -58,7 +69,6 @@ POSTGRES_ENGINE = {
         "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
     }
 }  # fmt: skip
-STOPS = "stops"  # an attribute of a workflow: how often a stop of its process cut it off
 
 #: Errors of SQLAlchemy are logged, so they must not show a statement's parameters.
 DISCREET = {"hide_parameters": True}
@@ -72,24 +82,26 @@ async def launched(
     disk: DiskWatch,
     close: Callable[[], Awaitable[None]],
     replicas: Replicas = ALONE,
+    claims: Claims | None = None,
 ) -> AsyncIterator[None]:
     """DBOS in the running loop; at the end, ``close`` ends what runs before the database is closed.
 
-    While it runs, failed writes are retried, and ``disk`` knows why they fail. Raises SettingsError
-    if the database cannot be opened or written at the start.
+    While it runs, failed writes are retried, and ``disk`` knows why they fail; ``claims`` knows what is taken
+    from the queue. Raises SettingsError if the database cannot be opened or written at the start.
     """
     refuse_pickles()
-    _launch(database_url, replicas.executor)
-    _use_our_log()
-    sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))
-    try:
-        await _register(queue)
-        with retrying_writes(disk):
-            yield
-    finally:
-        sweeping.cancel()
-        await asyncio.wait([sweeping])
-        await _close(close, disk)
+    with (claims or Claims()).noted(), few_threads():  # what an earlier process left begins with the launch
+        _launch(database_url, replicas.executor)
+        _use_our_log()
+        sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))
+        try:
+            await _register(queue)
+            with retrying_writes(disk):
+                yield
+        finally:
+            sweeping.cancel()
+            await asyncio.wait([sweeping])
+            await _close(close, disk)
 
 
 def _launch(database_url: str, executor: str) -> None:
@@ -97,24 +109,35 @@ def _launch(database_url: str, executor: str) -> None:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        _prepare_file(database_url)
+        prepare_file(database_url)
         configure_connections()
         DBOS(config=_config(database_url, executor))
-        DBOS.launch()
+        with _making_tables(database_url):
+            DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
         DBOS.destroy(destroy_registry=True)  # the next launch starts from nothing
         logger.info("the database of the turns could not be opened", exc_info=True)
         raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
 
 
+def _making_tables(database_url: str) -> AbstractContextManager[None]:
+    if database_url.startswith("sqlite"):
+        return nullcontext()
+    from core.storage.postgres import making_tables
+
+    return making_tables(database_url)
+
+
 async def _register(queue: str) -> None:
     from dbos import DBOS
+    from dbos._dbos import _get_dbos_instance
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         await DBOS.register_queue_async(
             queue, worker_concurrency=CONCURRENCY, partition_concurrency=1, polling_interval_sec=POLLING
         )
+        await asyncio.to_thread(poll_sparingly, _get_dbos_instance()._sys_db)  # noqa: SLF001 - DBOS has no setting for it
     except SQLAlchemyError as fault:
         reason = disk_trouble(fault) or "the log says more"
         logger.info("the database of the turns could not be written", exc_info=True)
@@ -142,7 +165,7 @@ def _config(database_url: str, executor: str) -> DBOSConfig:
     return config
 
 
-def _prepare_file(database_url: str) -> None:
+def prepare_file(database_url: str) -> None:
     """Turn on SQLite's write-ahead log: one flush for each stored turn, and readers do not wait.
 
     Only the owner may read the file, and with it the log.
@@ -164,8 +187,11 @@ def configure_connections() -> None:
         event.listen(Engine, "checkout", _configure)
 
 
-def _configure(connection: Any, *_: object) -> None:
+def _configure(connection: Any, record: ConnectionPoolEntry, *_: object) -> None:
     """SQLite leaves deleted rows in the file until others replace them; a forgotten thread must not stay."""
+    if CONFIGURED in record.info:  # which SQLAlchemy empties when it connects again
+        return
+    record.info[CONFIGURED] = True
     if type(connection).__module__.startswith("sqlite3"):
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA busy_timeout = {LOCKED}")
@@ -250,11 +276,13 @@ def _refuse(_self: object, _row: str) -> NoReturn:
 def requeue_left(living: Collection[str]) -> None:
     """Put back into the queue what runs in no living process; what another process took meanwhile stays there.
 
-    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried.
+    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried. Raises psycopg's error
+    where the server does not answer.
     """
     from dbos import DBOS
     from dbos._dbos import _get_dbos_instance
     from sqlalchemy import select
+    from sqlalchemy.exc import DBAPIError
 
     system = _get_dbos_instance()._sys_db  # noqa: SLF001 - its listing reads whole turns
     table = system.tables.workflow_status
@@ -263,8 +291,11 @@ def requeue_left(living: Collection[str]) -> None:
         .distinct()
         .where(table.c.status == "PENDING", table.c.executor_id.not_in([*living]))
     )
-    with system.engine.connect() as connection:
-        dead = [executor for (executor,) in connection.execute(left)]
+    try:
+        with system.engine.connect() as connection:
+            dead = [executor for (executor,) in connection.execute(left)]
+    except DBAPIError as fault:  # as any other statement of the lease has it
+        raise fault.orig or fault from fault
     if dead:
         logger.info("turns of dead processes go on", extra={"executors": dead})
         DBOS._recover_pending_workflows(dead)  # noqa: SLF001 - as above

@@ -38,10 +38,11 @@ from core.turns.assistant import Assistant, Report
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable, is_by_operator
 from core.turns.order import Position, Resequencer, order_of, said_at, until_settled, wait_for_earlier
+from core.turns.polling import Claims
 from core.turns.queue import (
     APPLICATION_VERSION,
+    CONCURRENCY,
     QUEUE,
-    STOPS,
     count_stop,
     launched,
     release_delayed,
@@ -50,6 +51,8 @@ from core.turns.queue import (
 )
 from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
+from core.turns.share import share_claims
+from core.turns.steps import IS_FIRST
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -69,28 +72,17 @@ class TurnsClosed(Exception):
     """No turn is accepted any more: the platform has to deliver it again."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class TurnRun:
     """One run of a workflow: the first, or a later one that continues after what was recorded."""
 
-    id: str
-    #: Counts from 1; 0 until a step needed it, so always in a run that found them all recorded.
-    attempt: int = 0
-    stops: int = 0  #: earlier runs that were cut off by an orderly stop of their process
+    attempt: int  #: counts from 1
+    stops: int  #: earlier runs that were cut off by an orderly stop of their process
 
-    async def count(self) -> int:
-        """Which run this is. Only within a step: elsewhere DBOS would record the look-up as a step."""
-        if not self.attempt:  # looked up once, since it costs as much as recording a step
-            found: list[Any] = await DBOS.list_workflows_async(
-                workflow_ids=[self.id], load_input=False, load_output=False
-            )
-            self.attempt = (found[0].recovery_attempts or 1) if found else 1
-            self.stops = (found[0].attributes or {}).get(STOPS, 0) if found else 0
-        return self.attempt
-
-    async def is_hopeless(self) -> bool:
+    @property
+    def is_hopeless(self) -> bool:
         """Whether as many runs as a turn gets ended with their process, other than by a stop."""
-        return await self.count() - self.stops > ATTEMPTS
+        return self.attempt - self.stops > ATTEMPTS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,6 +94,7 @@ class Turns:
     drain: float = DRAIN  #: seconds
     disk: DiskWatch = field(default_factory=DiskWatch)  #: why nothing can be stored, if so
     replicas: Replicas = ALONE
+    claims: Claims = field(default_factory=Claims)
     _seats: Seats = field(default_factory=lambda: Seats(THINKING))
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -223,7 +216,7 @@ class Turns:
             handle = await _retry(
                 turn,
                 lambda is_again: messenger.begin(turn, route, is_again=is_again),
-                is_again=await run.count() > 1,
+                is_again=run.attempt > 1,
             )
             if handle is None and isinstance(turn, Decision) and turn.verdict == "approve":
                 return NOWHERE
@@ -250,7 +243,7 @@ class Turns:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _outcome(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Outcome:
-        if await run.is_hopeless() or is_erased(turn):
+        if run.is_hopeless or is_erased(turn):
             return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
         if handle.startswith(NOWHERE):
             return await self._give_up(turn, Sentence("not_shown"))
@@ -292,7 +285,7 @@ class Turns:
     async def carry_out(self, run: TurnRun, command: Command, route: ReplyRoute) -> None:
         with self._step(command, "command"):
             messenger = self._messenger(command, route)
-            if not await run.is_hopeless():
+            if not run.is_hopeless:
                 await _retry(
                     command,
                     lambda is_again: messenger.carry_out(command, route, is_again=is_again),
@@ -421,17 +414,18 @@ def _register(turns: Turns) -> None:
 
         Delivery is recorded by the end of the workflow: if it is cut off, it is done again.
         """
-        run, turn = TurnRun(record["id"]), turn_from(record)
+        run, turn = TurnRun(*turns.claims.take(record["id"])), turn_from(record)
+        IS_FIRST.set(run.attempt == 1 and not is_by_operator(route))  # who may cancel it before it begins
         handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
         thinking: StepOptions = {"name": "think", "preemptible": is_by_operator(route)}
         outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)
         if (ended := outcome_from(outcome)).is_shown:
-            await turns.deliver(turn, route, handle, ended, is_again=run.attempt != 1)
+            await turns.deliver(turn, route, handle, ended, is_again=run.attempt > 1)
         return outcome
 
     @workflow(name=COMMAND)
     async def run_command(record: Record, route: Record) -> None:
-        run, command = TurnRun(record["id"]), command_from(record)
+        run, command = TurnRun(*turns.claims.take(record["id"])), command_from(record)
         carrying: StepOptions = {"name": "carry_out", "preemptible": is_by_operator(route)}
         await DBOS.run_step_async(carrying, turns.carry_out, run, command, route)
 
@@ -449,7 +443,10 @@ async def open_turns(
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain, replicas=replicas)
     _register(turns)
     async with (
-        launched(database_url, QUEUE, disk=turns.disk, close=turns.close, replicas=replicas),
+        launched(
+            database_url, QUEUE, disk=turns.disk, close=turns.close, replicas=replicas, claims=turns.claims
+        ),
         replicas.serving(turns),
     ):
+        share_claims(replicas, THINKING, CONCURRENCY)
         yield turns

@@ -18,14 +18,14 @@ def test_a_recall_is_the_share_of_the_nearest_that_the_index_finds(network):
     everything = search.SCOPES["the whole library"]
 
     with search._library(400, network, print) as library:
-        whole = search._recall(library, everything, asked)
+        whole = search.recall(library, everything, asked)
         ids = library.store.ids(everything, limit=1_000)
         assert {name: len(held) for name, held in ids.items()} == {
             "handbook": 250,
             "projects": 150,
         }
         library.vectors.remove("handbook", ids["handbook"])
-        partial = search._recall(library, everything, asked)
+        partial = search.recall(library, everything, asked)
 
     assert whole == 1.0
     assert 0.1 < partial < 0.8

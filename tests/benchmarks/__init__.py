@@ -34,6 +34,7 @@ BENCHMARKS = {
     "embedding": "passages embedded a second, beside Chroma's own function; recall of the vector index",
     "growth": "disk and memory that questions take, and the time of a start",
     "soak": "memory and disk over many questions in one process",
+    "replicas": "what is lost, doubled or swapped while three processes are killed, paused and replaced",
     "load": "questions a second through Slack, and what they wait for",
     "bombs": "what questions wait for while hostile files are read beside them",
     "fuzz": "the properties of the tests, driven by coverage",

@@ -30,6 +30,7 @@ HELP = {
     "model": "folder with model.onnx and tokenizer.json, for vectors; “none”: words alone",
     "sets": "names of evaluation sets, with commas between them",
     "sizes": "passages of large libraries, with commas between them",
+    "watched": "count statements, calls in threads and callbacks too; takes CPU itself",
     "quick": "a small part, to see that it runs; its figures say little",
 }
 

@@ -1,8 +1,13 @@
-"""Questions at a steady rate through Slack: the real command, the real slack-bolt, a model that takes its time.
+"""Questions and other messages at a steady rate through Slack: the real command, the real slack-bolt.
 
-Slack is the local one of the tests, in this process; the model a server of its own, the bot
-another. Overhead is the time from a question to its final answer, less what the model took for
-its chain of replies. On two processors the three share what there is.
+Slack is the local one of the tests, in this process; the model, which takes its time, a server of its
+own; the bot another. A question is answered when the message that holds its answer is shown, and not
+when a plan is. Overhead is the time until then, less what the model took for its chain of replies.
+The bot's CPU is that of its process alone, less what it uses when nothing is asked. On two processors
+the three share what there is.
+
+``--watched`` also counts statements, calls in threads and callbacks, and finds the longest of these;
+that costs CPU, so take the other figures from a run without it.
 """
 
 from __future__ import annotations
@@ -10,95 +15,198 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
+from collections import Counter
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 
 # Where the tests of Slack keep what they share.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "slack"))
 
-from fakes.slack import FakeSlack
+from fakes.slack import FakeSlack, Message
 from office import FERRY, Office, make_data_dir
 
 from benchmarks import ROOT, Say
 from benchmarks.model_server import API_KEY, Scenario, local_model
 from bots.eval.intervals import percentile
 from bots.eval.report import Section, Table
+from core.conversation import value
 
-TIMED = Path(__file__).with_name("timed")
+WATCHED = Path(__file__).with_name("watched")
 CHANNELS = 40
+WARM = 4  # questions before those that count, in places of their own: modules, connections and caches
+IDLE = 15.0  # seconds without questions, in which the bot's idle CPU is measured
 PATIENCE = 300.0  # seconds for what is still under way when the last question was asked
+TALK = "I am at my desk until five."  # what people say to each other, and not to the bot
+TICKS = os.sysconf("SC_CLK_TCK")  # of CPU, a second
 
 
-async def load(rate: float, seconds: float, latency: float, folder: Path) -> dict[str, float]:
-    async with local_model() as model, FakeSlack() as slack:
-        await model.begin(Scenario(latency=latency, relevant="Sark"))
+@value
+class Load:
+    """What is asked of the bot."""
+
+    rate: float  #: questions a second
+    events: float  #: other messages a second
+    seconds: float
+    latency: float  #: seconds of one reply of the model
+    is_watched: bool
+
+
+@value
+class Used:
+    """What a process used until a moment."""
+
+    at: float  #: seconds, by the monotonic clock
+    cpu: float  #: milliseconds, user and system
+    counts: Counter[str]
+
+    def since(self, before: Used) -> Used:
+        return Used(at=self.at - before.at, cpu=self.cpu - before.cpu, counts=self.counts - before.counts)
+
+    def beyond(self, idle: Used) -> dict[str, float]:
+        """What it used more than when idle for as long; counts by their names."""
+        share = self.at / idle.at
+        more = {name: count - share * idle.counts[name] for name, count in sorted(self.counts.items())}
+        return {"CPU ms of the bot": self.cpu - share * idle.cpu, **more}
+
+
+@dataclass
+class Answers:
+    """When each question had its answer, by the time it was asked."""
+
+    slack: FakeSlack
+    asked: list[Message] = field(default_factory=list)
+    at: dict[str, float] = field(default_factory=dict)
+    _seen: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._seen = len(self.slack.shown)  # what was shown before answers none of these
+
+    async def until_all_there(self) -> None:
+        with suppress(AssertionError):  # the figures tell how many are missing
+            await self.slack.until(self._are_there, within=PATIENCE)
+
+    def _are_there(self) -> bool:
+        """An answer says of itself which part of which turn it is; a plan and a first sign do not."""
+        new, self._seen = self.slack.shown[self._seen :], len(self.slack.shown)
+        for shown in new:
+            if ((shown.metadata or {}).get("event_payload") or {}).get("part") == 0:
+                self.at.setdefault(shown.thread_ts, shown.at)
+        return len(self.at) == len(self.asked)
+
+
+async def load(asked: Load, folder: Path) -> dict[str, float]:
+    async with local_model() as model, FakeSlack() as slack, AsyncExitStack() as ending:
+        await model.begin(Scenario(latency=asked.latency, relevant="Sark"))
         ann = slack.add_user("ann")
         channels = [slack.add_channel(f"c{number}", ann) for number in range(CHANNELS)]
         office = Office(folder=folder, slack=slack)
-        office.settings = {
-            "GOOGLE_API_KEY": API_KEY,
-            "GOOGLE_GEMINI_BASE_URL": model.base_url,
-            "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests", TIMED))),
-        }
-        await office.open(is_cold=True)
-        warm = await slack.mention(ann, channels[0], FERRY)
-        await office.until_answered(warm)
-        used = _cpu_of_children(office)
-        asked, began = [], time.monotonic()
-        for number in range(int(rate * seconds)):
-            await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
-            asked.append(await slack.mention(ann, channels[number % CHANNELS], FERRY))
-        sent = time.monotonic() - began
-        ended = await _until_all_answered(slack, asked)
-        used = _cpu_of_children(office) - used
+        office.settings = settings_of(model.base_url, is_watched=asked.is_watched)
+        await office.open(is_cold=True, is_connected=False)
+        ending.push_async_callback(office.__aexit__)
+        await slack.until_connected(2, within=PATIENCE)
+        warm = Answers(slack, [await slack.mention(ann, each, FERRY) for each in channels[:WARM]])
+        await warm.until_all_there()
+        began = await used_by(office)
+        await asyncio.sleep(IDLE)
+        before = await used_by(office)
+        idle, fake = before.since(began), time.process_time()
+        answers, deliveries = Answers(slack), len(slack.deliveries.all)
+        sent = await asyncio.gather(
+            _say(slack, ann, channels, asked, answers), _talk(slack, ann, channels, asked)
+        )
+        await answers.until_all_there()
+        used = (await used_by(office)).since(before)
+        fake = time.process_time() - fake
         await office.stop()
-    return figures(slack, asked, ended, latency) | {
-        "questions": len(asked),
-        "asked each second": len(asked) / sent,
-        "CPU ms of the bot a question": 1000 * used / len(asked),
-        **_lateness(office),
+        count = len(answers.asked)
+        return figures(answers, asked.latency, deliveries) | {
+            "questions": count,
+            "asked each second": count / sent[0],
+            "idle CPU, % of one processor": idle.cpu / idle.at / 10,
+            "CPU ms of the bot a question": used.cpu / count,
+            **{f"{what} a question, less idle": more / count for what, more in used.beyond(idle).items()},
+            "CPU ms of Slack and of those who ask, a question": 1000 * fake / count,
+            **_lateness(office),
+            **(_longest(office) if asked.is_watched else {}),
+        }  # fmt: skip
+
+
+def settings_of(model_url: str, *, is_watched: bool = False) -> dict[str, str]:
+    """Of a bot that asks the local model. It logs what people's bots log."""
+    folders = (ROOT, ROOT / "tests", WATCHED) if is_watched else (ROOT, ROOT / "tests")
+    return {
+        "GOOGLE_API_KEY": API_KEY,
+        "GOOGLE_GEMINI_BASE_URL": model_url,
+        "LOG_LEVEL": "info",
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
     }
 
 
-async def _until_all_answered(slack: FakeSlack, asked: list) -> dict[str, float]:
-    """When each question had its final answer, by the question's time."""
-    ended: dict[str, float] = {}
-    threads = {each.ts for each in asked}
-    until = time.monotonic() + PATIENCE
-    while len(ended) < len(asked) and time.monotonic() < until:
-        await asyncio.sleep(0.5)
-        for shown in slack.shown:
-            if shown.thread_ts in threads and shown.action != "status" and not shown.visible.endswith("…"):
-                ended.setdefault(shown.thread_ts, shown.at)
-    return ended
+async def _say(slack: FakeSlack, ann: str, channels: list[str], asked: Load, answers: Answers) -> float:
+    """Ask at a steady rate; returns the seconds that it took."""
+    began, places = time.monotonic(), cycle(channels)
+    for number in range(round(asked.rate * asked.seconds)):
+        await asyncio.sleep(max(0.0, began + number / asked.rate - time.monotonic()))
+        answers.asked.append(await slack.mention(ann, next(places), FERRY))
+    return time.monotonic() - began
 
 
-def figures(slack: FakeSlack, asked: list, ended: dict[str, float], latency: float) -> dict[str, float]:
-    """Overhead is what a question took beyond two replies of the model, its chain on the happy path."""
-    took = [ended[each.ts] - float(each.ts) - 2 * latency for each in asked if each.ts in ended]
-    right = sum(
-        "handbook.md" in slack.replies(each.channel, each.ts)[-1].visible
-        for each in asked
-        if each.ts in ended
-    )
-    acked = slack.ack_latencies()
+async def _talk(slack: FakeSlack, ann: str, channels: list[str], asked: Load) -> None:
+    """Messages to nobody in particular; the bot is told of each."""
+    began, places = time.monotonic(), cycle(channels)
+    for number in range(round(asked.events * asked.seconds)):
+        await asyncio.sleep(max(0.0, began + number / asked.events - time.monotonic()))
+        await slack.say(ann, next(places), TALK)
+
+
+def figures(answers: Answers, latency: float, earlier: int) -> dict[str, float]:
+    """Overhead is what a question took beyond two replies of the model, its chain on the happy path.
+
+    ``earlier``: so many events were delivered before.
+    """
+    slack, ended = answers.slack, [each for each in answers.asked if each.ts in answers.at]
+    took = [answers.at[each.ts] - float(each.ts) - 2 * latency for each in ended]
+    right = sum("handbook.md" in slack.replies(each.channel, each.ts)[-1].visible for each in ended)
+    delivered = slack.deliveries.all[earlier:]
+    acked = sorted(one.latency for one in delivered if one.is_acked)
+    seconds = delivered[-1].attempts[0].at - delivered[0].attempts[0].at
     return {
         "answered": len(took),
         "answered with a footnote": right,
         "overhead p50, s": percentile(took, 0.5),
         "overhead p95, s": percentile(took, 0.95),
+        "events each second": len(delivered) / seconds,
+        "events not acknowledged": len(delivered) - len(acked),
+        "acknowledged p50, s": percentile(acked, 0.5),
         "acknowledged p99, s": percentile(acked, 0.99),
     }
 
 
-def _cpu_of_children(office: Office) -> float:
-    """Seconds of CPU that the bot has used; Linux tells it in ticks."""
-    ticks = (
-        Path(f"/proc/{office.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[11:13]
-    )
-    return sum(map(int, ticks)) / 100
+async def used_by(office: Office) -> Used:
+    """What the bot has used; where it is watched, with its counts."""
+    pid, told = office.process.pid, len(_counts(office))
+    is_watched = str(WATCHED) in office.settings["PYTHONPATH"]
+    if is_watched:
+        os.kill(pid, signal.SIGUSR1)
+        await office.slack.until(lambda: len(_counts(office)) > told)
+    counts = Counter(_counts(office)[-1]["counts"] if is_watched else {})
+    return Used(at=time.monotonic(), cpu=_cpu_of(pid), counts=counts)
+
+
+def _cpu_of(pid: int) -> float:
+    """Milliseconds, user and system, of every thread."""
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    return 1000 * sum(map(int, stat.rpartition(")")[2].split()[11:13])) / TICKS
+
+
+def _counts(office: Office) -> list[dict]:
+    return [json.loads(line) for line in office.log.splitlines() if '"counts"' in line]
 
 
 def _lateness(office: Office) -> dict[str, float]:
@@ -107,27 +215,37 @@ def _lateness(office: Office) -> dict[str, float]:
     return {
         "event loop late p99, ms": max(each["p99_ms"] for each in told),
         "event loop late at most, ms": max(each["most_ms"] for each in told),
-        **_longest(office),
         "errors in the log": len(errors),
     }
 
 
 def _longest(office: Office) -> dict[str, float]:
     """The longest callback once it served, in processor time; the command's own task is its opening."""
-    (line,) = (line for line in office.log.splitlines() if "longest_callbacks" in line)
-    name, took = next(each for each in json.loads(line)["longest_callbacks"] if each[0] != "_run")
+    name, took = next(each for each in _counts(office)[-1]["longest_callbacks"] if each[0] != "_run")
     return {f"CPU ms of the longest callback ({name})": took}
 
 
-def run(say: Say, *, rate: float = 50.0, seconds: float = 60.0, latency: float = 1.0) -> Section:
-    """``rate`` questions a second; the model takes ``latency`` seconds a reply."""
-    say(f"{rate * seconds:,.0f} questions")
+def run(
+    say: Say,
+    *,
+    rate: float = 20.0,
+    events: float = 10.0,
+    seconds: float = 60.0,
+    latency: float = 1.0,
+    watched: bool = False,
+) -> Section:
+    """``rate`` questions and ``events`` other messages a second; the model takes ``latency`` seconds a reply."""
+    asked = Load(rate=rate, events=events, seconds=seconds, latency=latency, is_watched=watched)
+    say(f"{rate * seconds:,.0f} questions, {events * seconds:,.0f} other messages")
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(load(rate, seconds, latency, make_data_dir(Path(folder))))
+        found = asyncio.run(load(asked, make_data_dir(Path(folder))))
     return Section(
         name="load",
         title="Questions a second through Slack",
-        what=f"{rate:g} questions a second for {seconds:g} seconds, {latency:g} seconds a reply of the model.",
+        what=(
+            f"{rate:g} questions and {events:g} other messages a second for {seconds:g} seconds, "
+            f"{latency:g} seconds a reply of the model."
+        ),
         tables=(Table(title="Load", columns=("what", "measured"), rows=tuple(found.items())),),
         figures=found,
     )

@@ -118,11 +118,12 @@ def _search(library: Library, scope: Scope, asked: Sequence[str]) -> SearchTimes
         wall.append(1000 * (perf_counter() - began))
         cpu.append(1000 * (process_time() - began_cpu))
     return SearchTimes(
-        wall=tuple(wall[WARM:]), cpu=tuple(cpu[WARM:]), recall=_recall(library, scope, asked[WARM:])
+        wall=tuple(wall[WARM:]), cpu=tuple(cpu[WARM:]), recall=recall(library, scope, asked[WARM:])
     )
 
 
-def _recall(library: Library, scope: Scope, asked: Sequence[str]) -> float:
+def recall(library: Library, scope: Scope, asked: Sequence[str]) -> float:
+    """The share of the nearest vectors that the index finds; NaN without vectors."""
     if library.embedder is None:
         return float("nan")
     queries = library.embedder.embed_documents(asked)

@@ -7,13 +7,10 @@ starts by itself, on the same disk and the same cores.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 
 import numpy as np
 from fakes.postgres import PostgresServer
@@ -21,24 +18,20 @@ from numpy.typing import NDArray
 
 from benchmarks import DATA, Say
 from benchmarks.estimates import Estimate
-from benchmarks.evaluation_sets import EVERYTHING, LabelledQuestion, fill, open_library, open_model, spot
+from benchmarks.evaluation_sets import LabelledQuestion, open_model, spot
 from benchmarks.retrieval import SETS, SIDES, first_hits, opened, rank, share, sides
-from benchmarks.synthetic import DrawnVectors, documents, questions
-from bots.eval.intervals import percentile
+from benchmarks.store_times import STORES, Times, measure, ratios, table
 from bots.eval.report import Cell, Section, Table
 from core.conversation import value
 from core.library.documents import Retrieved
 from core.library.embedding.embedder import Embedder
 from core.library.library import Library
-from core.library.retriever import Query
 
 SIZES, QUICK_SIZES = (10_000, 100_000), (500,)  # passages
 ASKED, QUICK_ASKED = 200, 10
-WARM = 20  # retrievals before those that count
 FIRST = 5  # passages that are compared
 TIE = 0.005  # of a score, the best of which is 1: half precision moves one by as much
-SAME, RATIO = 0.95, 2.0  # bars: of the questions with the same first passages, and of the medians
-STORES = ("embedded", "PostgreSQL")
+SAME = 0.95  # bar: of the questions with the same first passages
 
 WHAT = (
     "Both stores hold the same passages and are asked the same questions, one after the other. Two results are the "
@@ -46,7 +39,7 @@ WHAT = (
 )
 LIMITS = (
     "The server runs beside the one who asks, with 64 MB of shared buffers: a network adds its round trip to each of "
-    "up to 15 statements. The vectors of the large libraries are drawn in clusters."
+    "up to 15 statements. The vectors of the large libraries are drawn in clusters, of 384 dimensions without a model."
 )
 
 
@@ -85,14 +78,6 @@ class Comparison:
     among: Mapping[str, Estimate]  #: and among the first five
 
 
-@value
-class Times:
-    """Milliseconds of each retrieval, and how long filling the store took, in seconds."""
-
-    wall: tuple[float, ...]
-    filled: float
-
-
 def run(
     say: Say,
     *,
@@ -110,8 +95,7 @@ def run(
         }
         large = QUICK_SIZES if quick else tuple(int(size) for size in sizes.split(",") if size)
         asked = QUICK_ASKED if quick else ASKED
-        drawn = DrawnVectors(network) if network else None
-        times = {size: _time(server, size, asked, drawn, say) for size in large}
+        times = {size: measure(server, size, asked, network, say) for size in large}
     return section(found, times)
 
 
@@ -163,56 +147,19 @@ def _covers(one: Sequence[Retrieved], other: Sequence[Retrieved]) -> bool:
     return all(abs(hit.score - other[:FIRST][-1].score) <= TIE for hit in missed)
 
 
-def _time(
-    server: PostgresServer, size: int, asked: int, embedder: Embedder | None, say: Say
-) -> dict[str, Times]:
-    """By store."""
-    found = {}
-    texts = list(islice(questions(size), WARM + asked))
-    with server.database() as url:
-        for store, address in zip(STORES, ("", url), strict=True):
-            say(f"a library of {size:,} passages: {store}")
-            with _filled(size, embedder, address) as (library, filled):
-                wall = []
-                for text in texts:
-                    began = perf_counter()
-                    library.retrieve(Query(text=text, scope=EVERYTHING))
-                    wall.append(1000 * (perf_counter() - began))
-                found[store] = Times(wall=tuple(wall[WARM:]), filled=filled)
-            say(f"{median(found[store].wall):.1f} ms")
-    return found
-
-
-@contextmanager
-def _filled(size: int, embedder: Embedder | None, url: str) -> Iterator[tuple[Library, float]]:
-    with tempfile.TemporaryDirectory() as folder:
-        library = open_library(Path(folder), embedder, url=url)
-        try:
-            began = perf_counter()
-            fill(library, documents(size))
-            library.store.erase_deleted()  # as the server does by itself after a while
-            yield library, perf_counter() - began
-        finally:
-            library.close()
-
-
 def section(
     found: Mapping[str, Mapping[str, Comparison]], times: Mapping[int, Mapping[str, Times]]
 ) -> Section:
     compared = [(name, side, each) for name, by_side in found.items() for side, each in by_side.items()]
-    ratios = {
-        size: median(by_store[STORES[1]].wall) / median(by_store[STORES[0]].wall)
-        for size, by_store in times.items()
-    }
     shares = {f"{name}_{side}": each.same / max(each.questions, 1) for name, side, each in compared}
     return Section(
         name="stores",
         title="Two stores",
         what=WHAT,
-        tables=(_quality(compared), _speed(times, ratios)),
+        tables=(_quality(compared), table(times)),
         figures={
             **{f"same_{name}": round(figure, 4) for name, figure in shares.items()},
-            **{f"ratio_{size}": round(ratio, 2) for size, ratio in ratios.items()},
+            **{f"ratio_{size}_{kind}": round(ratio, 2) for (size, kind), ratio in ratios(times).items()},
         },
         note=LIMITS,
     )
@@ -229,18 +176,4 @@ def _quality(compared: Sequence[tuple[str, str, Comparison]]) -> Table:
     ]  # fmt: skip
     return Table(
         title="What is found", columns=columns, rows=tuple(rows), note=f"At least {SAME} are to be the same."
-    )
-
-
-def _speed(times: Mapping[int, Mapping[str, Times]], ratios: Mapping[int, float]) -> Table:
-    rows = tuple(
-        (size, store, median(each.wall), percentile(each.wall, 0.95), ratios[size] if store == STORES[1] else 1.0, each.filled)
-        for size, by_store in times.items()
-        for store, each in by_store.items()
-    )  # fmt: skip
-    return Table(
-        title="A retrieval",
-        columns=("passages", "store", "median, ms", "p95, ms", "ratio of medians", "filled in, s"),
-        rows=rows,
-        note=f"The ratio is to be at most {RATIO}.",
     )

@@ -25,6 +25,7 @@ WORDS = 8_000  # vocabulary of the synthetic passages
 SENTENCES, LENGTH = 6, 12  # of a passage, in words
 PER_DOCUMENT = 50  # passages
 FAMILIES, CLUSTERS = 50, 2_000  # of drawn vectors
+DIMENSION = 384  # of vectors without a network, as MiniLM's have
 
 
 @contextmanager
@@ -104,19 +105,19 @@ class DrawnVectors:
     """An embedder whose vectors are drawn by lot, the same for the same text: real ones take ten minutes for
     a large library.
 
-    They lie as passages of one library do, in clusters and families of clusters. The network reads every
-    query all the same, because that is what a turn costs.
+    They lie as passages of one library do, in clusters and families of clusters. The network, if there is one,
+    reads every query all the same, because that is what a turn costs.
     """
 
-    network: Embedder
+    network: Embedder | None
 
     @property
     def name(self) -> str:
-        return f"drawn beside {self.network.name}"
+        return f"drawn beside {self.network.name}" if self.network else "drawn"
 
     @property
     def dimension(self) -> int:
-        return self.network.dimension
+        return self.network.dimension if self.network else DIMENSION
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
@@ -128,7 +129,8 @@ class DrawnVectors:
         return unit
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        self.network.embed_query(text)
+        if self.network is not None:
+            self.network.embed_query(text)
         drawn: NDArray[np.float32] = self.embed_documents([text])[0]
         return drawn
 

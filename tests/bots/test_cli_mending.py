@@ -240,6 +240,24 @@ async def test_a_sound_index_is_still_rebuilt_without_a_path(machine, library):
     assert not library.with_name("library.sqlite.old").exists()
 
 
+async def test_an_index_in_postgresql_is_rebuilt_there_whatever_lies_in_the_data_folder(
+    machine, postgres_url
+):
+    machine.settings["DATABASE_URL"] = postgres_url
+    learned = machine.folder / ".footnote" / "learned" / LEARNED
+    learned.mkdir(parents=True)
+    (learned / "tides.md").write_text(TIDES)
+    await machine.run("ingest", "docs")
+
+    rebuilt = await machine.run("ingest", "--rebuild")
+    asked = await machine.run("ask", FERRY_QUESTION, "--json")
+
+    assert rebuilt.code == 0, rebuilt.err
+    assert "added" in rebuilt.out
+    assert "half past nine" in asked.record["text"]
+    assert not list((machine.folder / ".footnote").glob("library*"))
+
+
 # Killed in the middle
 
 DYING = """

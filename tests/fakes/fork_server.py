@@ -2,7 +2,8 @@
 
 What is forked has its own pid, signals, environment, folder and streams, and ends like any
 process. Only the two seconds of CPU are gone that each start spends on imports. What a start
-from nothing looks like is for the tests that begin ``sys.executable`` themselves.
+from nothing looks like is for the tests that begin ``sys.executable`` themselves. A server whose
+tests end, also where they are killed, takes what it started with it.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Imported by ours only where they are needed, and by most commands.
 LIBRARIES = (
     "chromadb.api.rust", "chromadb.db.impl.sqlite", "dbos._sys_db_postgres", "dbos._sys_db_sqlite",
-    "discord.ext.tasks", "docx", "google.genai.types", "langchain.chat_models", "langchain_google_genai",
-    "langgraph.checkpoint.postgres.aio", "langgraph.checkpoint.sqlite.aio", "prompt_toolkit.shortcuts",
-    "psycopg_pool", "pypdf", "rich.progress", "slack_bolt.async_app", "sqlalchemy",
-    "tokenizers", "trafilatura",
+    "discord.ext.tasks", "docx", "filelock", "google.genai.types", "langchain.chat_models",
+    "langchain_core.tracers.run_collector", "langchain_core.tracers.stdout", "langchain_google_genai",
+    "langgraph.checkpoint.postgres.aio", "langgraph.checkpoint.sqlite.aio", "markdown_it.tree",
+    "prompt_toolkit.shortcuts", "psycopg_pool", "pypdf", "rich.progress", "slack_bolt.adapter.socket_mode.aiohttp",
+    "slack_bolt.async_app", "snowballstemmer", "sqlalchemy", "sqlalchemy.dialects.sqlite.aiosqlite",
+    "stopwordsiso", "tokenizers", "trafilatura",
 )  # fmt: skip
 NUMBER = struct.Struct("!i")
 LENGTH = struct.Struct("!I")
@@ -182,8 +185,29 @@ def _import_all() -> None:
                 import_module(module.name)
     for name in LIBRARIES:
         import_module(name)
+    _fill_caches()
     gc.collect()
     gc.freeze()
+
+
+def _fill_caches() -> None:
+    """What every process works out once for its first question: tables of words and sentences, patterns, the graph."""
+    from bots.chat.markdown import safe
+    from bots.chat.texts import say_in
+    from core.conversation import Outcome, Question
+    from core.graph.graph import build_graph
+    from core.text import language, smalltalk
+    from core.turns import archive
+    from core.wording import LANGUAGES
+
+    for name in LANGUAGES:
+        say_in(name)
+    for kind in (Outcome, Question):
+        archive._reader(kind)
+    language.language_of("Where is it?")
+    smalltalk.small_talk("Where is it?")
+    safe.addresses("Here.")
+    build_graph()
 
 
 def _serve(requests: socket.socket) -> dict[str, Any]:
@@ -201,6 +225,8 @@ def _serve(requests: socket.socket) -> dict[str, Any]:
         if requests in ready:
             request, fds = _receive(requests)
             if request is None:
+                for child in children:
+                    os.kill(child, signal.SIGKILL)
                 os._exit(0)
             pid = os.fork()
             if pid == 0:

@@ -39,7 +39,8 @@ GENERATION_CONFIG = {
 }  # fmt: skip
 EMBEDDING_SIZE = 768  # numbers of one vector, unless the request asks for another size
 
-_PATH = re.compile(r"/v1(?:beta)?/models/(?P<model>[a-z0-9.-]+):(?P<method>\w+)")
+#: Where several share the server, the address of each ends in a name of its own.
+_PATH = re.compile(r"(?:/(?P<client>[\w-]+))?/v1(?:beta)?/models/(?P<model>[a-z0-9.-]+):(?P<method>\w+)")
 _BLOCK = re.compile(r"<<([0-9a-f]{12}) (?P<label>[^>\n]+)>>\n(?P<text>.*?)\n<<\1 end>>", re.DOTALL)
 
 
@@ -114,6 +115,7 @@ class Call:
     body: dict[str, Any]
     started: float  #: monotonic seconds
     ended: float = math.inf
+    client: str = ""  #: who asks, where several share the server
 
     @property
     def system(self) -> str:
@@ -228,7 +230,8 @@ class FakeGemini:
         faults = faults_of(model, body)
         if faults:
             return self._reject("; ".join(faults), 400)
-        call = Call(step=step_of(body), model=model, body=body, started=time.monotonic())
+        client = _client_of(request)
+        call = Call(step=step_of(body), model=model, body=body, started=time.monotonic(), client=client)
         self.calls.append(call)
         async with self._arrived:
             self._arrived.notify_all()
@@ -294,6 +297,11 @@ class FakeGemini:
     def _reject(self, why: str, code: int, reason: str = "") -> web.Response:
         self.rejected.append(why)
         return _error(Status(code, reason=reason), why)
+
+
+def _client_of(request: web.Request) -> str:
+    found = _PATH.fullmatch(request.path)
+    return (found and found["client"]) or ""
 
 
 def faults_of(model: str, body: dict[str, Any]) -> list[str]:

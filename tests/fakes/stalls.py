@@ -14,8 +14,9 @@ KEPT = 10
 
 @dataclass
 class Stalls:
-    """The longest callbacks so far."""
+    """The longest callbacks so far, and how many there were."""
 
+    count: int = 0
     _heap: list[tuple[float, str]] = field(default_factory=list)
 
     @property
@@ -24,6 +25,7 @@ class Stalls:
         return sorted(self._heap, reverse=True)
 
     def note(self, seconds: float, handle: asyncio.Handle) -> None:
+        self.count += 1
         if len(self._heap) < KEPT:
             heappush(self._heap, (seconds, _name_of(handle)))
         elif seconds > self._heap[0][0]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from slack_sdk.oauth.installation_store import Installation as Granted
 
-from bots.slack import oauth
 from bots.slack.calls import open_calls
 from bots.slack.oauth import open_oauth
 from bots.slack.route import Me
@@ -35,30 +34,32 @@ async def test_what_was_installed_is_served_after_a_restart_until_it_is_forgotte
     served = []
     for step in ("install", "forget", "look"):
         async with open_calls(settings) as calls, open_oauth(settings, storage, calls) as flow:
-            served.append(calls.installations.user_id(ACME.space))
+            served.append(await calls.user_id(ACME.space))
             if step == "install":
                 await flow.store.async_save(GRANTED)
-                served.append(calls.installations.user_id(ACME.space))
+                served.append(await calls.user_id(ACME.space))
             elif step == "forget":
                 await flow.forget(ACME)
 
     assert served == ["", "UBOT", "UBOT", ""]
 
 
-async def test_what_one_process_installed_another_one_finds_when_it_looks(
-    postgres_url, tmp_path, settings, monkeypatch
+async def test_what_one_process_installed_another_one_finds_when_it_is_asked_for(
+    postgres_url, tmp_path, settings
 ):
-    monkeypatch.setattr(oauth, "LOOK_EVERY", 0.0)
     ours = Settings(data_dir=tmp_path, database_url=postgres_url)
     with open_storage(ours) as here, open_storage(ours) as there:
         async with (
             open_calls(settings) as first,
             open_calls(settings) as second,
             open_oauth(settings, here, first) as installs,
-            open_oauth(settings, there, second) as looks,
+            open_oauth(settings, there, second),
         ):
+            before = await second.installation(ACME.space)
             await installs.store.async_save(GRANTED)
-            before = second.installations.user_id(ACME.space)
-            await looks.look()
+            other = await second.installation("T2")
+            found = await second.installation(ACME.space)
 
-            assert (before, second.installations.user_id(ACME.space)) == ("", "UBOT")
+            assert (before, other) == (None, None)
+            assert found is not None
+            assert (found.me.user_id, found.token) == ("UBOT", "xoxb-acme")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from threading import Thread
 
+import psycopg
 import pytest
 from fakes.version_1 import lay_down
 
 from bots.commands.migrate import run
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
+from core.storage.postgres import making_tables
 from core.storage.schema import Schema
 from core.storage.storage import open_storage
 
@@ -63,3 +66,24 @@ def test_an_empty_folder_has_nothing_to_migrate(tmp_path, capsys):
     code = run(Namespace(), Settings(data_dir=tmp_path))
 
     assert (code, capsys.readouterr().out) == (0, f"There is nothing in {tmp_path} yet.\n")
+
+
+def test_tables_of_a_library_are_made_by_one_process_at_a_time_and_who_waits_keeps_no_index_from_it(
+    postgres_url,
+):
+    order: list[str] = []
+
+    def second() -> None:
+        with making_tables(postgres_url):
+            order.append("second")
+
+    waiting = Thread(target=second)
+    with making_tables(postgres_url), psycopg.connect(postgres_url, autocommit=True) as connection:
+        waiting.start()
+        connection.execute("SET statement_timeout = '30s'")
+        connection.execute("CREATE TABLE made (number INT)")
+        connection.execute("CREATE INDEX CONCURRENTLY made_by ON made (number)")
+        order.append("first")
+    waiting.join()
+
+    assert order == ["first", "second"]

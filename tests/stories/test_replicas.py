@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import random
-import subprocess
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import pytest
+from benchmarks.replicas import Sizes, fates_of
+from fakes.cluster import PATIENCE, Cluster, befall
+from fakes.crowd import Crowd, Tally
 from fakes.discord import FakeDiscord
-from fakes.served import FERRY, HANDBOOK, PATIENCE, Served, environment
 from fakes.slack import FakeSlack
+from fakes.thoughts import WatchedModel
 
-PROCESSES = 3
-ENDING = 90.0  # seconds until all questions of a story are answered, on a busy machine
-LEADS = "gateway of Discord"
-
-
-@dataclass
-class Replica(Served):
-    """One of the processes; what people see is asked of the platforms."""
-
-    slack: FakeSlack = field(default_factory=FakeSlack)
-    discord: FakeDiscord = field(default_factory=FakeDiscord)
-
-    @property
-    def platforms(self) -> Mapping[str, str]:
-        return {**self.slack.environment, **self.discord.environment}
-
-    async def until_connected(self) -> None:
-        """Until it serves."""
-        count = self.log.count("Serving Slack and Discord")
-        await self.slack.until(
-            lambda: self.log.count("Serving Slack and Discord") > count or self._has_ended(), within=PATIENCE
-        )
-        assert not self._has_ended(), self.log
-
-    def _has_ended(self) -> bool:
-        return self.process is not None and self.process.returncode is not None
-
-    def leads(self) -> bool:
-        """Whether this run of the process is the last that took the gateway, by its own account."""
-        entries = [json.loads(line) for line in self.log.splitlines() if line.startswith("{")]
-        return any(entry.get("role") == LEADS for entry in entries)
-
-    async def restart(self) -> None:
-        (self.folder / "log").unlink()
-        await self.open()
+SOON = (0.0, 5.0, 15.0)  # seconds until Slack delivers again; really nearly at once, a minute, five
 
 
 @pytest.fixture
 async def slack():
-    async with FakeSlack() as server:
+    async with FakeSlack(retries_by_itself=True, retry_delays=SOON) as server:
         server.faults.told = (5_000, 1.0)
         yield server
 
@@ -67,122 +30,54 @@ async def discord():
 
 
 @pytest.fixture
-async def replicas(tmp_path, postgres_url, slack, discord):
-    settings = {"DATABASE_URL": postgres_url}
-    (tmp_path / "handbook.md").write_text(HANDBOOK)
-    command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
-    await asyncio.to_thread(
-        subprocess.run, command, cwd=tmp_path, env=environment(tmp_path) | settings, check=True
-    )
-    started = []
-    for number in range(PROCESSES):
-        folder = tmp_path / f"process {number}"
-        folder.mkdir()
-        (folder / "log").touch()
-        started.append(Replica(folder=folder, settings=settings, slack=slack, discord=discord))
-    try:
-        await asyncio.gather(*(each.open() for each in started))
-        await discord.until(lambda: discord.gateway.live, within=PATIENCE)
-        yield started
-    finally:
-        for each in started:
-            await each.__aexit__()
-
-
-@dataclass
-class People:
-    """Ann, who asks in both."""
-
-    slack: FakeSlack
-    discord: FakeDiscord
-    asked: list = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.slack_user, self.discord_user = self.slack.add_user("ann"), self.discord.add_user("ann")
-        self.slack_channel = self.slack.add_channel("general", self.slack_user)
-        self.discord_channel = self.discord.add_channel("general")
-
-    async def ask(self) -> None:
-        self.asked.append(("slack", await self.slack.mention(self.slack_user, self.slack_channel, FERRY)))
-        self.asked.append(
-            ("discord", await self.discord.mention(self.discord_user, self.discord_channel, FERRY))
-        )
-
-    def endings(self) -> list[int]:
-        return [len(self._replies(platform, asked)) for platform, asked in self.asked]
-
-    def _replies(self, platform, asked):
-        return (
-            self.slack.replies(asked.channel, asked.ts)
-            if platform == "slack"
-            else self.discord.replies(asked)
-        )
-
-    def has_all(self) -> bool:
-        return all(
-            replies and not replies[0].visible.rstrip().endswith("…")
-            for replies in (self._replies(platform, asked) for platform, asked in self.asked)
-        )
-
-    async def until_answered(self) -> None:
-        await self.slack.until(self.has_all, within=ENDING)
+async def cluster(tmp_path, postgres, postgres_url, slack, discord):
+    async with WatchedModel() as model:
+        cluster = Cluster(tmp_path, postgres, postgres_url, slack, discord, model, random.Random(1))
+        async with cluster.serving():
+            yield cluster
 
 
 @pytest.fixture
-def people(slack, discord):
-    return People(slack, discord)
-
-
-def leader(replicas) -> Replica:
-    return next(each for each in replicas if each.leads())
+def crowd(slack, discord):
+    return Crowd(slack, discord, random.Random(1))
 
 
 async def test_the_gateway_passes_to_another_process_and_nothing_said_meanwhile_is_missed(
-    people, replicas, discord
+    cluster, crowd, discord, postgres_url
 ):
-    await people.ask()
-    await people.until_answered()
-    first = leader(replicas)
+    await crowd.ask()
+    await crowd.until_answered(PATIENCE)
 
-    await first.kill()
+    await cluster.leader().kill()
     await discord.until(lambda: not discord.gateway.live, within=PATIENCE)
-    await people.ask()
+    await crowd.ask()
     await discord.until(lambda: discord.gateway.live, within=PATIENCE)
-    await people.ask()
-    await people.slack.redeliver()
-    await people.until_answered()
+    await crowd.ask()
+    await crowd.until_answered(PATIENCE)
 
-    assert people.endings() == [1] * len(people.asked)
-
-
-async def befall(replicas, people, *, kills: int, deploys: int, rounds: int) -> None:
-    chance = random.Random(1)
-    fates = ["kill"] * kills + ["deploy"] * deploys
-    chance.shuffle(fates)
-    for fate in fates:
-        for _ in range(rounds):
-            await people.ask()
-        if fate == "kill":
-            dead = chance.choice(replicas)
-            await dead.kill()
-            await people.ask()
-            await dead.restart()
-            await people.slack.redeliver()
-        else:
-            for each in replicas:
-                assert await each.stop() == 0
-                await each.restart()
-            await people.slack.redeliver()
+    tally = Tally.of(crowd, postgres_url)
+    assert (tally.lost, tally.doubled) == ([], [])
 
 
 @pytest.mark.parametrize(
-    ("kills", "deploys", "rounds"),
-    [(3, 1, 1), pytest.param(200, 10, 2, marks=pytest.mark.long)],
+    "sizes",
+    [
+        Sizes(questions=24, kills=2, pauses=1, deploys=1, restarts=1, outages=0),
+        pytest.param(
+            Sizes(questions=1_000, kills=200, pauses=20, deploys=10, restarts=2, outages=1),
+            marks=pytest.mark.long,
+        ),
+    ],
     ids=["a few", "many"],
 )
-async def test_kills_and_deploys_lose_and_double_nothing(people, replicas, kills, deploys, rounds):
-    await befall(replicas, people, kills=kills, deploys=deploys, rounds=rounds)
+async def test_kills_pauses_deploys_and_a_restart_of_the_database_lose_and_double_nothing(
+    cluster, crowd, postgres_url, sizes
+):
+    await befall(cluster, crowd, fates_of(cluster, sizes), questions=sizes.questions, say=print)
 
-    await people.until_answered()
-
-    assert people.endings() == [1] * len(people.asked)
+    tally = Tally.of(crowd, postgres_url)
+    assert len(crowd.asked) == sizes.questions
+    assert (tally.lost, tally.doubled) == ([], [])
+    assert cluster.model.side_by_side(crowd.conversation_of) == []
+    assert tally.swapped_against_promise == []
+    assert tally.answered > 0.9 * len(crowd.asked)

@@ -52,6 +52,7 @@ class Gateway:
         self.connections: list[Connection] = []
         self.identifies: list[Json] = []  #: what came with each IDENTIFY
         self.resumed: list[str] = []  #: sessions, as often as they were resumed
+        self.begun_at: list[float] = []  #: the clock's seconds at which a session began or was resumed
         self.presences: list[Json] = []
         self.close_codes: list[int] = []  #: with which this side closed sockets
         self.heartbeats = 0
@@ -199,6 +200,7 @@ class Gateway:
             return await self._end(connection, 4014)
         session = Session(uuid.uuid4().hex, asked, connection=connection)
         self.sessions[session.id] = connection.session = session
+        self.begun_at.append(self.discord.state.clock.now())
         self.discord.events.ready(session)
         return None
 
@@ -215,6 +217,7 @@ class Gateway:
         session.connection, connection.session = connection, session
         session.left_at = None
         self.resumed.append(session.id)
+        self.begun_at.append(self.discord.state.clock.now())
         for event in list(session.events):
             if event["s"] > data["seq"]:
                 connection.send(event)

@@ -1,0 +1,186 @@
+"""All stores in one archive, and back: whichever database they are from, and whichever they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bots.stores.folder import empty_folder, lay_down, open_folder
+from bots.stores.server import open_snapshot
+from bots.stores.server_copy import copy_to_server
+from bots.stores.source import STORES, UPLOADS, VECTORS, Progress, Source
+from core.conversation import value
+from core.errors import SettingsError
+from core.library.data_lock import make_data_dir, refuse_incomplete
+from core.settings import Settings
+from core.storage.archive import ArchiveReader, ArchiveWriter, Row, read_archive, write_archive
+from core.storage.sqlite_rows import Table, Tables
+from core.storage.storage import open_storage
+
+VECTOR_ROWS = f"{VECTORS}/passages.jsonl"
+
+
+@value
+class Backup:
+    """What an archive holds."""
+
+    stores: int
+    rows: int
+    vectors: int
+    missing: int  #: vectors that are made anew after a restore
+    uploads: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSource:
+    """What lies in an archive."""
+
+    archive: ArchiveReader
+
+    @property
+    def tables(self) -> Mapping[str, Tables]:
+        return {store: _from_facts(facts) for store, facts in self.archive.manifest.facts["stores"].items()}
+
+    @property
+    def data_dir(self) -> str:
+        return str(self.archive.manifest.facts["data_dir"])
+
+    def rows(self, store: str, table: Table) -> Iterator[Row]:
+        return self.archive.rows(_name(store, table))
+
+    def vectors(self) -> Iterator[Row]:
+        return self.archive.rows(VECTOR_ROWS) if VECTOR_ROWS in self.archive.manifest.members else iter(())
+
+    def uploads(self) -> Iterator[str]:
+        return iter(self.archive.names(UPLOADS))
+
+    def copy_upload(self, name: str, target: Path) -> None:
+        self.archive.copy_file(name, target)
+
+
+def back_up(settings: Settings, file: Path) -> Backup:
+    """SettingsError where there is nothing, or the archive cannot be written."""
+    with _opened(settings) as source:
+        if not source.tables:
+            raise SettingsError(f"There is nothing to back up in {settings.data_dir}.")
+        with write_archive(file) as archive:
+            return _write(source, archive)
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Source]:
+    refuse_incomplete(settings.data_dir)
+    if settings.postgres_url is None:
+        with open_folder(settings.data_dir, turns=turns_file(settings)) as folder:
+            yield folder
+        return
+    with (
+        open_storage(settings),  # refuses a copy that is not whole
+        open_snapshot(settings.postgres_url, settings.data_dir) as snapshot,
+    ):
+        yield snapshot
+
+
+def turns_file(settings: Settings) -> Path | None:
+    """Where DATABASE_URL has the queue of a folder elsewhere."""
+    name = settings.database_url.removeprefix("sqlite:///")
+    return None if name == settings.database_url else Path(name)
+
+
+def _write(source: Source, archive: ArchiveWriter) -> Backup:
+    rows, embedded = 0, _Embedded()
+    for store, held in source.tables.items():
+        for table in held.tables:
+            found = source.rows(store, table)
+            if (store, table.name) == ("library", "passages"):
+                found = embedded.counted(table, found)
+            rows += archive.add_rows(_name(store, table), found)
+    vectors = archive.add_rows(VECTOR_ROWS, source.vectors())
+    uploads = list(source.uploads())
+    for name in uploads:
+        archive.add_file(name, Path(source.data_dir) / name)
+    facts = {store: _as_facts(held) for store, held in source.tables.items()}
+    archive.finish({"stores": facts, "data_dir": source.data_dir})
+    return Backup(
+        stores=len(facts), rows=rows, vectors=vectors, missing=embedded.count - vectors, uploads=len(uploads)
+    )
+
+
+@dataclass(slots=True)
+class _Embedded:
+    """How many passages are said to have a vector."""
+
+    count: int = 0
+
+    def counted(self, table: Table, rows: Iterator[Row]) -> Iterator[Row]:
+        column = table.columns.index("embedded")
+        for row in rows:
+            self.count += row[column]
+            yield row
+
+
+def restore(file: Path, settings: Settings, notify: Progress) -> Backup:
+    """Into empty stores that nobody serves; all of the archive or nothing."""
+    with read_archive(file) as archive:
+        source = ArchiveSource(archive)
+        _refuse_newer(source, file)
+        if settings.postgres_url is None:
+            with empty_folder(settings.data_dir, "footnote restore") as beside:
+                tallies, missing = lay_down(source, beside, settings.data_dir, notify)
+        else:
+            _refuse_older(source, file)
+            make_data_dir(settings.data_dir)
+            with open_storage(settings, may_be_incomplete=True) as storage:
+                tallies, missing = copy_to_server(source, storage, settings.data_dir, notify)
+        members = archive.manifest.members
+        return Backup(
+            stores=len(source.tables),
+            rows=sum(
+                members[_name(store, table)].count
+                for store, held in source.tables.items()
+                for table in held.tables
+            ),
+            vectors=tallies.by_store[VECTORS].count,
+            missing=missing,
+            uploads=len(archive.names(UPLOADS)),
+        )
+
+
+def _name(store: str, table: Table) -> str:
+    return f"{store}/{table.name}.jsonl"
+
+
+def _as_facts(held: Tables) -> dict[str, Any]:
+    return {
+        "version": held.version,
+        "statements": list(held.statements),
+        "tables": {table.name: list(table.columns) for table in held.tables},
+    }
+
+
+def _from_facts(facts: Mapping[str, Any]) -> Tables:
+    return Tables(
+        version=int(facts["version"]),
+        statements=tuple(facts["statements"]),
+        tables=tuple(Table(name=name, columns=tuple(columns)) for name, columns in facts["tables"].items()),
+    )
+
+
+def _refuse_newer(source: Source, file: Path) -> None:
+    for store, held in source.tables.items():
+        if store not in STORES or held.version > STORES[store].version:
+            raise SettingsError(
+                f"{file} was written by a newer version of Footnote. Install that version to restore it."
+            )
+
+
+def _refuse_older(source: Source, file: Path) -> None:
+    """A file of SQLite is migrated when it is opened; rows cannot be."""
+    if any(held.version < STORES[store].version for store, held in source.tables.items()):
+        raise SettingsError(
+            f"{file} was written by an older version of Footnote. Restore it into a data folder, without "
+            "DATABASE_URL, run `footnote migrate`, and then `footnote move`."
+        )

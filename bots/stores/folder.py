@@ -1,0 +1,277 @@
+"""The embedded stores of a data folder, read as of one moment and written anew."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from bots.slack import oauth
+from bots.slack.oauth_stores import make_all_tables
+from bots.stores.source import (
+    COMPARING,
+    STORES,
+    UPLOADS,
+    VECTORS,
+    Progress,
+    Source,
+    Tallies,
+    moved,
+    tally,
+)
+from core.errors import SettingsError, reason_of
+from core.library.chroma import ChromaIndex
+from core.library.data_lock import INCOMPLETE, lock_data_dir
+from core.library.vacuum import DATABASE
+from core.storage.archive import Row, line_of, row_of
+from core.storage.sqlite_rows import Table, Tables, describe, make_file, read_only, rows_of
+from core.storage.storage import Storage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TRIES = 3  # copies of the vectors, which may be written meanwhile
+BATCH = 250  # vectors that are stored at a time
+OF_THE_LOCK = frozenset({"lock", "owner"})  # files that a folder has which holds nothing
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderSource:
+    """Files of SQLite, Chroma's folder and the uploads."""
+
+    folder: Path
+    data_dir: str  #: below which its uploads lie, or will lie
+    tables: Mapping[str, Tables]
+    databases: Mapping[str, sqlite3.Connection]  #: each within a transaction that only reads
+
+    def rows(self, store: str, table: Table) -> Iterator[Row]:
+        return rows_of(self.databases[store], table)
+
+    def vectors(self) -> Iterator[Row]:
+        """From a copy of Chroma's files: only the process that serves them may open them."""
+        passages = self.embedded()
+        if not passages:
+            return
+        for left in reversed(range(TRIES)):
+            with tempfile.TemporaryDirectory(prefix="footnote-") as copy:
+                try:
+                    found = _spool(self.folder / VECTORS, Path(copy), passages)
+                except (SettingsError, OSError, sqlite3.Error) as fault:  # written just then
+                    logger.info("the vectors could not be copied, tries left: %d (%s)", left, fault)
+                    continue
+                with found:
+                    yield from map(row_of, found)
+                return
+
+    def embedded(self) -> dict[str, list[str]]:
+        """Ids of the passages that have vectors, by their collection."""
+        found: dict[str, list[str]] = {}
+        if "library" not in self.databases:
+            return found
+        for collection, passage in self.databases["library"].execute(
+            "SELECT c.name, p.id FROM passages p JOIN documents d ON d.id = p.document"
+            " JOIN collections c ON c.number = d.collection WHERE p.embedded = 1 ORDER BY p.id"
+        ):
+            found.setdefault(collection, []).append(str(passage))
+        return found
+
+    def uploads(self) -> Iterator[str]:
+        for each in sorted((self.folder / UPLOADS).rglob("*")):
+            if each.is_file():
+                yield each.relative_to(self.folder).as_posix()
+
+    def copy_upload(self, name: str, target: Path) -> None:
+        shutil.copyfile(self.folder / name, target)
+
+
+@contextmanager
+def open_folder(
+    folder: Path, *, turns: Path | None = None, data_dir: Path | None = None
+) -> Iterator[FolderSource]:
+    """``turns``: where the queue is if it is elsewhere; ``data_dir``: where the folder will be."""
+    with ExitStack() as opened:
+        databases = {}
+        for store in STORES:
+            file = turns if turns and store == "turns" else folder / f"{store}.sqlite"
+            if file.is_file() and file.stat().st_size:
+                databases[store] = opened.enter_context(read_only(file))
+        tables = {store: describe(database) for store, database in databases.items()}
+        place = str((data_dir or folder).resolve())
+        yield FolderSource(folder=folder, data_dir=place, tables=tables, databases=databases)
+
+
+def _spool(folder: Path, copy: Path, passages: Mapping[str, list[str]]) -> IO[bytes]:
+    """All vectors as lines of a file, so that a fault shows before the first of them is used."""
+    shutil.copytree(folder, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns(f"{DATABASE}*"))
+    with read_only(folder / DATABASE) as source, closing(sqlite3.connect(copy / DATABASE)) as target:
+        source.backup(target)
+    with ExitStack() as opened:
+        lines: IO[bytes] = opened.enter_context(tempfile.TemporaryFile())
+        with closing(ChromaIndex(copy)) as index:
+            for collection, ids in passages.items():
+                for passage, vector in index.read(collection, ids):
+                    lines.write(line_of((collection, passage, vector.astype("<f4").tobytes())))
+        lines.seek(0)
+        opened.pop_all()
+        return lines
+
+
+def make_stores(folder: Path) -> None:
+    """Empty stores of this version, all of them."""
+    from dbos import DBOS
+
+    from core.turns.checkpoints import open_checkpoints
+    from core.turns.queue import prepare_file
+
+    storage = Storage(data_dir=folder)
+    for store in ("rooms", "slack", "spending", "library"):
+        storage.database(store, STORES[store]).close()
+    turns = f"sqlite:///{folder / 'turns.sqlite'}"
+    prepare_file(turns)
+    DBOS.migrate(turns)
+
+    async def make_those_of_libraries() -> None:
+        async with open_checkpoints(folder / "conversations.sqlite"):
+            pass
+        await make_all_tables(storage, str(folder / oauth.FILE))
+
+    asyncio.run(make_those_of_libraries())
+
+
+@contextmanager
+def empty_folder(data_dir: Path, purpose: str) -> Iterator[Path]:
+    """A folder in which a copy is laid down that comes into its place at the end, whole.
+
+    SettingsError where ``data_dir`` holds something, unless that is what is left of a copy that was cut off.
+    """
+    with lock_data_dir(data_dir, purpose, may_be_incomplete=True):
+        mark = data_dir / INCOMPLETE
+        held = sorted(each for each in data_dir.iterdir() if each.name not in OF_THE_LOCK)
+        if held and not mark.exists():
+            raise SettingsError(
+                f"{data_dir} holds something already ({held[0].name}). Move it away, or name another folder."
+            )
+        try:
+            mark.touch(mode=0o600)
+            _clear(data_dir)
+            beside = Path(tempfile.mkdtemp(prefix="copy-", dir=data_dir))
+            try:
+                yield beside
+                for each in beside.iterdir():
+                    each.rename(data_dir / each.name)
+            except BaseException:
+                _clear(data_dir)
+                mark.unlink()
+                raise
+            beside.rmdir()
+            mark.unlink()
+        except OSError as fault:
+            raise SettingsError(f"{data_dir} cannot be written: {reason_of(fault)}.") from fault
+
+
+def _clear(data_dir: Path) -> None:
+    """Of all that a copy which was cut off left there."""
+    for each in data_dir.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        elif each.name not in OF_THE_LOCK | {INCOMPLETE}:
+            each.unlink()
+
+
+def lay_down(source: Source, beside: Path, data_dir: Path, notify: Progress) -> tuple[Tallies, int]:
+    """What was copied, and how many passages have no vector any more.
+
+    ``data_dir``: where ``beside`` will be. ValueError if what was written is not what was read.
+    """
+    tallies, after = Tallies(source.data_dir), str(data_dir.resolve())
+
+    def parts(store: str, held: Tables) -> Iterator[tuple[Table, Iterable[Row]]]:
+        for table in held.tables:
+            rows = tallies.rows(store, table, source.rows(store, table))
+            yield table, moved(table, rows, source.data_dir, after) if store == "library" else rows
+
+    try:
+        for store, held in source.tables.items():
+            notify(store)
+            make_file(beside / f"{store}.sqlite", held, parts(store, held))
+        notify(VECTORS)
+        stored = _put_vectors(tallies.vectors(source.vectors()), beside / VECTORS)
+        put_uploads(source, beside)
+        notify(COMPARING)
+        with open_folder(beside, data_dir=data_dir) as copy:
+            compare(tallies, tally(copy))
+    except sqlite3.Error as fault:
+        raise ValueError("the rows do not fit the tables") from fault
+    return tallies, _mark_missing(beside / "library.sqlite", stored)
+
+
+def compare(read: Tallies, written: Tallies) -> None:
+    """ValueError where counts or digests differ."""
+    for store in read.by_store:
+        before, after = read.by_store[store], written.by_store[store]
+        if before != after:
+            raise ValueError(
+                f"{store}: {before.count:,} rows were read (digest {before.digest}),"
+                f" and {after.count:,} are in the copy (digest {after.digest})"
+            )
+
+
+def put_uploads(source: Source, folder: Path) -> None:
+    """Those that are there already stay as they are."""
+    for name in source.uploads():
+        target = (folder / name).resolve()
+        if not target.is_relative_to(folder.resolve()):
+            raise ValueError("a file lies outside of the folder")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            source.copy_upload(name, target)
+
+
+def _put_vectors(rows: Iterable[Row], folder: Path) -> set[int]:
+    """Of which passages."""
+    import numpy as np
+
+    stored: set[int] = set()
+    with closing(ChromaIndex(folder)) as index:
+        for collection, ids, vectors in batches_of(rows):
+            batch: NDArray[np.float32] = np.array([np.frombuffer(each, "<f4") for each in vectors])
+            index.add(collection, ids, batch)
+            stored.update(map(int, ids))
+    return stored
+
+
+def _mark_missing(library: Path, stored: set[int]) -> int:
+    """Passages without a vector are embedded by the next command that reads; how many."""
+    if not library.is_file():
+        return 0
+    with closing(sqlite3.connect(library)) as database, database:
+        embedded = {each for (each,) in database.execute("SELECT id FROM passages WHERE embedded = 1")}
+        missing = embedded - stored
+        database.executemany("UPDATE passages SET embedded = 0 WHERE id = ?", [(each,) for each in missing])
+    return len(missing)
+
+
+def batches_of(rows: Iterable[Row]) -> Iterator[tuple[str, list[str], list[bytes]]]:
+    """Vectors that follow one another in one collection, so many at a time."""
+    collection = ""
+    ids: list[str] = []
+    vectors: list[bytes] = []
+    for name, passage, vector in rows:
+        if ids and (name != collection or len(ids) == BATCH):
+            yield collection, ids, vectors
+            ids, vectors = [], []
+        collection = name
+        ids.append(passage)
+        vectors.append(vector)
+    if ids:
+        yield collection, ids, vectors

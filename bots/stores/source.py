@@ -1,0 +1,168 @@
+"""What a copy of all stores is made from, and how two of them are compared.
+
+Whichever database the rows are from, they have the form of the tables in the data folder: the other one has
+the same tables but for the words, the conversations and the vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from bots.chat import channels
+from bots.slack import oauth
+from core.library import tables
+from core.library.fts5 import indexed_from
+from core.reasoning import limits
+from core.storage.database import Row
+from core.storage.schema import Schema
+from core.storage.sqlite_rows import Table, Tables
+from core.turns import checkpoint_rows, checkpoints, queue
+
+#: Every store of the folder, in the order in which they are read. The queue comes first: what a turn did after
+#: that moment is done once more when it goes on, as after a process that was killed.
+STORES: Mapping[str, Schema] = {
+    "turns": queue.SCHEMA,
+    "conversations": checkpoints.SCHEMA,
+    "rooms": channels.SCHEMA,
+    "slack": oauth.SCHEMA,
+    "spending": limits.SCHEMA,
+    "library": tables.SCHEMA,
+}
+VECTORS, UPLOADS = "vectors", "learned"  # folders of the data folder, and of the archive
+
+#: What DBOS writes about itself when it starts.
+OF_DBOS = frozenset({"dbos_migrations", "queues", "application_versions"})
+#: Where the library names files, which lie elsewhere when the folder does.
+PLACES = frozenset({"address", "root"})
+JSON = frozenset({"attributes"})  # columns whose text PostgreSQL writes in its own way
+
+COMPARING = "comparing the copy with what was copied"
+Progress = Callable[[str], None]  # is told what is done next
+
+
+class Source(Protocol):
+    """All stores as of one moment."""
+
+    @property
+    def tables(self) -> Mapping[str, Tables]: ...  #: by store
+
+    @property
+    def data_dir(self) -> str: ...  #: the absolute path below which its uploads lay
+
+    def rows(self, store: str, table: Table) -> Iterator[Row]:
+        """In the order in which they were written, where that matters."""
+
+    def vectors(self) -> Iterator[Row]:
+        """The collection's name, the passage's id and its vector, four little-endian bytes for each number.
+
+        Those of a collection follow one another.
+        """
+
+    def uploads(self) -> Iterable[str]:
+        """Paths below the data folder."""
+
+    def copy_upload(self, name: str, target: Path) -> None: ...
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts rows, and sums up their digests: the order in which they come changes nothing."""
+
+    count: int = 0
+    total: int = 0
+
+    def add(self, content: Sequence[Any]) -> None:
+        line = json.dumps(content, ensure_ascii=False, default=bytes.hex).replace(
+            "\\u0000", "\N{REPLACEMENT CHARACTER}"
+        )
+        self.total += int.from_bytes(hashlib.sha256(line.encode()).digest())
+        self.count += 1
+
+    @property
+    def digest(self) -> str:
+        """The first 16 of 64 hexadecimal digits."""
+        return f"{self.total % 2**256:064x}"[:16]
+
+
+@dataclass(slots=True)
+class Tallies:
+    """What went into a copy, or is in it, by store."""
+
+    data_dir: str
+    by_store: dict[str, Tally] = field(default_factory=dict)
+
+    def rows(self, store: str, table: Table, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows, counted as they go by."""
+        tally = self.by_store.setdefault(store, Tally())
+        if table.name in OF_DBOS:
+            yield from rows
+            return
+        made = _canonical(store, table, self.data_dir)
+        for row in rows:
+            tally.add([table.name, *made(row)])
+            yield row
+
+    def vectors(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """In half precision, which is what PostgreSQL keeps."""
+        import numpy as np
+
+        tally = self.by_store.setdefault(VECTORS, Tally())
+        for collection, passage, vector in rows:
+            half = np.frombuffer(vector, "<f4").astype("<f2")
+            tally.add([collection, passage, half.tobytes()])
+            yield collection, passage, vector
+
+
+def tally(source: Source) -> Tallies:
+    """Reads everything."""
+    tallies = Tallies(source.data_dir)
+    for store, held in source.tables.items():
+        for table in held.tables:
+            for _ in tallies.rows(store, table, source.rows(store, table)):
+                pass
+    for _ in tallies.vectors(source.vectors()):
+        pass
+    return tallies
+
+
+def moved(table: Table, rows: Iterable[Row], before: str, after: str) -> Iterator[Row]:
+    """Uploads lie in the data folder: their places follow it."""
+    places = {number for number, column in enumerate(table.columns) if column in PLACES}
+    for row in rows:
+        yield tuple(
+            f"{after}{os.sep}{each.removeprefix(f'{before}{os.sep}')}"
+            if number in places and str(each).startswith(f"{before}{os.sep}{UPLOADS}")
+            else each
+            for number, each in enumerate(row)
+        )
+
+
+def _canonical(store: str, table: Table, data_dir: str) -> Callable[[Row], Iterable[Any]]:
+    """What makes of a row what is the same in both databases."""
+    if (store, table.name) == ("library", "words"):
+        return lambda row: (row[0], *indexed_from(*row[1:]))
+    if (store, table.name) == ("conversations", "checkpoints"):
+        written: Counter[str] = Counter()
+
+        def numbered(row: Row) -> Iterable[Any]:
+            written[row[0]] += 1
+            return (written[row[0]], *checkpoint_rows.canonical(row))
+
+        return numbered
+    texts = {number for number, column in enumerate(table.columns) if column in JSON}
+    if texts:
+        return lambda row: (_sorted(each) if number in texts else each for number, each in enumerate(row))
+    if store == "library":
+        return lambda row: next(moved(table, [row], data_dir, ""))
+    return lambda row: row
+
+
+def _sorted(text: str | None) -> str | None:
+    return None if text is None else json.dumps(json.loads(text), sort_keys=True)

@@ -1,0 +1,196 @@
+"""`footnote move`: into PostgreSQL and back, what it verifies, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+
+import psycopg
+import pytest
+from fakes.tiny_network import write_tiny_network
+from fakes.web_servers import FakeSearXNG
+from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR, PONTOON_QUESTION, Machine
+
+THERE = re.compile(r"^(\w+): ([\d,]+ rows?), digest (\w{16}), the same on both sides$", re.MULTILINE)
+QUESTIONS = (FERRY_QUESTION, PONTOON_QUESTION)
+
+
+@pytest.fixture
+async def searxng():
+    async with FakeSearXNG([FRANCE]) as engine:
+        yield engine
+
+
+@pytest.fixture
+def machine(tmp_path, searxng):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "harbour.md").write_text(HARBOUR)
+    (tmp_path / "docs" / "ferry.md").write_text(FERRY + "\nA NUL\0 in a text.\n")
+    network = write_tiny_network(tmp_path / "network")
+    settings = {"EMBEDDING_MODEL": str(network), "WEB_SEARCH": "searxng", "SEARXNG_URL": searxng.url}
+    return Machine(folder=tmp_path, settings=settings)
+
+
+async def succeed(machine, *arguments):
+    ran = await machine.run(*arguments)
+    assert ran.code == 0, ran.err
+    return ran.out
+
+
+async def refused(machine, *arguments):
+    ran = await machine.run(*arguments)
+    assert ran.code == 2, ran.out + ran.err
+    assert ran.err.count("\n") == 1
+    return ran.err
+
+
+async def answers(machine):
+    told = [
+        json.loads(await succeed(machine, "ask", question, "--json", "--passages", "5"))
+        for question in QUESTIONS
+    ]
+    return [
+        {
+            "text": each["text"],
+            "citations": each["citations"],
+            "passages": [(passage["source"], passage["start"]) for passage in each["passages"]],
+        }
+        for each in told
+    ]
+
+
+@pytest.fixture
+async def used(machine):
+    """A folder with documents, an upload, a conversation and an open proposal, whose id is returned."""
+    await succeed(machine, "ingest", "docs")
+    learned = machine.folder / ".footnote" / "learned" / "a-channel"
+    learned.mkdir(parents=True)
+    (learned / "note.md").write_text("# Note\n\nThe moon is full tonight.\n")
+    await succeed(machine, "ingest", str(learned / "note.md"), "--collection", "a-channel")
+    await succeed(machine, "ask", FERRY_QUESTION, "--thread", "one")
+    asked = json.loads(await succeed(machine, "ask", CUP_QUESTION, "--thread", "one", "--json"))
+    return asked["proposal"]["id"]
+
+
+def digests(told):
+    return {store: (count, digest) for store, count, digest in THERE.findall(told)}
+
+
+async def approve(machine, proposal):
+    told = json.loads(await succeed(machine, "decide", proposal, "--approve", "--thread", "one", "--json"))
+    return told["outcome"], "France" in told["text"]
+
+
+def rows_on(url, query):
+    with psycopg.connect(url) as connection:
+        return connection.execute(query).fetchall()
+
+
+async def test_there_and_back_everything_is_the_same(machine, used, postgres_url):
+    before = await answers(machine)
+
+    there = await succeed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+    back = await succeed(machine, "move", "--to", "back")
+    on_postgres = await answers(machine), await approve(machine, used)
+    del machine.settings["DATABASE_URL"]
+    machine.settings["DATA_DIR"] = "back"
+    again = await answers(machine), await approve(machine, used)
+
+    assert digests(there) == {store: told for store, told in digests(back).items() if told[0] != "0 rows"}
+    assert digests(there).keys() == {"conversations", "library", "vectors"}
+    assert on_postgres == again == (before, ("answered", True))
+
+
+async def test_an_id_that_was_given_before_is_not_given_again(machine, used, postgres_url):
+    with closing(sqlite3.connect(machine.folder / ".footnote" / "library.sqlite")) as database, database:
+        database.execute("UPDATE sqlite_sequence SET seq = 900 WHERE name = 'documents'")
+    await succeed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+    (machine.folder / "docs" / "new.md").write_text("# New\n\nNew.\n")
+    await succeed(machine, "ingest", "docs")
+
+    assert rows_on(postgres_url, "SELECT id FROM documents WHERE source LIKE '%new.md'") == [(901,)]
+
+
+async def test_what_is_forgotten_after_the_move_is_found_no_more(machine, used, postgres_url):
+    await succeed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+
+    await succeed(machine, "forget", "docs")
+    told = json.loads(await succeed(machine, "ask", FERRY_QUESTION, "--json"))
+
+    assert told["outcome"] != "answered"
+    assert rows_on(postgres_url, "SELECT DISTINCT document FROM postings") == rows_on(
+        postgres_url, "SELECT id FROM documents"
+    )
+    assert rows_on(postgres_url, "SELECT count(*) FROM vectors") == rows_on(
+        postgres_url, "SELECT count(*) FROM passages"
+    )
+
+
+async def test_uploads_follow_the_folder(machine, used, postgres_url):
+    await succeed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+    await succeed(machine, "move", "--to", "back")
+
+    place = (machine.folder / "back" / "learned" / "a-channel" / "note.md").resolve()
+    with closing(sqlite3.connect(machine.folder / "back" / "library.sqlite")) as database:
+        found = database.execute("SELECT address FROM documents WHERE source LIKE '%note.md'").fetchall()
+    assert found == [(str(place),)]
+    assert place.read_text().endswith("tonight.\n")
+
+
+async def test_a_target_that_holds_something_is_left_alone(machine, used, postgres_url):
+    await succeed(machine, "move", "--to", postgres_url)
+    (machine.folder / "full").mkdir()
+    (machine.folder / "full" / "letter.txt").write_text("Dear Ann")
+
+    again = await refused(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+    full = await refused(machine, "move", "--to", "full")
+
+    assert "holds something already" in again
+    assert "--to" in again
+    assert "holds something already (letter.txt)" in full
+    assert [each.name for each in (machine.folder / "full").iterdir() if each.name != "lock"] == [
+        "letter.txt"
+    ]
+    assert await answers(machine)
+
+
+async def test_what_cannot_be_moved_is_refused_in_one_sentence(machine, postgres_url):
+    nothing = await refused(machine, "move", "--to", postgres_url)
+    folder = await refused(machine, "move", "--to", "elsewhere")
+    nobody = await refused(machine, "move", "--to", "postgresql://postgres@127.0.0.1:9/none")
+    machine.settings["DATABASE_URL"] = postgres_url
+    both = await refused(machine, "move", "--to", postgres_url)
+    empty = await refused(machine, "move", "--to", "elsewhere")
+
+    assert "There is nothing to move in .footnote" in nothing
+    assert "name the URL of a PostgreSQL" in folder
+    assert "There is nothing to move" in nobody
+    assert "Both are a PostgreSQL" in both
+    assert "holds no stores" in empty
+    assert not (machine.folder / "elsewhere").exists() or not [
+        each for each in (machine.folder / "elsewhere").iterdir() if each.name != "lock"
+    ]
+
+
+async def test_other_versions_are_refused(machine, used, postgres_url):
+    file = machine.folder / ".footnote" / "conversations.sqlite"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA user_version = 1")
+    older = await refused(machine, "move", "--to", postgres_url)
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA user_version = 2")
+    await succeed(machine, "move", "--to", postgres_url)
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("UPDATE footnote_versions SET version = version + 1 WHERE store = 'library'")
+    machine.settings["DATABASE_URL"] = postgres_url
+    newer = await refused(machine, "move", "--to", "back")
+
+    assert "conversations.sqlite is of an older version. Run `footnote migrate` first." in older
+    assert "Install that version." in newer

@@ -1,0 +1,217 @@
+"""People who ask in Slack and Discord all the while, and what they got to see of it in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import psycopg
+from fakes.discord import FakeDiscord
+from fakes.served import FERRY, FERRY_ANSWER
+from fakes.slack import FakeSlack
+from fakes.thoughts import numbered
+
+from bots.discord.calls import nonce_of
+from core.turns.order import SETTLE
+
+PEOPLE = 4  # on each platform; in Discord each has a direct conversation with the bot
+BEGINNING = 60.0  # seconds
+PAUSE = 1.0  # seconds between two questions on one platform, in the mean
+NEW = 0.4  # the share of questions that begin a conversation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One question."""
+
+    number: int
+    platform: Literal["slack", "discord"]
+    conversation: str
+    turn: str
+    said: Any = field(repr=False)  #: the message
+    at: float  #: seconds since the epoch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What the queue knows of a turn: seconds since the epoch."""
+
+    stored: float
+    tries: int  #: runs that began
+
+
+@dataclass(repr=False)
+class Crowd:
+    """The same few people ask in all conversations."""
+
+    slack: FakeSlack
+    discord: FakeDiscord
+    chance: random.Random
+    asked: list[Asked] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._ann = self.slack.add_user("ann")
+        self._channel = self.slack.add_channel("general", self._ann)
+        self._threads: list[str] = []  #: in Slack, by their first message
+        self._users = [self.discord.add_user(f"ann{number}") for number in range(PEOPLE)]
+        self._place = self.discord.add_channel("general")
+        self._unanswered: list[Asked] = []
+
+    async def ask_now_and_then(self, times: int) -> None:
+        for _ in range(times):
+            await asyncio.sleep(self.chance.uniform(0.0, 2 * PAUSE))
+            await self.ask()
+
+    async def begin(self) -> None:
+        """Everybody writes to the bot once: Discord lists no direct conversations, so a first message is missed
+        where nobody is connected.
+        """
+        for user in self._users:
+            await self.discord.dm(user, "hello")
+        await self.discord.until(self._are_greeted, within=BEGINNING)
+
+    def _are_greeted(self) -> bool:
+        return all(self.discord.said(self.discord.dm_of(user)) for user in self._users)
+
+    async def ask(self) -> None:
+        """One question on each platform, at the same time."""
+        await self._ask_in_slack()
+        await self._ask_in_discord()
+
+    async def _ask_in_slack(self) -> None:
+        thread = "" if not self._threads or self.chance.random() < NEW else self.chance.choice(self._threads)
+        number = len(self.asked)
+        said = await self.slack.mention(self._ann, self._channel, numbered(FERRY, number), thread)
+        if not thread:
+            self._threads.append(said.ts)
+        place = f"slack/{said.team}/{said.channel}"
+        self._remember("slack", f"{place}/{said.root}", f"{place}/{said.ts}", said, float(said.ts))
+
+    async def _ask_in_discord(self) -> None:
+        number, user = len(self.asked), self.chance.choice(self._users)
+        if self.chance.random() < NEW:
+            said = await self.discord.mention(user, self._place, numbered(FERRY, number))
+            place = f"discord/{self.discord.guild.id}/{said.channel.id}"
+            conversation = f"{place}/{said.id}"
+        else:
+            said = await self.discord.dm(user, numbered(FERRY, number))
+            place = conversation = f"discord/@me/{said.channel.id}"
+        at = ((said.id >> 22) + 1_420_070_400_000) / 1000
+        self._remember("discord", conversation, f"{place}/{said.id}", said, at)
+
+    def _remember(
+        self, platform: Literal["slack", "discord"], conversation: str, turn: str, said: Any, at: float
+    ) -> None:
+        self.asked.append(
+            Asked(
+                number=len(self.asked), platform=platform, conversation=conversation, turn=turn, said=said, at=at
+            )
+        )  # fmt: skip
+        self._unanswered.append(self.asked[-1])
+
+    async def until_answered(self, within: float) -> None:
+        """Or until so many seconds are over: what is not answered then is lost."""
+        with suppress(AssertionError):
+            await self.slack.until(self._are_answered, within=within)
+
+    def _are_answered(self) -> bool:
+        while self._unanswered and self.endings(self._unanswered[-1]):
+            self._unanswered.pop()
+        return not self._unanswered
+
+    def conversation_of(self, number: int) -> str:
+        return self.asked[number].conversation
+
+    def endings(self, asked: Asked) -> list[Any]:
+        """The messages that end its turn, as they stand there now."""
+        if asked.platform == "slack":
+            replies = self.slack.finals(asked.said.channel, asked.said.root)
+            return [each for each in replies if _turn_of(each) == asked.turn]
+        nonce = nonce_of(asked.turn, 0)
+        return [
+            each
+            for each in self.discord.replies(asked.said)
+            if each.nonce == nonce and not each.visible.rstrip().endswith("…")
+        ]
+
+
+def _turn_of(message: Any) -> str:
+    return str(((message.metadata or {}).get("event_payload") or {}).get("turn"))
+
+
+@dataclass(repr=False)
+class Tally:
+    """What became of all questions."""
+
+    crowd: Crowd
+    runs: dict[str, Run]
+
+    @classmethod
+    def of(cls, crowd: Crowd, url: str) -> Tally:
+        query = "SELECT workflow_uuid, created_at / 1000.0, recovery_attempts FROM dbos.workflow_status"
+        with psycopg.connect(url) as connection:
+            found = connection.execute(query).fetchall()
+        return cls(crowd, {turn: Run(stored=float(at), tries=tries or 1) for turn, at, tries in found})
+
+    @cached_property
+    def endings(self) -> dict[str, list[Any]]:
+        return {each.turn: self.crowd.endings(each) for each in self.crowd.asked}
+
+    @property
+    def lost(self) -> list[str]:
+        return [turn for turn, endings in self.endings.items() if not endings]
+
+    @property
+    def doubled(self) -> list[str]:
+        return [turn for turn, endings in self.endings.items() if len(endings) > 1]
+
+    @property
+    def answered(self) -> int:
+        """The others end in an apology: their process died three times under them."""
+        return sum(FERRY_ANSWER in found[0].visible for found in self.endings.values() if found)
+
+    @property
+    def tries(self) -> Counter[int]:
+        return Counter(self.runs[each.turn].tries for each in self.crowd.asked if each.turn in self.runs)
+
+    @property
+    def swapped(self) -> list[tuple[str, str]]:
+        """Pairs of one conversation that ended in another order than they were said in."""
+        return [(one.turn, other.turn) for one, other in self._pairs() if self._is_swapped(one, other)]
+
+    @property
+    def swapped_against_promise(self) -> list[tuple[str, str]]:
+        """Those whose earlier turn was stored before the later one could begin."""
+        at = {each.turn: each.at for each in self.crowd.asked}
+        return [(one, other) for one, other in self.swapped if self.runs[one].stored < at[other] + SETTLE]
+
+    def _pairs(self) -> Iterator[tuple[Asked, Asked]]:
+        said: dict[str, list[Asked]] = defaultdict(list)
+        for each in self.crowd.asked:
+            said[each.conversation].append(each)
+        for turns in said.values():
+            for number, one in enumerate(turns):
+                for other in turns[number + 1 :]:
+                    yield one, other
+
+    def _is_swapped(self, one: Asked, other: Asked) -> bool:
+        first, second = self.endings[one.turn], self.endings[other.turn]
+        return bool(first and second and _shown_at(first[0]) > _shown_at(second[0]))
+
+
+def _shown_at(message: Any) -> float:
+    """When people saw the end of a turn for the first time: seconds of the platform's clock.
+
+    In Slack a message that is still a plan has no metadata.
+    """
+    return next(
+        float(each.at)
+        for each in message.revisions
+        if getattr(each, "metadata", True) and not each.visible.rstrip().endswith("…")
+    )
