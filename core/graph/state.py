@@ -1,6 +1,6 @@
 """What a conversation remembers, and the work of its current turn.
 
-LangGraph checkpoints all of it after each node. Its strict serializer rebuilds known types only, and
+LangGraph has all of it stored where :func:`costs_to_repeat` says so, and at the end of a turn. Its strict serializer rebuilds known types only, and
 derives them from the annotations here: use ``dict`` and ``tuple`` there, no abstract types.
 """
 

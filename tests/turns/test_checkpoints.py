@@ -243,15 +243,16 @@ async def test_a_turn_that_nothing_would_run_again_is_stored_before_the_model_re
     assert kinds(statements).count("insert") == 3
 
 
-async def test_what_is_stored_of_a_turn_is_handed_to_the_thread_of_the_file_once_a_checkpoint(
-    embedded, monkeypatch
-):
-    handed = []
-    submit = embedded.checkpoints._thread.submit
+async def test_a_turn_hands_a_thread_its_checkpoints_and_nothing_else(embedded, monkeypatch):
+    """A router that is no coroutine function would be handed to one as well."""
+    handed, loop = [], asyncio.get_running_loop()
+    run = loop.run_in_executor
     monkeypatch.setattr(
-        embedded.checkpoints._thread,
-        "submit",
-        lambda function, *given: handed.append(function.__name__) or submit(function, *given),
+        loop,
+        "run_in_executor",
+        lambda threads, function, *given: (
+            handed.append(getattr(function, "__name__", function)) or run(threads, function, *given)
+        ),
     )
 
     await embedded.run(question(), is_queued=True)

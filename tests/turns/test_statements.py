@@ -65,8 +65,8 @@ async def test_the_first_run_of_a_turn_only_writes(folder):
             sent = counting.enter_context(statements_of(_get_dbos_instance()._sys_db))
             await turns.accept(question(), TO_HERE)
             await messenger.until_delivered("q1")
-            while turns._steps:
-                await asyncio.sleep(0)
+            if turns._steps:
+                await asyncio.wait(turns._steps)
 
     written = {what: n for (thread, what), n in sent.items() if thread == "dbos-executor"}
     # The turn and its text; for each of two steps, whether it is still ours and its result; the end and the outcome.
