@@ -29,8 +29,8 @@ _RECORD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "ascti
 #: Debug output is logged for our own code alone: libraries log what they send and store, which is what people said.
 _OURS = ("core.", "bots.")
 
-#: Libraries that log whole URLs, and with them search queries, at the level of information.
-_TALKATIVE = ("httpx", "httpcore", "primp", "ddgs", "urllib3", "aiohttp.access")
+#: Libraries that log whole URLs, and with them search queries, at the level of information; Google's logs each call.
+_TALKATIVE = ("httpx", "httpcore", "primp", "ddgs", "urllib3", "aiohttp.access", "google_genai")
 
 ARENAS = 2
 M_ARENA_MAX = -8  # glibc's <malloc.h>

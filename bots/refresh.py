@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass, field
 
 from bots.indexing import BackgroundVectors, Watcher, run_in_thread
-from core.errors import FootnoteError
+from core.errors import FootnoteError, StoreUnavailable
 from core.library.library import Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings
@@ -81,6 +81,9 @@ class IndexRefresher:
 
         try:
             report = await run_in_thread(work, lambda _kind, _done, _total: None)
+        except StoreUnavailable as away:  # it passes
+            logger.warning("the documents could not be looked at", extra={"reason": str(away)})
+            report = SyncReport()
         except (FootnoteError, OSError):
             logger.exception("the documents could not be looked at")
             report = SyncReport()

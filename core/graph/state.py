@@ -1,6 +1,6 @@
 """What a conversation remembers, and the work of its current turn.
 
-LangGraph checkpoints all of it after each node. Its strict serializer rebuilds known types only, and
+LangGraph has all of it stored where :func:`costs_to_repeat` says so, and at the end of a turn. Its strict serializer rebuilds known types only, and
 derives them from the annotations here: use ``dict`` and ``tuple`` there, no abstract types.
 """
 
@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import Literal, TypedDict
 
-from core.conversation import Exchange, Outcome, Proposal, Ranked, ThreadMessage, Turn, value
+from core.conversation import (
+    Decision,
+    Exchange,
+    Outcome,
+    Proposal,
+    Question,
+    Ranked,
+    ThreadMessage,
+    Turn,
+    value,
+)
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected
 from core.text.followup import subjects
@@ -76,6 +86,18 @@ class State(TypedDict, total=False):
     turn: Turn
     work: Work
     outcome: Outcome | None
+
+
+def costs_to_repeat(state: State, *, is_queued: bool) -> bool:
+    """Whether the running turn did something by now that must not be done again, or would not be, after a kill: it
+    read a thread or the question's files, asked a model, or began to carry out a decision. ``is_queued``: it
+    begins again by itself.
+    """
+    turn, work = state.get("turn"), state.get("work")
+    if turn is None or work is None or state.get("outcome") is not None:  # it has not begun, or has ended
+        return False
+    was_read = isinstance(turn, Question) and bool(turn.thread_context or turn.attached)
+    return not is_queued or isinstance(turn, Decision) or was_read or bool(work.steps)
 
 
 def proposal_by_id(state: State, proposal_id: str) -> Proposal | None:

@@ -95,7 +95,7 @@ def propose_beside(
     return proposal if known is None or known.is_open else None
 
 
-def after_propose(state: State) -> Literal["web_search", "__end__"]:
+async def after_propose(state: State) -> Literal["web_search", "__end__"]:
     return "__end__" if state.get("outcome") else "web_search"
 
 
@@ -162,7 +162,7 @@ async def find_on_web(
     return await web.find(query, question, report)
 
 
-def after_web(state: State) -> Literal["generate", "propose", "__end__"]:
+async def after_web(state: State) -> Literal["generate", "propose", "__end__"]:
     if state.get("outcome"):
         return "__end__"
     return "generate" if state["work"].next == "generate" else "propose"

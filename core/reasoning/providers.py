@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from core.errors import SettingsError
 from core.extras import how_to_install
@@ -98,7 +100,31 @@ def connect(setting: str, name: str, access: Access) -> BaseChatModel:
         raise SettingsError(f"{setting}={name} cannot be used: check its provider and key.") from refused
     if provider == GOOGLE:
         _build_call_types()
+        if not _has_proxy(access.google_url or GOOGLE_URL):
+            _leave_environment_alone(connected)
     return connected
+
+
+def _has_proxy(url: str) -> bool:
+    """Whether the environment names a proxy for the address."""
+    address = urlsplit(url)
+    return address.scheme in getproxies() and not proxy_bypass(address.hostname or "")
+
+
+def _leave_environment_alone(model: Any) -> None:
+    """Do not ask the environment before each call, in two threads, for a proxy and a netrc file.
+
+    Google's client makes its session at the first call, and has no setting for it.
+    """
+    client = model.client._api_client  # noqa: SLF001 - as above
+    find_session = client._get_aiohttp_session  # noqa: SLF001
+
+    async def session() -> Any:
+        found = await find_session()
+        found._trust_env = False  # noqa: SLF001
+        return found
+
+    client._get_aiohttp_session = session  # noqa: SLF001
 
 
 def _build_call_types() -> None:

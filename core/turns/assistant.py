@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from time import perf_counter
 from typing import Any, cast
@@ -30,10 +31,11 @@ from core.errors import DocumentError, FootnoteError, StoreTrouble
 from core.graph import outcomes
 from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
-from core.graph.state import State, Work, with_proposal
+from core.graph.state import State, Work, costs_to_repeat, with_proposal
 from core.reasoning.reasoner import Reasoner
 from core.turns.checkpoints import Checkpoints, translate_errors
 from core.turns.replicas import ALONE, Replicas
+from core.turns.turn_checkpoints import TurnCheckpoints
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -65,30 +67,34 @@ class Assistant:
         report: Report = lambda _: None,
         read_thread: ReadThread | None = None,
         read_attachments: ReadAttachments | None = None,
+        *,
+        is_queued: bool = False,
     ) -> Outcome:
         """The turn's outcome. A turn that ended returns the stored one; a turn that was cut off continues.
 
         ``read_thread`` is called for the first question of a conversation, ``read_attachments`` for a question
-        whose attachments a person allowed to be read.
+        whose attachments a person allowed to be read. ``is_queued``: after a kill, the durable queue runs the
+        turn again by itself, so that there is nothing to store before a model has replied.
         """
         with translate_errors():
             async with self._one_at_a_time(turn.conversation.id):
-                return await self._run(turn, report, read_thread, read_attachments)
+                kept = await self._open(turn.conversation.id, partial(costs_to_repeat, is_queued=is_queued))
+                return await self._run(turn, kept, report, read_thread, read_attachments)
 
     async def _run(
         self,
         turn: Turn,
+        kept: TurnCheckpoints,
         report: Report,
         read_thread: ReadThread | None,
         read_attachments: ReadAttachments | None,
     ) -> Outcome:
-        conversation = turn.conversation.id
         began = perf_counter()
-        stored = await self._state(conversation)
+        stored = kept.state
         if (ended := _outcome_of(stored, turn)) is not None:
             return ended
         if is_unaddressed(turn):
-            return await self._consider(turn, stored, report, began)
+            return await self._consider(turn, kept, report, began)
         if read_thread is not None and not stored and isinstance(turn, Question):
             turn = replace(turn, thread_context=await read_thread())
         is_cut_off = _is_same(stored.get("turn"), turn)
@@ -100,30 +106,30 @@ class Assistant:
             async with asyncio.timeout(self.turn_timeout):
                 deps = await self.make_deps(turn, report)
                 reasoner = deps.reasoner
-                values: Any = await self.graph.ainvoke(
+                values: Any = await self.graph.copy({"checkpointer": kept}).ainvoke(
                     None if is_cut_off else {"turn": turn},
-                    {**_config(conversation), "recursion_limit": RECURSION_LIMIT},
+                    {**_config(turn.conversation.id), "recursion_limit": RECURSION_LIMIT},
                     context=deps,
                     durability="sync",
                 )
                 state = cast("State", values or {})
         except TimeoutError:
-            await self._fail(turn, Sentence("too_slow", seconds=self.turn_timeout))
+            await self._fail(turn, kept, Sentence("too_slow", seconds=self.turn_timeout))
         except FootnoteError as trouble:
-            await self._fail(turn, self.sentence(trouble))
+            await self._fail(turn, kept, self.sentence(trouble))
         except Exception:  # the boundary of a turn: whatever failed, it ends with a sentence
             logger.exception("turn %s broke", turn.id)
-            await self._fail(turn, Sentence("own_fault"))
-        return await self._close(turn, reasoner, began, _outcome_of(state, turn))
+            await self._fail(turn, kept, Sentence("own_fault"))
+        return await self._close(turn, kept, reasoner, began, _outcome_of(state, turn))
 
-    async def _consider(self, turn: Turn, stored: State, report: Report, began: float) -> Outcome:
+    async def _consider(self, turn: Turn, kept: TurnCheckpoints, report: Report, began: float) -> Outcome:
         """The outcome of a question that nobody addressed to the bot: until it is answered, nothing is stored."""
         graph = self.graph.copy({"checkpointer": None})
         try:
             async with asyncio.timeout(self.turn_timeout):
                 deps = await self.make_deps(turn, report)
                 values: Any = await graph.ainvoke(
-                    {**stored, "turn": turn}, {"recursion_limit": RECURSION_LIMIT}, context=deps
+                    {**kept.state, "turn": turn}, {"recursion_limit": RECURSION_LIMIT}, context=deps
                 )
         except (TimeoutError, FootnoteError):
             logger.info("an unaddressed question was left", extra={"turn": turn.id}, exc_info=True)
@@ -131,15 +137,19 @@ class Assistant:
         outcome: Outcome = values["outcome"]
         if not outcome.is_shown:
             return outcome
-        await self.graph.aupdate_state(_config(turn.conversation.id), values, as_node="give_up")
-        return await self._close(turn, deps.reasoner, began, outcome)
+        await self._put(turn, kept, values)
+        return await self._close(turn, kept, deps.reasoner, began, outcome)
 
     async def _close(
-        self, turn: Turn, reasoner: Reasoner | None, began: float, outcome: Outcome | None = None
+        self,
+        turn: Turn,
+        kept: TurnCheckpoints,
+        reasoner: Reasoner | None,
+        began: float,
+        outcome: Outcome | None = None,
     ) -> Outcome:
-        """The outcome, by default the stored one, with its cost; stored so, without older checkpoints."""
-        conversation = turn.conversation.id
-        outcome = outcome or _outcome_of(await self._state(conversation), turn)
+        """The outcome, by default that of the newest checkpoint, with its cost; stored so, as the only one."""
+        outcome = outcome or _outcome_of(kept.state, turn)
         if outcome is None:
             raise RuntimeError(f"turn {turn.id} ended without an outcome")
         total = (perf_counter() - began) * 1000
@@ -150,19 +160,17 @@ class Assistant:
         outcome = replace(outcome, timing_ms=timing)
         values: dict[str, Any] = {"outcome": outcome}
         if self.link is not None:
-            values = await self._linked(conversation, outcome)
-        saver = cast("Checkpoints", self.graph.checkpointer)  # a copy that knows our types
-        await saver.compact(conversation, values)
+            values = await self._linked(kept.state, outcome)
+        await kept.finish(values)
         return cast("Outcome", values["outcome"])
 
-    async def _linked(self, conversation: str, outcome: Outcome) -> dict[str, Any]:
+    async def _linked(self, state: State, outcome: Outcome) -> dict[str, Any]:
         """The outcome with links to its documents, and the conversation's proposals with them."""
         assert self.link is not None
         outcome = await asyncio.to_thread(self.link, outcome)
         if outcome.proposal is None:
             return {"outcome": outcome}
-        proposals = (await self._state(conversation)).get("proposals", ())
-        return {"outcome": outcome, "proposals": with_proposal(proposals, outcome.proposal)}
+        return {"outcome": outcome, "proposals": with_proposal(state.get("proposals", ()), outcome.proposal)}
 
     async def give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
         """End a turn without running it further. A turn that ended returns the stored outcome.
@@ -170,13 +178,13 @@ class Assistant:
         ``is_final``: a search that it was carrying out may have been sent, and cannot be decided again.
         """
         async with self._one_at_a_time(turn.conversation.id):
-            ended = _outcome_of(await self._state(turn.conversation.id), turn)
-            if ended is not None:
+            kept = await self._open(turn.conversation.id)
+            if (ended := _outcome_of(kept.state, turn)) is not None:
                 return ended
             if is_unaddressed(turn):
                 return outcomes.unshown(turn)
-            await self._fail(turn, reason, is_final=is_final)
-            return await self._close(turn, None, perf_counter())
+            await self._fail(turn, kept, reason, is_final=is_final)
+            return await self._close(turn, kept, None, perf_counter())
 
     async def unfinished(self, conversation: Conversation) -> Turn | None:
         """The turn that a stopped process left in the middle, if any."""
@@ -213,19 +221,28 @@ class Assistant:
             yield
 
     async def _state(self, conversation: str) -> State:
-        snapshot = await self.graph.aget_state(_config(conversation))
-        values: Any = snapshot.values
-        return cast("State", values or {})
+        return (await self._open(conversation)).state
 
-    async def _fail(self, turn: Turn, reason: str, *, is_final: bool = False) -> None:
+    async def _open(
+        self, conversation: str, is_worth_writing: Callable[[State], bool] = lambda _: False
+    ) -> TurnCheckpoints:
+        """What is stored of a conversation, and for one turn the place of its checkpoints."""
+        store = cast("Checkpoints", self.graph.checkpointer)  # a copy that knows our types
+        return TurnCheckpoints(store, await store.aget_tuple(_config(conversation)), is_worth_writing)
+
+    async def _fail(self, turn: Turn, kept: TurnCheckpoints, reason: str, *, is_final: bool = False) -> None:
         """End the turn with a reason, in the checkpoint too, so that it stays ended."""
         logger.warning("turn failed", extra=log_fields(turn))
-        state = await self._state(turn.conversation.id)
+        state = kept.state
         is_same = _is_same(state.get("turn"), turn)
         work = state.get("work", Work()) if is_same or state.get("outcome") is None else Work()
         end = outcomes.end_with_failure if is_final else outcomes.end_unfinished
-        update = {**end({**state, "turn": turn}, work, reason), "turn": turn}
-        await self.graph.aupdate_state(_config(turn.conversation.id), update, as_node="give_up")
+        await self._put(turn, kept, {**end({**state, "turn": turn}, work, reason), "turn": turn})
+
+    async def _put(self, turn: Turn, kept: TurnCheckpoints, values: Mapping[str, Any]) -> None:
+        """Put values into a checkpoint that ends the turn."""
+        graph = self.graph.copy({"checkpointer": kept})
+        await graph.aupdate_state(_config(turn.conversation.id), values, as_node="give_up")
 
 
 def _config(conversation: str) -> RunnableConfig:

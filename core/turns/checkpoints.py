@@ -1,29 +1,40 @@
-"""Where conversations are stored: LangGraph's saver for SQLite, compacted after every turn.
+"""Where conversations are stored: LangGraph's saver for SQLite, which keeps the newest checkpoint of each.
 
-A thread's newest checkpoint holds all that a follow-up or a restart needs. With the older ones,
-a long thread would grow quadratically.
+It holds all that a follow-up or a restart needs. With the older ones, a long thread would grow quadratically.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
-import aiosqlite
 import psycopg
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.sqlite import SqliteSaver
 from psycopg_pool import PoolTimeout
 
 from core.errors import SettingsError, StoreTrouble
 from core.storage.schema import Schema, add_fields, prepare
 from core.turns.disk_watch import disk_trouble
 from core.wording import Sentence
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -37,25 +48,52 @@ BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 NOT_WAITING = "PRAGMA synchronous = NORMAL"
 WAITING = "PRAGMA synchronous = FULL"
 
+OVERWRITING = "PRAGMA secure_delete = ON"  # what is forgotten is overwritten
 EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
-
-#: SQLite gives a new row a number above all others.
-_NEWEST = "SELECT {} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1"
-
-
-_NAMESPACE = {"checkpoint_ns": ""}  # of a thread's own checkpoints; subgraphs have others
+#: SQLite gives a new row a number above all others. The library takes the greatest id, which is made from the
+#: wall clock: wrong after that was set back.
+_NEWEST = """
+SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1
+"""
+_PUT = """
+INSERT OR REPLACE INTO checkpoints
+(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
 
 
 class Checkpoints(Protocol):
-    """What LangGraph's savers lack; ours add it for either database."""
+    """The savers of both databases: what we use of LangGraph's, and what these lack."""
 
-    async def compact(self, thread: str, values: Mapping[str, Any]) -> None:
-        """Put values into the newest checkpoint of a thread, and delete the older ones.
+    serde: SerializerProtocol
 
-        Call it on the graph's own copy of the saver, which knows the types that may be read.
-        """
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that is named, or the one written last. StoreTrouble if it cannot be read."""
         ...
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig: ...
+
+    async def put_last(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> None:
+        """Store the checkpoint with which a turn ends, delete the others of its thread, and wait for the disk."""
+        ...
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None: ...
+
+    def get_next_version(self, current: Any, channel: None) -> str: ...
 
     async def forget(self, thread: str) -> None:
         """Delete a thread."""
@@ -66,62 +104,85 @@ class Checkpoints(Protocol):
         ...
 
 
-class PrunedSqliteSaver(AsyncSqliteSaver):
-    """Adds what the library lacks: compaction, the list of threads, and an error for unreadable checkpoints."""
+class PrunedSqliteSaver(SqliteSaver):
+    """The library's blocking saver in a thread of its own, where each call is one hop.
+
+    The library's other one, on aiosqlite, waits for its thread at each statement, each commit and each cursor.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, durable: sqlite3.Connection, thread: Executor) -> None:
+        """``durable``: a connection whose commits wait for the disk. Both are used in this one thread."""
+        super().__init__(connection)
+        self._durable, self._thread = durable, thread
+
+    async def _call(self, function: Callable[P, T], *args: P.args) -> T:  # type: ignore[valid-type]
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *args)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that is named, or the one written last. StoreTrouble if it cannot be read.
-
-        The library takes the greatest id, which is made from the wall clock: wrong after that was set back.
-        """
-        if (last := await self._written_last(config)) is not None:
-            config = {"configurable": _NAMESPACE | config["configurable"] | {"checkpoint_id": last}}
         try:
-            return await super().aget_tuple(config)
+            return await self._call(self.get_tuple, config)
         except (ValueError, NotImplementedError) as fault:
             logger.warning("a checkpoint cannot be read: %s", type(fault).__name__)
             raise StoreTrouble(Sentence("conversation_unreadable")) from fault
 
-    async def _written_last(self, config: RunnableConfig) -> str | None:
-        """The id of a thread's newest checkpoint; None if one is named, or none exists."""
-        wanted = config["configurable"]
-        if wanted.get("checkpoint_id"):
-            return None
-        await self.setup()
-        async with self.lock:
-            rows = await self.conn.execute_fetchall(
-                _NEWEST.format("checkpoint_id"), (str(wanted["thread_id"]), wanted.get("checkpoint_ns", ""))
-            )
-        return next((str(newest) for (newest,) in rows), None)
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        wanted = {"checkpoint_ns": "", **config["configurable"]}
+        if not wanted.get("checkpoint_id"):
+            thread = (str(wanted["thread_id"]), wanted["checkpoint_ns"])
+            newest = self.conn.execute(_NEWEST, thread).fetchall()
+            if not newest:
+                return None
+            wanted["checkpoint_id"] = newest[0][0]
+        return super().get_tuple({"configurable": wanted})
 
-    async def compact(self, thread: str, values: Mapping[str, Any]) -> None:
-        async with self.lock:
-            ((newest, kind, stored),) = await self.conn.execute_fetchall(
-                _NEWEST.format("checkpoint_id, type, checkpoint"), (thread, "")
-            )
-            checkpoint = self.serde.loads_typed((kind, stored))
-            checkpoint["channel_values"] |= values
-            async with _synchronous(self.conn):
-                await self.conn.execute(
-                    "UPDATE checkpoints SET type = ?, checkpoint = ?"
-                    " WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?",
-                    (*self.serde.dumps_typed(checkpoint), thread, newest),
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await self._call(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        await self._call(self.put_writes, config, writes, task_id, task_path)
+
+    async def put_last(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,  # noqa: ARG002 - a row holds all channels
+    ) -> None:
+        await self._call(self._put_last, config, checkpoint, metadata)
+
+    def _put_last(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> None:
+        own, described = config["configurable"], get_checkpoint_metadata(config, metadata)
+        thread, last = str(own["thread_id"]), checkpoint["id"]
+        content = (*self.serde.dumps_typed(checkpoint), json.dumps(described, ensure_ascii=False).encode())
+        with self._durable as writing:  # one transaction
+            writing.execute(_PUT, (thread, own["checkpoint_ns"], last, own.get("checkpoint_id"), *content))
+            for table in ("checkpoints", "writes"):
+                writing.execute(
+                    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id <> ?", (thread, last)
                 )
-                for table in ("checkpoints", "writes"):
-                    await self.conn.execute(
-                        f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id <> ?", (thread, newest)
-                    )
-                await self.conn.commit()
 
     async def forget(self, thread: str) -> None:
         """Delete a thread from the file and from its write-ahead log."""
-        await self.adelete_thread(thread)
-        async with self.lock:
-            await self.conn.execute_fetchall(EMPTY_LOG)
+        await self._call(self._forget, thread)
+
+    def _forget(self, thread: str) -> None:
+        self.delete_thread(thread)
+        self.conn.execute(EMPTY_LOG).fetchall()
 
     async def threads(self) -> tuple[str, ...]:
-        async with self.lock, self.conn.execute("SELECT DISTINCT thread_id FROM checkpoints") as rows:
-            return tuple([str(row[0]) async for row in rows])
+        return await self._call(self._threads)
+
+    def _threads(self) -> tuple[str, ...]:
+        found = self.conn.execute("SELECT DISTINCT thread_id FROM checkpoints")
+        return tuple(str(thread) for (thread,) in found.fetchall())
 
 
 @contextmanager
@@ -136,26 +197,16 @@ def translate_errors() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _synchronous(connection: aiosqlite.Connection) -> AsyncIterator[None]:
-    """A commit within waits until it is on the disk."""
-    await connection.execute(WAITING)
-    try:
-        yield
-    finally:
-        await connection.execute(NOT_WAITING)
-
-
-@asynccontextmanager
 async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
-    """The saver over this file; open it inside the loop that will use it."""
-    async with aiosqlite.connect(file, timeout=BUSY_TIMEOUT) as connection:
-        saver = PrunedSqliteSaver(connection)
+    """The saver over this file."""
+    with ThreadPoolExecutor(1, thread_name_prefix="conversations") as thread, ExitStack() as opened:
         try:
-            with closing(sqlite3.connect(file, timeout=BUSY_TIMEOUT)) as database:
-                prepare(database, file, SCHEMA)
-            await connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
-            await connection.execute(NOT_WAITING)
-            await saver.setup()
+            connection, durable = (opened.enter_context(closing(_connect(file))) for _ in range(2))
+            prepare(connection, file, SCHEMA)
+            saver = PrunedSqliteSaver(connection, durable, thread)
+            saver.setup()
+            connection.execute(NOT_WAITING)
+            durable.execute(WAITING)
         except sqlite3.OperationalError as fault:
             raise SettingsError(
                 f"{file} cannot be opened: {disk_trouble(fault) or 'the disk refused'}."
@@ -165,3 +216,12 @@ async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
                 f"{file} is damaged. Move it away to begin new conversations; your documents are not affected."
             ) from fault
         yield saver
+        # The thread may still be carrying out what a cancelled turn asked for.
+        await asyncio.get_running_loop().run_in_executor(None, thread.shutdown)
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    """For any thread, but one at a time."""
+    connection = sqlite3.connect(file, timeout=BUSY_TIMEOUT, check_same_thread=False)
+    connection.execute(OVERWRITING)
+    return connection

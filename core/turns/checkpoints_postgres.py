@@ -1,4 +1,4 @@
-"""Where conversations are stored on PostgreSQL: LangGraph's saver, compacted after every turn.
+"""Where conversations are stored on PostgreSQL: LangGraph's saver, which keeps the newest checkpoint of each.
 
 It writes only while this process holds the conversation. A process that slept past its lease holds nothing,
 so what its runs still write changes nothing.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -16,7 +16,6 @@ import psycopg
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from psycopg.rows import dict_row
 
 from core.errors import StoreTrouble
 from core.storage.postgres import conninfo, translate_errors
@@ -53,7 +52,7 @@ DELETE FROM checkpoint_blobs WHERE thread_id = %s AND (checkpoint_ns, channel, v
 
 
 class PrunedPostgresSaver(AsyncPostgresSaver):
-    """Adds what the library lacks: an order that no clock disturbs, compaction, the list of threads, patience."""
+    """Adds what the library lacks: an order that no clock disturbs, the end of a turn, the list of threads, patience."""
 
     def __init__(self, pool: Pool, leases: Leases) -> None:
         super().__init__(pool)
@@ -101,31 +100,25 @@ class PrunedPostgresSaver(AsyncPostgresSaver):
         put = super().aput_writes
         await retried(lambda: put(config, writes, task_id, task_path))
 
-    async def compact(self, thread: str, values: Mapping[str, Any]) -> None:
-        await retried(lambda: self._compact(thread, values))
+    async def put_last(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> None:
+        await self.aput(config, checkpoint, metadata, new_versions)
+        await retried(lambda: self._delete_others(str(config["configurable"]["thread_id"]), checkpoint["id"]))
 
-    async def _compact(self, thread: str, values: Mapping[str, Any]) -> None:
+    async def _delete_others(self, thread: str, last: str) -> None:
         async with self.leases.pool.connection() as connection, connection.transaction():
             held = f"SELECT 1 WHERE {_IS_HELD.format('%s', '%s')}"
             if not (await connection.execute(held, (thread, self.leases.executor))).rowcount:
                 return
-            cursor = connection.cursor(row_factory=dict_row)
-            await cursor.execute(f"SELECT checkpoint_id, checkpoint FROM checkpoints {_NEWEST}", (thread, ""))
-            newest = await cursor.fetchone()
-            assert newest is not None
-            versions = newest["checkpoint"]["channel_versions"]
-            for name, stored in values.items():
-                kind, blob = self.serde.dumps_typed(stored)
-                await cursor.execute(
-                    "INSERT INTO checkpoint_blobs VALUES (%s, '', %s, %s, %s, %s)"
-                    " ON CONFLICT (thread_id, checkpoint_ns, channel, version)"
-                    " DO UPDATE SET type = excluded.type, blob = excluded.blob",
-                    (thread, name, versions[name], kind, blob),
-                )
             for table in ("checkpoints", "checkpoint_writes"):
                 query = f"DELETE FROM {table} WHERE thread_id = %s AND checkpoint_id <> %s"
-                await cursor.execute(query, (thread, newest["checkpoint_id"]))
-            await cursor.execute(_UNUSED_BLOBS, (thread, thread))
+                await connection.execute(query, (thread, last))
+            await connection.execute(_UNUSED_BLOBS, (thread, thread))
 
     async def forget(self, thread: str) -> None:
         """Delete a thread. PostgreSQL overwrites it when it next cleans up its tables and its log."""

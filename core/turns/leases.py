@@ -210,16 +210,19 @@ class Leases:
             connection.execute(_RENEW, (True, self.executor))
 
     def keep(self) -> None:
-        """Renew the lease until :meth:`end`; for a thread."""
+        """Renew the lease until :meth:`end`; for a thread. An outage of the database is told once."""
+        is_away = False
         while not self._ended.is_set():
             try:
                 with psycopg.connect(self.address, **OPTIONS) as connection:
                     connection.execute(f"LISTEN {STOPS}")
                     while not self._ended.is_set():
                         self._beat(connection)
+                        is_away = False
                         list(connection.notifies(timeout=BEAT, stop_after=1))
             except (psycopg.OperationalError, psycopg.InterfaceError):
-                if not self._ended.wait(RECONNECT):
+                if not self._ended.wait(RECONNECT) and not is_away:
+                    is_away = True
                     logger.warning("the lease cannot be renewed: the database does not answer")
             except Exception:
                 # The boundary of the thread: without it this process would count as dead.

@@ -28,6 +28,7 @@ from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.order import UnhurriedClock
 from core.turns.polling import STOPS, Claims, poll_sparingly
 from core.turns.replicas import ALONE, Replicas
+from core.turns.steps import few_threads
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
@@ -89,7 +90,7 @@ async def launched(
     from the queue. Raises SettingsError if the database cannot be opened or written at the start.
     """
     refuse_pickles()
-    with (claims or Claims()).noted():  # what an earlier process left begins with the launch
+    with (claims or Claims()).noted(), few_threads():  # what an earlier process left begins with the launch
         _launch(database_url, replicas.executor)
         _use_our_log()
         sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))
@@ -275,11 +276,13 @@ def _refuse(_self: object, _row: str) -> NoReturn:
 def requeue_left(living: Collection[str]) -> None:
     """Put back into the queue what runs in no living process; what another process took meanwhile stays there.
 
-    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried.
+    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried. Raises psycopg's error
+    where the server does not answer.
     """
     from dbos import DBOS
     from dbos._dbos import _get_dbos_instance
     from sqlalchemy import select
+    from sqlalchemy.exc import DBAPIError
 
     system = _get_dbos_instance()._sys_db  # noqa: SLF001 - its listing reads whole turns
     table = system.tables.workflow_status
@@ -288,8 +291,11 @@ def requeue_left(living: Collection[str]) -> None:
         .distinct()
         .where(table.c.status == "PENDING", table.c.executor_id.not_in([*living]))
     )
-    with system.engine.connect() as connection:
-        dead = [executor for (executor,) in connection.execute(left)]
+    try:
+        with system.engine.connect() as connection:
+            dead = [executor for (executor,) in connection.execute(left)]
+    except DBAPIError as fault:  # as any other statement of the lease has it
+        raise fault.orig or fault from fault
     if dead:
         logger.info("turns of dead processes go on", extra={"executors": dead})
         DBOS._recover_pending_workflows(dead)  # noqa: SLF001 - as above

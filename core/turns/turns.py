@@ -52,6 +52,7 @@ from core.turns.queue import (
 from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
 from core.turns.share import share_claims
+from core.turns.steps import IS_FIRST
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -334,7 +335,9 @@ class Turns:
             read = await retry(lambda _: messenger.read_attachments(question, route))
             return read or question
 
-        task = asyncio.create_task(self.assistant.run(turn, report, read_thread, read_attachments))
+        task = asyncio.create_task(
+            self.assistant.run(turn, report, read_thread, read_attachments, is_queued=True)
+        )
         self._thinking[turn.conversation.id] = task
         try:
             await asyncio.wait([task])
@@ -412,6 +415,7 @@ def _register(turns: Turns) -> None:
         Delivery is recorded by the end of the workflow: if it is cut off, it is done again.
         """
         run, turn = TurnRun(*turns.claims.take(record["id"])), turn_from(record)
+        IS_FIRST.set(run.attempt == 1 and not is_by_operator(route))  # who may cancel it before it begins
         handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
         thinking: StepOptions = {"name": "think", "preemptible": is_by_operator(route)}
         outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)

@@ -107,8 +107,9 @@ async def load(asked: Load, folder: Path) -> dict[str, float]:
         channels = [slack.add_channel(f"c{number}", ann) for number in range(CHANNELS)]
         office = Office(folder=folder, slack=slack)
         office.settings = settings_of(model.base_url, is_watched=asked.is_watched)
-        await office.open(is_cold=True)
+        await office.open(is_cold=True, is_connected=False)
         ending.push_async_callback(office.__aexit__)
+        await slack.until_connected(2, within=PATIENCE)
         warm = Answers(slack, [await slack.mention(ann, each, FERRY) for each in channels[:WARM]])
         await warm.until_all_there()
         began = await used_by(office)

@@ -18,9 +18,10 @@ import random
 import shutil
 import tempfile
 import time
+from math import isnan
 from pathlib import Path
 
-from fakes.cluster import Cluster, befall
+from fakes.cluster import Befall, Cluster, befall
 from fakes.crowd import Asked, Crowd, Tally
 from fakes.discord import FakeDiscord
 from fakes.postgres import PostgresServer
@@ -28,6 +29,7 @@ from fakes.slack import FakeSlack
 from fakes.thoughts import WatchedModel
 
 from benchmarks import Say
+from bots.eval.intervals import percentile
 from bots.eval.report import Section, Table
 from core.conversation import value
 
@@ -45,7 +47,22 @@ class Sizes:
     outages: int
 
 
-async def story(sizes: Sizes, seed: int, folder: Path, say: Say) -> tuple[dict[str, float], list[str]]:
+def fates_of(cluster: Cluster, sizes: Sizes) -> dict[Befall, int]:
+    async def restart_database() -> None:
+        await cluster.lose_database(0.0)
+
+    async def lose_database() -> None:
+        await cluster.lose_database(AWAY)
+
+    return {
+        cluster.kill: sizes.kills, cluster.pause: sizes.pauses, cluster.deploy: sizes.deploys,
+        restart_database: sizes.restarts, lose_database: sizes.outages,
+    }  # fmt: skip
+
+
+async def story(
+    sizes: Sizes, seed: int, minutes: float, folder: Path, say: Say
+) -> tuple[dict[str, float], list[str]]:
     """Figures, and what should not be."""
     with PostgresServer.started() as server, server.database() as url:
         async with (
@@ -54,25 +71,23 @@ async def story(sizes: Sizes, seed: int, folder: Path, say: Say) -> tuple[dict[s
             discord.reads_document, slack.faults.told, discord.faults.told = False, (5_000, 1.0), (5_000, 1.0)
             cluster = Cluster(folder, server, url, slack, discord, model, random.Random(seed))
             crowd = Crowd(slack, discord, random.Random(seed))
-
-            async def restart_database() -> None:
-                await cluster.lose_database(0.0)
-
-            async def lose_database() -> None:
-                await cluster.lose_database(AWAY)
-
-            fates = {
-                cluster.kill: sizes.kills, cluster.pause: sizes.pauses, cluster.deploy: sizes.deploys,
-                restart_database: sizes.restarts, lose_database: sizes.outages,
-            }  # fmt: skip
             async with cluster.serving():
-                await befall(cluster, crowd, fates, questions=sizes.questions, say=say)
+                await befall(
+                    cluster,
+                    crowd,
+                    fates_of(cluster, sizes),
+                    questions=sizes.questions,
+                    say=say,
+                    within=60 * minutes,
+                )
                 tally = Tally.of(crowd, url)
                 return figures(tally, cluster), failures(tally, cluster)
 
 
 def figures(tally: Tally, cluster: Cluster) -> dict[str, float]:
     fates, beside = cluster.fates, cluster.model.side_by_side(tally.crowd.conversation_of)
+    # One that was killed while it wrote its last checks may have nothing left to think about.
+    again = [each for cut_off in fates.cut_off if not isnan(each := cluster.model.until_again(*cut_off))]
     return {
         "questions": len(tally.crowd.asked),
         "lost": len(tally.lost),
@@ -84,6 +99,8 @@ def figures(tally: Tally, cluster: Cluster) -> dict[str, float]:
         "answered with a footnote": tally.answered,
         "kills": fates.kills,
         "kills of a process that was thinking": fates.kills_while_thinking,
+        "until a killed turn is thought about again p50, s": percentile(again, 0.5) if again else 0.0,
+        "the same at most, s": max(again, default=0.0),
         "pauses": fates.pauses,
         "deploys": fates.deploys,
         "restarts and outages of the database": fates.outages,
@@ -113,13 +130,13 @@ def run(
     say: Say, *, questions: int = 1_000, kills: int = 200, pauses: int = 20, deploys: int = 10,
     restarts: int = 2, outages: int = 1, seed: int = 1, minutes: float = 45.0, keep: str = "",
 ) -> Section:  # fmt: skip
-    """``minutes`` is when it gives up; ``keep`` names a folder for the logs of the processes."""
+    """After so many ``minutes`` nothing more happens; ``keep`` names a folder for the logs of the processes."""
     sizes = Sizes(
         questions=questions, kills=kills, pauses=pauses, deploys=deploys, restarts=restarts, outages=outages
     )
     with tempfile.TemporaryDirectory() as folder:
         try:
-            found, wrong = asyncio.run(asyncio.wait_for(story(sizes, seed, Path(folder), say), 60 * minutes))
+            found, wrong = asyncio.run(story(sizes, seed, minutes, Path(folder), say))
         finally:
             if keep:
                 shutil.copytree(folder, keep, dirs_exist_ok=True)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,8 +30,12 @@ from fakes.thoughts import WatchedModel
 
 PROCESSES = 3
 PATIENCE = 120.0  # seconds until a process that hangs fails its story
+ENDING = (
+    420.0  # seconds until what is not answered is lost: Slack delivers for the last time after six minutes
+)
 LEADS = "gateway of Discord"
 ASLEEP = 8.0  # seconds of a pause; a lease lasts five
+SOON = 3.0  # seconds until a process is killed, at most
 SAID_EVERY = 10  # fates
 READY = "Serving Slack and Discord"
 
@@ -65,6 +71,7 @@ class Fates:
     """What befell the processes so far."""
 
     kills: int = 0
+    cut_off: list[tuple[int, float]] = field(default_factory=list)  #: questions, and when: monotonic seconds
     kills_while_thinking: int = 0
     pauses: int = 0
     deploys: int = 0
@@ -135,11 +142,14 @@ class Cluster:
 
     async def kill(self) -> None:
         """Without a word; the host then starts another process."""
+        await asyncio.sleep(self.chance.uniform(0.0, SOON))  # into what is asked meanwhile
         dead = self.chance.choice(self.replicas)
+        thinks_about = self.model.asked_by(dead.name)
         self.fates.kills += 1
-        self.fates.kills_while_thinking += self.model.is_asked_by(dead.name)
+        self.fates.kills_while_thinking += bool(thinks_about)
         async with self._gateway_passes_on(dead):
             await dead.kill()
+            self.fates.cut_off += [(each, time.monotonic()) for each in thinks_about]
             self.replicas.remove(dead)
             await self._add()
 
@@ -185,17 +195,30 @@ Befall = Callable[[], Coroutine[Any, Any, None]]
 
 
 async def befall(
-    cluster: Cluster, crowd: Crowd, fates: Mapping[Befall, int], *, questions: int, say: Callable[[str], None]
+    cluster: Cluster,
+    crowd: Crowd,
+    fates: Mapping[Befall, int],
+    *,
+    questions: int,
+    say: Callable[[str], None],
+    within: float = math.inf,
 ) -> None:
-    """So many of each fate, in any order, and questions all the while; returns when all have ended."""
+    """So many of each fate, in any order, and questions all the while; returns when all have ended.
+
+    After ``within`` seconds nothing more befalls anybody.
+    """
     await crowd.begin()
+    until = time.monotonic() + within
     order = [fate for fate, times in fates.items() for _ in range(times)]
     cluster.chance.shuffle(order)
     for number, fate in enumerate(order, start=1):
+        if time.monotonic() > until:
+            say(f"the time was over after {number - 1} of {len(order)} fates")
+            break
         share = (questions * number // len(order) - len(crowd.asked)) // 2  # each is asked on both platforms
         async with asyncio.TaskGroup() as together:
             together.create_task(crowd.ask_now_and_then(share))
             together.create_task(fate())
         if number % SAID_EVERY == 0:
             say(f"{number} of {len(order)} fates, {len(crowd.asked)} questions")
-    await crowd.until_answered(PATIENCE)
+    await crowd.until_answered(ENDING)

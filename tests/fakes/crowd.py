@@ -182,8 +182,8 @@ class Tally:
 
     @property
     def swapped(self) -> list[tuple[str, str]]:
-        """Neighbours of one conversation that ended in another order than they were said in."""
-        return [(one.turn, other.turn) for one, other in self._neighbours() if self._is_swapped(one, other)]
+        """Pairs of one conversation that ended in another order than they were said in."""
+        return [(one.turn, other.turn) for one, other in self._pairs() if self._is_swapped(one, other)]
 
     @property
     def swapped_against_promise(self) -> list[tuple[str, str]]:
@@ -191,7 +191,7 @@ class Tally:
         at = {each.turn: each.at for each in self.crowd.asked}
         return [(one, other) for one, other in self.swapped if self.runs[one].stored < at[other] + SETTLE]
 
-    def _neighbours(self) -> Iterator[tuple[Asked, Asked]]:
+    def _pairs(self) -> Iterator[tuple[Asked, Asked]]:
         said: dict[str, list[Asked]] = defaultdict(list)
         for each in self.crowd.asked:
             said[each.conversation].append(each)

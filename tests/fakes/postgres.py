@@ -28,6 +28,8 @@ TEMPLATE = "empty"  # the database that the tests' own are copied from
 SPEED = (
     "fsync=off",
     "full_page_writes=off",
+    "wal_level=minimal",  # what makes a database is not logged
+    "max_wal_senders=0",  # which that demands
     "max_wal_size=256MB",
     "shared_buffers=64MB",
 )
@@ -69,7 +71,7 @@ class PostgresServer:
     def database(self) -> Iterator[str]:
         """The URL of a database of its own, which is dropped afterwards, whoever still uses it."""
         name = f"test_{next(self._numbers)}"
-        self._administer(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY wal_log")
+        self._administer(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY file_copy")
         try:
             yield self.url(name)
         finally:
@@ -118,6 +120,7 @@ class PostgresServer:
             "-A",
             "trust",
             "-N",
+            "--no-data-checksums",
             "--locale=C.UTF-8",
             "-E",
             "UTF8",

@@ -19,6 +19,8 @@ from core.reasoning.prompts import NO_ANSWER
 WAKING = 5.0  # seconds that a process which slept may take to notice it
 BARELY = 0.1  # seconds by which two thoughts seem to overlap where one has just ended
 
+UNKNOWN = -1  # what the judge of the sentences is asked about, who does not see the question
+
 _NUMBER = re.compile(r"\(no\. (\d+)\)")
 
 
@@ -56,7 +58,7 @@ class WatchedModel(FakeGemini):
 
     thoughts: list[Thought] = field(default_factory=list)
     taking: float = 0.8  #: seconds of one reply; a question takes three, one after the other
-    _open: dict[str, int] = field(default_factory=lambda: defaultdict(int))  #: calls under way, by process
+    _open: dict[str, list[Thought]] = field(default_factory=lambda: defaultdict(list))  #: by process
     _sleeps: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
@@ -66,19 +68,25 @@ class WatchedModel(FakeGemini):
     async def _think(self, _step: Step, call: Call) -> Answer:
         self.calls.clear()
         found = _NUMBER.search((call.blocks("question") or [""])[0])
-        thought = Thought(int(found[1]) if found else -1, call.client, call.started)
-        if found:  # the judge of the sentences does not see the question
+        thought = Thought(int(found[1]) if found else UNKNOWN, call.client, call.started)
+        if found:
             self.thoughts.append(thought)
-        self._open[call.client] += 1
+        self._open[call.client].append(thought)
         try:
             await asyncio.sleep(self.taking)
             return _relevant(call) if call.step == "write" else default_reply(call)
         finally:
             thought.ended = time.monotonic()
-            self._open[call.client] -= 1
+            self._open[call.client].remove(thought)
 
-    def is_asked_by(self, process: str) -> bool:
-        return self._open[process] > 0
+    def asked_by(self, process: str) -> set[int]:
+        """The questions about which it thinks now."""
+        return {each.question for each in self._open[process]} - {UNKNOWN}
+
+    def until_again(self, question: int, since: float) -> float:
+        """Seconds from a moment until somebody thinks about a question anew; nan if nobody did."""
+        again = [each.began for each in self.thoughts if each.question == question and each.began > since]
+        return min(again, default=math.nan) - since
 
     @contextmanager
     def excused(self, process: str) -> Iterator[None]:

@@ -496,8 +496,7 @@ async def test_a_follow_up_remembers_and_the_thread_on_disk_does_not_grow_with_i
     async with assistant_over(tmp_path, reasoner, documents) as assistant:
         for turn in range(20):
             await assistant.run(question(f"Question {turn}?", id=f"q{turn}"))
-        async with assistant.checkpoints.conn.execute("SELECT count(*) FROM checkpoints") as rows:
-            (kept,) = await rows.fetchone()
+        ((kept,),) = assistant.checkpoints.conn.execute("SELECT count(*) FROM checkpoints").fetchall()
 
     assert kept == 1
     assert [e.question for e in seen[2]] == ["Question 0?", "Question 1?"]

@@ -888,3 +888,15 @@ async def test_the_server_refuses_what_gemini_would_refuse(gemini):
     await models.aclose()
 
     assert gemini.rejected == ["API key not valid."]
+
+
+async def test_no_call_asks_the_environment_for_a_proxy_that_it_does_not_name(
+    gemini, open_models, monkeypatch
+):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    models = open_models(gemini)
+
+    await models.reasoner(turn_timeout=60).grade(ASK, PASSAGES)
+
+    client = models.grader.model.client._api_client
+    assert [session.trust_env for session in client._aiohttp_sessions.values()] == [False]

@@ -9,8 +9,6 @@ import pytest
 from fakes.chat_servers import ChatServer, FakeAnthropic, FakeOllama, FakeOpenAI, Refusal, TooLong
 from fakes.gemini import Cut, Hang, Status
 from fakes.passages import statements
-from langchain_anthropic._client_utils import _get_default_async_httpx_client
-from langchain_openai.chat_models._client_utils import _cached_async_httpx_client
 
 from core.errors import ModelTrouble, SettingsError
 from core.library.documents import Passage, Retrieved
@@ -93,6 +91,10 @@ async def open_models(provider, server):
     yield open_them
     for models in opened:
         await models.aclose()
+    # Imported here: at the top, every process of tests would load both libraries, a third of what collecting costs.
+    from langchain_anthropic._client_utils import _get_default_async_httpx_client
+    from langchain_openai.chat_models._client_utils import _cached_async_httpx_client
+
     # Both classes keep a client for each address, closed or not, and the next server may get the same port.
     _cached_async_httpx_client.cache_clear()
     _get_default_async_httpx_client.cache_clear()

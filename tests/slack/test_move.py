@@ -28,6 +28,11 @@ async def run(office, *arguments):
     return process.returncode, f"{out.decode()}{err.decode()}"
 
 
+async def succeed(office, *arguments):
+    code, told = await run(office, *arguments)
+    assert code == 0, told
+
+
 @pytest.fixture
 async def searxng(office):
     async with FakeSearXNG([FRANCE]) as engine:
@@ -46,17 +51,17 @@ async def test_buttons_of_open_proposals_work_after_each_move(
     beside = await run(office, "move", "--to", postgres_url)
     await office.stop()
 
-    there = await run(office, "move", "--to", postgres_url)
+    await succeed(office, "move", "--to", postgres_url)
     office.settings["DATABASE_URL"] = postgres_url
     await office.open()
     again = await slack.mention(ann, general, FERRY)
     (same,) = await office.until_answered(again)
     await slack.press(cards[0], "approve", ann)
     _, found = await office.until_answered(asked[0], 2)
-    served = await run(office, "move", "--to", "back")
+    in_use = await run(office, "move", "--to", "back")
     await office.stop()
 
-    back = await run(office, "move", "--to", "back")
+    await succeed(office, "move", "--to", "back")
     office.settings["DATABASE_URL"] = ""
     office.settings["DATA_DIR"] = "back"
     await office.open()
@@ -64,10 +69,9 @@ async def test_buttons_of_open_proposals_work_after_each_move(
     await slack.press(cards[1], "approve", ann)
     _, also_found = await office.until_answered(asked[1], 2)
 
-    assert (there[0], back[0]) == (0, 0), there[1] + back[1]
-    assert (beside[0], served[0]) == (2, 2)
+    assert (beside[0], in_use[0]) == (2, 2)
     assert "is using" in beside[1]
-    assert "A process serves" in served[1]
+    assert "A process serves" in in_use[1]
     assert FERRY_ANSWER in answer.visible
     assert TIME.sub("", same.visible) == TIME.sub("", answer.visible)
     assert "France" in found.visible
@@ -94,18 +98,16 @@ async def cut_off(office, slack, ann, general):
 async def test_a_turn_that_a_kill_cut_off_is_answered_once_after_the_move(
     office, slack, general, cut_off, postgres_url, moves
 ):
-    there = await run(office, "move", "--to", postgres_url)
+    await succeed(office, "move", "--to", postgres_url)
     office.settings["DATABASE_URL"] = postgres_url
     if moves == 2:
-        back = await run(office, "move", "--to", "back")
+        await succeed(office, "move", "--to", "back")
         office.settings |= {"DATABASE_URL": "", "DATA_DIR": "back"}
-        assert back[0] == 0, back[1]
 
     await office.open()
     await slack.redeliver()
     (answer,) = await office.until_answered(cut_off)
 
-    assert there[0] == 0, there[1]
     assert FERRY_ANSWER in answer.visible
     assert len(slack.replies(general, cut_off.ts)) == 1
 
@@ -117,13 +119,13 @@ async def test_what_was_asked_before_the_move_counts_in_the_rate(office, slack, 
         await office.until_answered(await slack.mention(ann, general, FERRY))
     await office.stop()
 
-    await run(office, "move", "--to", postgres_url)
+    await succeed(office, "move", "--to", postgres_url)
     office.settings["DATABASE_URL"] = postgres_url
     await office.open()
-    asked = await slack.mention(ann, general, FERRY)
-    (refusal,) = await slack.until(lambda: slack.whispers(asked), within=PATIENCE)
+    await slack.mention(ann, general, FERRY)
+    (refusal,) = await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
 
-    assert "2 questions" in refusal
+    assert "You have asked 2 questions within one day" in refusal.visible
 
 
 async def test_an_installed_workspace_is_served_after_each_move(installable, slack, postgres_url):
@@ -132,16 +134,15 @@ async def test_an_installed_workspace_is_served_after_each_move(installable, sla
     _, eve, channel = await workspace(office, slack, "globex")
     await office.stop()
 
-    there = await run(office, "move", "--to", postgres_url)
+    await succeed(office, "move", "--to", postgres_url)
     office.settings["DATABASE_URL"] = postgres_url
     await served(office, slack)
     (answer,) = await office.until_answered(await slack.mention(eve, channel, FERRY))
     await office.stop()
-    back = await run(office, "move", "--to", "back")
+    await succeed(office, "move", "--to", "back")
     office.settings |= {"DATABASE_URL": "", "DATA_DIR": "back"}
     await served(office, slack)
     (same,) = await office.until_answered(await slack.mention(eve, channel, FERRY))
 
-    assert (there[0], back[0]) == (0, 0), there[1] + back[1]
     assert FERRY_ANSWER in answer.visible
     assert FERRY_ANSWER in same.visible

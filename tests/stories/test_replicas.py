@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from benchmarks.replicas import Sizes, fates_of
 from fakes.cluster import PATIENCE, Cluster, befall
 from fakes.crowd import Crowd, Tally
 from fakes.discord import FakeDiscord
@@ -12,7 +13,6 @@ from fakes.slack import FakeSlack
 from fakes.thoughts import WatchedModel
 
 SOON = (0.0, 5.0, 15.0)  # seconds until Slack delivers again; really nearly at once, a minute, five
-FAILOVER = 15.0  # seconds in which another process is connected to Discord
 
 
 @pytest.fixture
@@ -59,18 +59,24 @@ async def test_the_gateway_passes_to_another_process_and_nothing_said_meanwhile_
     assert (tally.lost, tally.doubled) == ([], [])
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        Sizes(questions=24, kills=2, pauses=1, deploys=1, restarts=1, outages=0),
+        pytest.param(
+            Sizes(questions=1_000, kills=200, pauses=20, deploys=10, restarts=2, outages=1),
+            marks=pytest.mark.long,
+        ),
+    ],
+    ids=["a few", "many"],
+)
 async def test_kills_pauses_deploys_and_a_restart_of_the_database_lose_and_double_nothing(
-    cluster, crowd, postgres_url
+    cluster, crowd, postgres_url, sizes
 ):
-    async def restart_database():
-        await cluster.lose_database(1.0)
-
-    fates = {cluster.kill: 2, cluster.pause: 1, cluster.deploy: 1, restart_database: 1}
-
-    await befall(cluster, crowd, fates, questions=24, say=print)
+    await befall(cluster, crowd, fates_of(cluster, sizes), questions=sizes.questions, say=print)
 
     tally = Tally.of(crowd, postgres_url)
-    assert len(crowd.asked) == 24
+    assert len(crowd.asked) == sizes.questions
     assert (tally.lost, tally.doubled) == ([], [])
     assert cluster.model.side_by_side(crowd.conversation_of) == []
     assert tally.swapped_against_promise == []

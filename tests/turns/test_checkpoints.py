@@ -24,6 +24,7 @@ from core.turns.checkpoints_postgres import open_postgres_checkpoints
 from core.turns.leases import open_leases
 from core.turns.replicas import ALONE
 
+FULL = 2  # of SQLite's PRAGMA synchronous
 HITS = (hit("The tower is 300 metres tall."),)
 
 
@@ -152,10 +153,10 @@ async def test_a_process_that_lost_its_conversation_writes_nothing_into_it(share
     """It slept past its lease in the middle of a turn, and wakes when the conversation has gone on elsewhere."""
     await shared.run(question())
     before = rows(postgres_url, "SELECT checkpoint_id FROM checkpoints")
-    config = {"configurable": {"thread_id": question().conversation.id}}
+    turn = await shared._open(question().conversation.id)
 
-    await shared.graph.aupdate_state(config, {"question": "stale"}, as_node="give_up")
-    await shared.graph.checkpointer.compact(question().conversation.id, {})
+    await shared._put(question(), turn, {"history": ()})
+    await turn.finish({"outcome": None})
 
     assert rows(postgres_url, "SELECT checkpoint_id FROM checkpoints") == before
 
@@ -206,17 +207,65 @@ def elsewhere(thread="elsewhere"):
     return replace(asked, conversation=replace(asked.conversation, thread=thread))
 
 
-async def test_the_end_of_a_turn_waits_for_the_disk_and_the_checkpoints_within_it_do_not(embedded):
-    statements: list[str] = []
-    await embedded.checkpoints.conn.set_trace_callback(statements.append)
+@pytest.fixture
+def statements(embedded):
+    """What the two connections of the conversations' file carry out: whether it waits for the disk, and the SQL."""
+    saver, carried_out = embedded.checkpoints, []
+    for connection in (saver.conn, saver._durable):
+        ((level,),) = connection.execute("PRAGMA synchronous").fetchall()
+        connection.set_trace_callback(lambda sql, waits=level == FULL: carried_out.append((waits, sql)))
+    return carried_out
 
+
+def kinds(statements):
+    """Each statement's first word; in capitals where the commit waits for the disk."""
+    words = [(waits, sql.split()[0]) for waits, sql in statements]
+    return [word if waits else word.lower() for waits, word in words]
+
+
+async def test_the_end_of_a_turn_waits_for_the_disk_and_the_checkpoints_within_it_do_not(
+    embedded, statements
+):
+    await embedded.run(question(), is_queued=True)
+
+    # Read; stored after the model planned and graded, and after it wrote; stored with what it came to.
+    assert kinds(statements) == [
+        "select",
+        *("begin", "insert", "commit"),
+        *("begin", "insert", "commit"),
+        *("BEGIN", "INSERT", "DELETE", "DELETE", "COMMIT"),
+    ]  # fmt: skip
+
+
+async def test_a_turn_that_nothing_would_run_again_is_stored_before_the_model_replies(embedded, statements):
     await embedded.run(question())
 
-    commits = [index for index, sql in enumerate(statements) if sql == "COMMIT"]
-    waits, waits_no_more = (statements.index(f"PRAGMA synchronous = {level}") for level in ("FULL", "NORMAL"))
-    assert len(commits) > 4
-    assert [index for index in commits if waits < index < waits_no_more] == commits[-1:]
-    assert await embedded.checkpoints.conn.execute_fetchall("PRAGMA synchronous") == [(1,)]
+    assert kinds(statements).count("insert") == 3
+
+
+async def test_a_turn_hands_a_thread_its_checkpoints_and_nothing_else(embedded, monkeypatch):
+    """A router that is no coroutine function would be handed to one as well."""
+    handed, loop = [], asyncio.get_running_loop()
+    run = loop.run_in_executor
+    monkeypatch.setattr(
+        loop,
+        "run_in_executor",
+        lambda threads, function, *given: (
+            handed.append(getattr(function, "__name__", function)) or run(threads, function, *given)
+        ),
+    )
+
+    await embedded.run(question(), is_queued=True)
+
+    assert handed == ["get_tuple", "put", "put", "_put_last"]
+
+
+async def test_a_passage_is_written_as_often_as_a_model_replied_to_it(embedded, statements):
+    """Not with each node that ran, nor with what the node returned, nor with the end of the turn."""
+    await embedded.run(question(), is_queued=True)
+
+    inserts = [sql.lower() for _, sql in statements if sql.split()[0] == "INSERT"]
+    assert [b"Retrieved".hex() in sql for sql in inserts] == [True, True, False]
 
 
 def kept_as(decorate):

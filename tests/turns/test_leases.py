@@ -12,7 +12,9 @@ import pytest
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.turns import leases
-from core.turns.leases import open_leases
+from core.turns.disk_watch import DiskWatch
+from core.turns.leases import BEAT, LEASE, open_leases
+from core.turns.queue import QUEUE, launched, requeue_left
 
 HERE = "test/space/channel/thread"
 PATIENCE = 20.0  # seconds until a story that hangs fails
@@ -144,6 +146,37 @@ async def test_a_role_passes_to_another_process_when_its_holder_stops_and_when_i
         await asyncio.wait([leading, next_, last])
 
 
+async def test_what_a_dead_process_ran_and_led_passes_on_after_a_lease_and_two_looks(store, quick):
+    """Looks are counted, since seconds pass as the machine likes; as they are set, that is within ten."""
+    looks: list[set[str]] = []
+    leads = asyncio.Event()
+
+    class CountingRunner(RecordingRunner):
+        def take_over(self, living):
+            looks.append(set(living))
+
+    async def work():
+        leads.set()
+        await asyncio.Event().wait()
+
+    async with process(store) as dead, process(store) as living, living.serving(CountingRunner()):
+        leading = asyncio.create_task(dead.lead("gateway", asyncio.Event().wait))
+        await until(lambda: rows(store.url, "SELECT 1 FROM replica_roles"))
+        following = asyncio.create_task(living.lead("gateway", work))
+        await until(lambda: len(looks) > leases.LEASE / leases.BEAT + 1)  # it may judge others by now
+        name, before = dead.executor, len(looks)
+        dead.end()  # its thread renews no more, as after a kill
+        await until(lambda: name not in looks[-1])
+        needed = len(looks) - before
+        await asyncio.wait_for(leads.wait(), PATIENCE)
+        for task in (leading, following):
+            task.cancel()
+        await asyncio.wait([leading, following])
+
+    assert needed <= leases.LEASE / leases.BEAT + 2
+    assert LEASE + 2 * BEAT <= 10.0
+
+
 async def test_work_of_a_role_that_breaks_says_so(store):
     async def work():
         raise ValueError("refused")
@@ -199,6 +232,34 @@ async def test_nobody_is_declared_dead_for_the_time_in_which_the_database_was_aw
         )
 
         assert {one.executor, other.executor} == names
+
+
+async def test_while_the_database_is_away_that_is_told_once_and_no_fault(store, quick, postgres, caplog):
+    async with process(store) as lease, lease.serving(RecordingRunner()):
+        postgres.stop()
+        await asyncio.sleep(3 * leases.RECONNECT)  # an outage of several tries
+        postgres.start()
+        await until(
+            lambda: rows(store.url, "SELECT 1 FROM replicas WHERE renewed > now() - interval '0.3 s'")
+        )
+
+    told = [each.levelname for each in caplog.records if each.name == "core.turns.leases"]
+    assert (told.count("WARNING"), told.count("ERROR")) == (1, 0)
+
+
+async def test_a_look_for_turns_of_the_dead_says_that_the_database_is_away_as_the_lease_does(
+    postgres_url, postgres
+):
+    async def nothing_runs():
+        pass
+
+    async with launched(postgres_url, QUEUE, disk=DiskWatch(), close=nothing_runs):
+        postgres.stop()
+        try:
+            with pytest.raises(psycopg.OperationalError):
+                await asyncio.to_thread(requeue_left, ["somebody"])
+        finally:
+            postgres.start()
 
 
 async def test_each_knows_whether_others_take_turns(store, quick):

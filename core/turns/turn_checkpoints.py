@@ -1,0 +1,98 @@
+"""The checkpoints of one turn: read once, written where a kill would cost more than thinking again, and at the end.
+
+LangGraph has a checkpoint stored after each node, and what the node returned once more before it. A turn is in
+the durable queue already, so most of that would be written for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    copy_checkpoint,
+)
+
+from core.graph.state import State
+from core.turns.checkpoints import Checkpoints
+
+TASK_RESULT = "__return__"  # where LangGraph stores what a function returned that is a ``task``
+
+
+class TurnCheckpoints(BaseCheckpointSaver[str]):
+    """What LangGraph stores during one turn of a conversation. The turn must hold the conversation meanwhile."""
+
+    def __init__(
+        self, store: Checkpoints, newest: CheckpointTuple | None, is_worth_writing: Callable[[State], bool]
+    ) -> None:
+        super().__init__(serde=store.serde)
+        self._store, self._newest, self._is_worth_writing = store, newest, is_worth_writing
+        #: What the newest checkpoint is written with; None if it is stored.
+        self._unwritten: tuple[RunnableConfig, Checkpoint, CheckpointMetadata] | None = None
+        self._versions: ChannelVersions = {}  #: of the channels that changed since the last one that is stored
+
+    @property
+    def state(self) -> State:
+        """That of the newest checkpoint; empty for a new conversation."""
+        return state_of(self._newest)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:  # noqa: ARG002 - the turn's own
+        """A copy, since LangGraph changes what it is given."""
+        newest = self._newest
+        return newest and newest._replace(checkpoint=copy_checkpoint(newest.checkpoint))
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        own = {**config["configurable"], "checkpoint_id": checkpoint["id"]}
+        written: RunnableConfig = {"configurable": own}
+        self._newest = CheckpointTuple(written, checkpoint, metadata, pending_writes=[])
+        self._unwritten = config, checkpoint, metadata
+        self._versions = {**self._versions, **new_versions}
+        if self._is_worth_writing(self.state):
+            await self._write()
+        return written
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """What a node returned is in the checkpoint that follows at once; what a task returned is stored."""
+        if any(channel == TASK_RESULT for channel, _ in writes):
+            await self._write()
+            await self._store.aput_writes(config, writes, task_id, task_path)
+
+    async def finish(self, values: Mapping[str, Any]) -> None:
+        """Put values into the newest checkpoint, store it as the conversation's only one, and wait for the disk."""
+        assert self._unwritten is not None
+        config, checkpoint, metadata = self._unwritten
+        checkpoint = copy_checkpoint(checkpoint)
+        checkpoint["channel_values"] |= values
+        for name in values:
+            version = self._store.get_next_version(checkpoint["channel_versions"].get(name), None)
+            checkpoint["channel_versions"][name] = self._versions[name] = version
+        await self._store.put_last(config, checkpoint, metadata, self._versions)
+        self._unwritten = None
+
+    async def _write(self) -> None:
+        if self._unwritten is not None:
+            await self._store.aput(*self._unwritten, self._versions)
+            self._unwritten, self._versions = None, {}
+
+    def get_next_version(self, current: Any, channel: None) -> str:
+        return self._store.get_next_version(current, channel)
+
+
+def state_of(stored: CheckpointTuple | None) -> State:
+    """The state in a checkpoint; empty where there is none."""
+    values = stored.checkpoint["channel_values"] if stored else {}
+    return cast("State", {name: values[name] for name in State.__annotations__ if name in values})
