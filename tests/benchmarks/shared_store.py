@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import psycopg
@@ -74,7 +74,11 @@ def _cpu_of_server(server: PostgresServer) -> float:
     """Of those that live, and of those that ended, whose time the first of them has."""
     first = int((server.folder / "data" / "postmaster.pid").read_text().split()[0])
     children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-    return cpu_of(first, with_ended=True) + sum(cpu_of(int(pid)) for pid in children)
+    cpu = cpu_of(first, with_ended=True)
+    for pid in children:
+        with suppress(FileNotFoundError):  # it ended meanwhile
+            cpu += cpu_of(int(pid))
+    return cpu
 
 
 async def measure(
