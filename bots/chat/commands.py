@@ -73,7 +73,7 @@ class ChatCommands:
         read = await self.channel_store.reads(command.conversation, library)
         documents = sum(entry.collection in read for entry in library.store.entries())
         collections = tuple(sorted(_display_name(command, name) for name in read))
-        age = None if library.refreshed_at is None else time.monotonic() - library.refreshed_at
+        age = await asyncio.to_thread(library.refresh_age)
         unasked = await self.channel_store.unasked(command.conversation, time.time())
         lines = help_lines(
             command.language, collections=collections, documents=documents, age=age,

@@ -18,7 +18,7 @@ from core.library.documents import Document, Passage, Retrieval
 from core.library.formats import parser_process
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
-from core.library.store import MODEL, DenseIndex, DocumentStore, Entry, NewDocument
+from core.library.store import MODEL, REFRESHED, DenseIndex, DocumentStore, Entry, NewDocument
 from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
 from core.text.characters import whole
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from core.library.vectors import VectorIndex
 
 DEFAULT_COLLECTION = "default"
+NOTE_EVERY = 30.0  # seconds between two notes of when the files were synced
 EMBED_BATCH = 128  # passages embedded between two notes of progress
 
 Phase = Literal["downloading", "reading", "embedding"]
@@ -47,7 +48,8 @@ class Library:
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
     resources: ExitStack = field(default_factory=ExitStack, repr=False)  #: what is closed with it
-    refreshed_at: float | None = None  #: when all files were last synced, by the monotonic clock
+    #: When this process last noted that all files were synced, by the monotonic clock.
+    _noted_refresh_at: float | None = field(default=None, repr=False)
     #: What is being ingested: a refresh meanwhile would read the same files a second time.
     _ingesting: set[tuple[str, str]] = field(default_factory=set, repr=False)
     _vectors: VectorIndex | None = field(default=None, repr=False)
@@ -111,8 +113,21 @@ class Library:
         for collection, places in self._places_here().items():
             settled = [place for place in places if (collection, place) not in self._ingesting]
             report += self._sync(collection, settled, retry=False, notify=notify)
-        self.refreshed_at = time.monotonic()
+        self._note_refresh()
         return report
+
+    def _note_refresh(self) -> None:
+        """For all processes; seldom, as it is told to people in minutes."""
+        now = time.monotonic()
+        if self._noted_refresh_at is None or now - self._noted_refresh_at >= NOTE_EVERY:
+            self._noted_refresh_at = now
+            # The wall clock, since another process reads it, perhaps on another machine.
+            self.store.set_meta(REFRESHED, str(time.time()))
+
+    def refresh_age(self) -> float | None:
+        """Seconds since all files were last synced, by whichever process; None if they never were."""
+        noted = self.store.get_meta(REFRESHED)
+        return None if noted is None else max(0.0, time.time() - float(noted))
 
     def _sync(self, collection: str, places: Sequence[str], *, retry: bool, notify: Notify) -> SyncReport:
         listing = scan(places, self.store.roots.rules(collection))

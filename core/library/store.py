@@ -23,7 +23,7 @@ from core.library.throttle import throttle
 from core.storage.database import Connection, Database, Dialect
 
 #: Keys of the table ``meta``.
-MODEL, GENERATION = "embedding_model", "vectors_generation"
+MODEL, GENERATION, REFRESHED = "embedding_model", "vectors_generation", "refreshed_at"
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
 #: What a document has in the table, a NewDocument and an Entry alike.

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 POOL_SIZE = 8  # connections of a process for all its stores; a server allows 100 in all by default
 WAIT = 5.0  # seconds for a connection, before the server counts as unreachable
-MAKING = 0x466F6F76  # the lock of whoever makes the tables of a library
+MAKING = 0x466F6F77  # the lock of whoever makes the tables of a library
 LOOK_EVERY = 0.1  # seconds between two tries to get it
 IDLE = 300.0  # seconds after which a connection that nobody needs is closed
 
@@ -213,7 +213,7 @@ def making_tables(url: str) -> Iterator[None]:
         connection = psycopg.connect(conninfo(url), prepare_threshold=None, autocommit=True)
     with connection, connection.transaction():
         # Who waits within the database, or has a snapshot there, would keep the other one from making an index.
-        while connection.execute(f"SELECT pg_try_advisory_xact_lock({MAKING})").fetchone() != (True,):
+        while not connection.execute(f"SELECT WHERE pg_try_advisory_xact_lock({MAKING})").rowcount:
             time.sleep(LOOK_EVERY)
         yield
 

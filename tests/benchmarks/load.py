@@ -118,7 +118,7 @@ async def load(asked: Load, folder: Path) -> dict[str, float]:
         idle, fake = before.since(began), time.process_time()
         answers, deliveries = Answers(slack), len(slack.deliveries.all)
         sent = await asyncio.gather(
-            _say(slack, ann, channels, asked, answers), _talk(slack, ann, channels, asked)
+            ask(slack, ann, channels, asked, answers), _talk(slack, ann, channels, asked)
         )
         await answers.until_all_there()
         used = (await used_by(office)).since(before)
@@ -148,7 +148,7 @@ def settings_of(model_url: str, *, is_watched: bool = False) -> dict[str, str]:
     }
 
 
-async def _say(slack: FakeSlack, ann: str, channels: list[str], asked: Load, answers: Answers) -> float:
+async def ask(slack: FakeSlack, ann: str, channels: list[str], asked: Load, answers: Answers) -> float:
     """Ask at a steady rate; returns the seconds that it took."""
     began, places = time.monotonic(), cycle(channels)
     for number in range(round(asked.rate * asked.seconds)):
@@ -196,13 +196,14 @@ async def used_by(office: Office) -> Used:
         os.kill(pid, signal.SIGUSR1)
         await office.slack.until(lambda: len(_counts(office)) > told)
     counts = Counter(_counts(office)[-1]["counts"] if is_watched else {})
-    return Used(at=time.monotonic(), cpu=_cpu_of(pid), counts=counts)
+    return Used(at=time.monotonic(), cpu=cpu_of(pid), counts=counts)
 
 
-def _cpu_of(pid: int) -> float:
-    """Milliseconds, user and system, of every thread."""
+def cpu_of(pid: int, *, with_ended: bool = False) -> float:
+    """Milliseconds, user and system, of every thread; also of its processes that ended if ``with_ended``."""
     stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-    return 1000 * sum(map(int, stat.rpartition(")")[2].split()[11:13])) / TICKS
+    last = 15 if with_ended else 13
+    return 1000 * sum(map(int, stat.rpartition(")")[2].split()[11:last])) / TICKS
 
 
 def _counts(office: Office) -> list[dict]:
