@@ -41,8 +41,8 @@ from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_
 from bots.discord.settings import API_URL, DiscordSettings
 from core.errors import QuestionRejected
 from core.text.language import language_of
-from core.turns.order import UnhurriedClock
 from core.turns.turns import TurnsClosed
+from core.turns.waiting import UnhurriedClock
 from core.wording import in_language
 
 logger = logging.getLogger(__name__)

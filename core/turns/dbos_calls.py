@@ -140,13 +140,12 @@ def few_threads() -> Iterator[None]:
     replaced = {name: Pending.__dict__[name] for name in ("_intercept", "then")}
     look_up = Pending._intercept  # noqa: SLF001 - as above
 
-    async def intercept(work: Work, interceptor: Callable[[], Any], **options: Any) -> Any:
-        return await (work() if IS_FIRST.get() else look_up(work, interceptor, **options))
-
     def then(pending: Any, record: Callable[..., Any], **_: object) -> Any:
         return Pending(lambda: _recorded(pending._func, record))  # noqa: SLF001 - as above
 
-    Pending._intercept = staticmethod(intercept)  # type: ignore[method-assign, assignment] # noqa: SLF001
+    Pending._intercept = staticmethod(  # type: ignore[method-assign, assignment] # noqa: SLF001
+        lambda work, *by, **options: work() if IS_FIRST.get() else look_up(work, *by, **options)
+    )
     Pending.then = then  # type: ignore[method-assign, assignment]
     try:
         yield

@@ -26,8 +26,8 @@ from core.errors import SettingsError
 from core.storage.schema import Schema, add_fields, prepare
 from core.turns.dbos_calls import STOPS, Claims, few_threads, poll_sparingly
 from core.turns.disk_watch import DiskWatch, disk_trouble
-from core.turns.order import UnhurriedClock
 from core.turns.replicas import ALONE, Replicas
+from core.turns.waiting import UnhurriedClock
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig

@@ -20,7 +20,6 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
 from core.storage.schema import check, version_in
 from core.turns.archive import COMMAND, TURN, plain
-from core.turns.order import order_of
 from core.turns.queue import (
     APPLICATION,
     APPLICATION_VERSION,
@@ -32,6 +31,7 @@ from core.turns.queue import (
     empty_log,
     refuse_pickles,
 )
+from core.turns.waiting import order_of
 
 if TYPE_CHECKING:
     from dbos import DBOSClient

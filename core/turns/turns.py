@@ -38,7 +38,6 @@ from core.turns.assistant import Assistant, Report
 from core.turns.dbos_calls import IS_FIRST, Claims
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable, is_by_operator
-from core.turns.order import Position, Resequencer, order_of, said_at, until_settled, wait_for_earlier
 from core.turns.queue import (
     APPLICATION_VERSION,
     CONCURRENCY,
@@ -50,8 +49,17 @@ from core.turns.queue import (
     run_as,
 )
 from core.turns.replicas import ALONE, Replicas
-from core.turns.seats import Seat, Seats
 from core.turns.share import share_claims
+from core.turns.waiting import (
+    Position,
+    Resequencer,
+    Seat,
+    Seats,
+    order_of,
+    said_at,
+    until_settled,
+    wait_for_earlier,
+)
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,6 @@ from typing import Self
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict
 
 #: Headers of one connection, which is another one behind the balancer (RFC 9110, 7.6.1).
 HOP = ("Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Host")
@@ -44,7 +43,7 @@ class Balancer:
 
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        headers = CIMultiDict((name, text) for name, text in request.headers.items() if name not in HOP)
+        headers = [(name, text) for name, text in request.headers.items() if name not in HOP]
         for _ in self.backends:
             chosen = self._choose(request.path)
             url = f"{self.backends[chosen]}{request.path_qs}"
@@ -54,7 +53,7 @@ class Balancer:
                 ) as reply:
                     self.passed.append((chosen, request.path))
                     content = await reply.read()
-                    kept = CIMultiDict((n, text) for n, text in reply.headers.items() if n not in HOP)
+                    kept = [(n, text) for n, text in reply.headers.items() if n not in HOP]
                     return web.Response(status=reply.status, body=content, headers=kept)
             except aiohttp.ClientConnectorError:
                 continue

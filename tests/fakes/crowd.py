@@ -18,7 +18,7 @@ from fakes.slack import FakeSlack
 from fakes.thoughts import numbered
 
 from bots.discord.calls import nonce_of
-from core.turns.order import SETTLE
+from core.turns.waiting import SETTLE
 
 PEOPLE = 4  # on each platform; in Discord each has a direct conversation with the bot
 BEGINNING = 60.0  # seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from core.turns.order import NAPS, Resequencer, wait_for_earlier
+from core.turns.waiting import NAPS, Resequencer, wait_for_earlier
 
 WINDOW = 0.05  # seconds
 

@@ -23,10 +23,10 @@ from bots.indexing import DOWNLOAD_FAILED, failed_recently
 from bots.slack.http import CLOCK_SKEW, skew_of
 from core.library.library import Library
 from core.reasoning.limits import Circuit, open_budget
-from core.turns.order import UnhurriedClock
 from core.turns.queue import RETENTION, sweep
 from core.turns.rate_limits import Rate, Rates
 from core.turns.turns import open_turns
+from core.turns.waiting import UnhurriedClock
 from core.web.request import WAIT_LIMIT, seconds_asked
 from tests.library.shelf import open_library
 
@@ -40,7 +40,7 @@ READ_ON_THE_WALL = {
     "core/reasoning/limits.py": "counts tokens by the day: a day that comes again is counted on",
     "core/turns/admission.py": "which questions are older than a rate limit counts",
     "core/turns/archive.py": "is never further ahead than what has really passed; else reads what it is given",
-    "core/turns/order.py": "only where no time is given",
+    "core/turns/waiting.py": "only where no time is given",
     "core/turns/queue.py": "only where no time is given",
     "core/web/request.py": "how long an engine wants to be left alone, at most WAIT_LIMIT",
     "core/graph/web_nodes.py": "tells when a search was decided",

@@ -22,9 +22,9 @@ from core.errors import SettingsError
 from core.reasoning.reasoner import Plan
 from core.turns.archive import forget_turns, outcome_of, question_of
 from core.turns.messenger import NOWHERE, Unreachable
-from core.turns.order import order_of
 from core.turns.queue import sweep
 from core.turns.turns import TurnsClosed, open_turns
+from core.turns.waiting import order_of
 
 THERE = replace(HERE, thread="elsewhere")
 TO_HERE = {"channel": "C1"}

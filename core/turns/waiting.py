@@ -1,14 +1,15 @@
-"""The order in which one conversation's messages were written, kept while they are read and stored."""
+"""What a turn waits for: those of its conversation that were written before it, and a seat to think on."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
-from core.conversation import Command, Decision, Question, Turn
+from core.conversation import Command, Decision, Progress, Question, Turn
+from core.turns.assistant import Report
 
 LONGEST_ORDER = 2**31 - 1  # DBOS keeps a priority in 31 bits
 NAPS = 3  # at most, however often the loop is held up
@@ -94,3 +95,55 @@ class UnhurriedClock:
 
     def now(self) -> float:
         return min(self.wall(), self.steady() + self._ahead)
+
+
+@dataclass(slots=True)
+class Seats:
+    """So many turns think at once."""
+
+    count: int
+    waiting: int = 0  #: turns that have no seat yet
+    free: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.free = asyncio.Semaphore(self.count)
+
+    @asynccontextmanager
+    async def taken(self, report: Report) -> AsyncIterator[Seat]:
+        """A seat until the end of the block; a turn that must wait reports how many are before it."""
+        seat = Seat(self, report)
+        await seat.take()
+        try:
+            yield seat
+        finally:
+            seat.leave()
+
+
+@dataclass(slots=True)
+class Seat:
+    """One turn's."""
+
+    seats: Seats
+    report: Report
+    is_taken: bool = False
+
+    async def take(self) -> None:
+        if self.seats.free.locked():
+            self.report(Progress(stage="waiting", count=self.seats.waiting))
+        self.seats.waiting += 1
+        try:
+            await self.seats.free.acquire()
+        finally:
+            self.seats.waiting -= 1
+        self.is_taken = True
+
+    def leave(self) -> None:
+        if self.is_taken:
+            self.is_taken = False
+            self.seats.free.release()
+
+    async def sleep(self, seconds: float) -> None:
+        """Leave the seat to others meanwhile. A turn that is stopped here takes it no more."""
+        self.leave()
+        await asyncio.sleep(seconds)
+        await self.take()
