@@ -32,12 +32,12 @@ from core.web.fetch import GuardedFetcher
 from core.web.research import WebResearch
 
 if TYPE_CHECKING:
+    from core.graph.checkpoints import Checkpoints
     from core.graph.context import Deps
     from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
     from core.storage.database import Database
     from core.turns.assistant import Assistant, Report
-    from core.turns.checkpoints import Checkpoints
     from core.turns.replicas import Replicas
 
 

@@ -1,7 +1,7 @@
 """What a conversation remembers, and the work of its current turn.
 
-LangGraph has all of it stored where :func:`costs_to_repeat` says so, and at the end of a turn. Its strict serializer rebuilds known types only, and
-derives them from the annotations here: use ``dict`` and ``tuple`` there, no abstract types.
+It is stored where :func:`costs_to_repeat` says so, and at the end of a turn. LangGraph's strict serializer rebuilds
+known types only, and derives them from the annotations here: use ``dict`` and ``tuple`` there, no abstract types.
 """
 
 from __future__ import annotations

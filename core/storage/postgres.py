@@ -66,7 +66,7 @@ REFUSALS = {
 AWAY = "cannot be reached."
 #: The table that stands from before a copy is written into the database until that is whole.
 INCOMPLETE = "incomplete_copy"
-MOVING = 0x466F6F76  # the advisory lock of whoever copies the database away
+MOVING = 0x466F6F77  # the advisory lock of whoever copies the database away
 _STATE = """
 SELECT to_regclass(%s) IS NOT NULL, EXISTS (
     SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database AND datname = current_database()

@@ -29,13 +29,13 @@ from core.conversation import (
 )
 from core.errors import DocumentError, FootnoteError, StoreTrouble
 from core.graph import outcomes
+from core.graph.checkpoints import Checkpoints, TurnCheckpoints
 from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
 from core.graph.state import State, Work, costs_to_repeat, with_proposal
 from core.reasoning.reasoner import Reasoner
-from core.turns.checkpoints import Checkpoints, translate_errors
+from core.turns.checkpoints import translate_errors
 from core.turns.replicas import ALONE, Replicas
-from core.turns.turn_checkpoints import TurnCheckpoints
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)

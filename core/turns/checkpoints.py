@@ -9,11 +9,12 @@ import asyncio
 import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -24,7 +25,6 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     get_checkpoint_metadata,
 )
-from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 from psycopg_pool import PoolTimeout
 
@@ -32,9 +32,6 @@ from core.errors import SettingsError, StoreTrouble
 from core.storage.schema import Schema, add_fields, prepare
 from core.turns.disk_watch import disk_trouble
 from core.wording import Sentence
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -62,48 +59,6 @@ INSERT OR REPLACE INTO checkpoints
 """
 
 
-class Checkpoints(Protocol):
-    """The savers of both databases: what we use of LangGraph's, and what these lack."""
-
-    serde: SerializerProtocol
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that is named, or the one written last. StoreTrouble if it cannot be read."""
-        ...
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig: ...
-
-    async def put_last(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> None:
-        """Store the checkpoint with which a turn ends, delete the others of its thread, and wait for the disk."""
-        ...
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None: ...
-
-    def get_next_version(self, current: Any, channel: None) -> str: ...
-
-    async def forget(self, thread: str) -> None:
-        """Delete a thread."""
-        ...
-
-    async def threads(self) -> tuple[str, ...]:
-        """Ids of all conversations that are remembered."""
-        ...
-
-
 class PrunedSqliteSaver(SqliteSaver):
     """The library's blocking saver in a thread of its own, where each call is one hop.
 
@@ -113,14 +68,12 @@ class PrunedSqliteSaver(SqliteSaver):
     def __init__(self, connection: sqlite3.Connection, durable: sqlite3.Connection, thread: Executor) -> None:
         """``durable``: a connection whose commits wait for the disk. Both are used in this one thread."""
         super().__init__(connection)
-        self._durable, self._thread = durable, thread
-
-    async def _call(self, function: Callable[P, T], *args: P.args) -> T:  # type: ignore[valid-type]
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *args)
+        self._durable = durable
+        self._in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         try:
-            return await self._call(self.get_tuple, config)
+            return await self._in_thread(self.get_tuple, config)
         except (ValueError, NotImplementedError) as fault:
             logger.warning("a checkpoint cannot be read: %s", type(fault).__name__)
             raise StoreTrouble(Sentence("conversation_unreadable")) from fault
@@ -142,12 +95,12 @@ class PrunedSqliteSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return await self._call(self.put, config, checkpoint, metadata, new_versions)
+        return await self._in_thread(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await self._call(self.put_writes, config, writes, task_id, task_path)
+        await self._in_thread(self.put_writes, config, writes, task_id, task_path)
 
     async def put_last(
         self,
@@ -156,7 +109,7 @@ class PrunedSqliteSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,  # noqa: ARG002 - a row holds all channels
     ) -> None:
-        await self._call(self._put_last, config, checkpoint, metadata)
+        await self._in_thread(self._put_last, config, checkpoint, metadata)
 
     def _put_last(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> None:
         own, described = config["configurable"], get_checkpoint_metadata(config, metadata)
@@ -171,14 +124,14 @@ class PrunedSqliteSaver(SqliteSaver):
 
     async def forget(self, thread: str) -> None:
         """Delete a thread from the file and from its write-ahead log."""
-        await self._call(self._forget, thread)
+        await self._in_thread(self._forget, thread)
 
     def _forget(self, thread: str) -> None:
         self.delete_thread(thread)
         self.conn.execute(EMPTY_LOG).fetchall()
 
     async def threads(self) -> tuple[str, ...]:
-        return await self._call(self._threads)
+        return await self._in_thread(self._threads)
 
     def _threads(self) -> tuple[str, ...]:
         found = self.conn.execute("SELECT DISTINCT thread_id FROM checkpoints")
@@ -198,8 +151,8 @@ def translate_errors() -> Iterator[None]:
 
 @asynccontextmanager
 async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
-    """The saver over this file."""
-    with ThreadPoolExecutor(1, thread_name_prefix="conversations") as thread, ExitStack() as opened:
+    """The saver over this file; open it inside the loop that will use it."""
+    with ExitStack() as opened, ThreadPoolExecutor(1, thread_name_prefix="conversations") as thread:
         try:
             connection, durable = (opened.enter_context(closing(_connect(file))) for _ in range(2))
             prepare(connection, file, SCHEMA)
@@ -216,8 +169,6 @@ async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
                 f"{file} is damaged. Move it away to begin new conversations; your documents are not affected."
             ) from fault
         yield saver
-        # The thread may still be carrying out what a cancelled turn asked for.
-        await asyncio.get_running_loop().run_in_executor(None, thread.shutdown)
 
 
 def _connect(file: Path) -> sqlite3.Connection:

@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.errors import SettingsError
 from core.storage.schema import Schema, add_fields, prepare
+from core.turns.dbos_calls import STOPS, Claims, few_threads, poll_sparingly
 from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.order import UnhurriedClock
-from core.turns.polling import STOPS, Claims, poll_sparingly
 from core.turns.replicas import ALONE, Replicas
-from core.turns.steps import few_threads
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig

@@ -35,10 +35,10 @@ from core.text.language import language_of
 from core.turns import archive
 from core.turns.archive import COMMAND, TURN, command_from, is_erased, outcome_from, plain, turn_from
 from core.turns.assistant import Assistant, Report
+from core.turns.dbos_calls import IS_FIRST, Claims
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable, is_by_operator
 from core.turns.order import Position, Resequencer, order_of, said_at, until_settled, wait_for_earlier
-from core.turns.polling import Claims
 from core.turns.queue import (
     APPLICATION_VERSION,
     CONCURRENCY,
@@ -52,7 +52,6 @@ from core.turns.queue import (
 from core.turns.replicas import ALONE, Replicas
 from core.turns.seats import Seat, Seats
 from core.turns.share import share_claims
-from core.turns.steps import IS_FIRST
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)

@@ -36,6 +36,7 @@ BENCHMARKS = {
     "soak": "memory and disk over many questions in one process",
     "replicas": "what is lost, doubled or swapped while three processes are killed, paused and replaced",
     "load": "questions a second through Slack, and what they wait for",
+    "processes": "turns a second of one, two and three processes on one PostgreSQL",
     "shared_store": "what a question takes of processes that share one PostgreSQL, and of that",
     "bombs": "what questions wait for while hostile files are read beside them",
     "fuzz": "the properties of the tests, driven by coverage",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sqlite3
@@ -11,7 +12,7 @@ import psycopg
 import pytest
 from fakes.tiny_network import write_tiny_network
 from fakes.web_servers import FakeSearXNG
-from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR, PONTOON_QUESTION, Machine
+from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR, PATIENCE, PONTOON_QUESTION, Machine
 
 THERE = re.compile(r"^(\w+): ([\d,]+ rows?), digest (\w{16}), the same on both sides$", re.MULTILINE)
 QUESTIONS = (FERRY_QUESTION, PONTOON_QUESTION)
@@ -194,3 +195,52 @@ async def test_other_versions_are_refused(machine, used, postgres_url):
 
     assert "conversations.sqlite is of an older version. Run `footnote migrate` first." in older
     assert "Install that version." in newer
+
+
+async def killed(machine, *arguments):
+    """A command that ends by `kill -9` while it writes the library."""
+    process = await machine.start(*arguments)
+    async with asyncio.timeout(PATIENCE):
+        await process.stderr.readuntil("Library…".encode())
+    process.kill()
+    await process.communicate()
+
+
+async def test_after_a_kill_the_target_is_refused_until_the_move_is_run_again(machine, used, postgres_url):
+    await killed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+    half = await refused(machine, "ask", FERRY_QUESTION)
+    machine.settings["DATABASE_URL"] = ""
+    there = await succeed(machine, "move", "--to", postgres_url)
+
+    machine.settings["DATABASE_URL"] = postgres_url
+    await killed(machine, "move", "--to", "back")
+    machine.settings |= {"DATABASE_URL": "", "DATA_DIR": "back"}
+    half_back = [await refused(machine, command) for command in ("sources", "migrate")]
+    machine.settings |= {"DATABASE_URL": postgres_url, "DATA_DIR": ".footnote"}
+    back = await succeed(machine, "move", "--to", "back")
+
+    assert "holds a copy that is not whole" in half
+    assert all("back holds a copy that is not whole" in each for each in half_back)
+    assert digests(there).items() <= digests(back).items()
+
+
+@pytest.mark.parametrize("goes_to", ["postgresql", "folder"])
+async def test_an_archive_of_either_database_is_restored_on_the_other(machine, used, postgres_url, goes_to):
+    before = await answers(machine)
+    await succeed(machine, "move", "--to", postgres_url)
+    if goes_to == "folder":
+        machine.settings["DATABASE_URL"] = postgres_url
+    await succeed(machine, "backup", "all.footnote")
+    if goes_to == "folder":
+        machine.settings |= {"DATABASE_URL": "", "DATA_DIR": "restored"}
+    else:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA public CASCADE; DROP SCHEMA dbos CASCADE; CREATE SCHEMA public")
+            connection.execute("CREATE EXTENSION vector")
+        machine.settings["DATABASE_URL"] = postgres_url
+    told = await succeed(machine, "restore", "all.footnote")
+
+    assert "1 upload again" in told
+    assert await answers(machine) == before
+    assert await approve(machine, used) == ("answered", True)

@@ -276,10 +276,8 @@ async def test_the_thread_on_disk_holds_one_checkpoint_and_neither_draft_nor_pas
         sizes = []
         for turn in range(20):
             await assistant.run(question(f"Question {turn}?", id=f"q{turn:02}"))
-            async with assistant.checkpoints.conn.execute(
-                "SELECT count(*), sum(length(checkpoint)) FROM checkpoints"
-            ) as rows:
-                sizes.append(await rows.fetchone())
+            counted = "SELECT count(*), sum(length(checkpoint)) FROM checkpoints"
+            sizes += assistant.checkpoints.conn.execute(counted).fetchall()
 
     assert {kept for kept, _ in sizes} == {1}
     assert sizes[-1][1] < sizes[12][1] * 1.05

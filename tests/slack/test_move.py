@@ -40,9 +40,9 @@ async def searxng(office):
         yield engine
 
 
-async def test_buttons_of_open_proposals_work_after_each_move(
-    office, slack, searxng, ann, general, postgres_url
-):
+async def test_buttons_of_open_proposals_work_after_each_move(office, slack, searxng, postgres_url):
+    ann = slack.add_user("ann")
+    general = slack.add_channel("general", ann)
     await office.open()
     before = await slack.mention(ann, general, FERRY)
     (answer,) = await office.until_answered(before)
@@ -96,7 +96,7 @@ async def cut_off(office, slack, ann, general):
 
 @pytest.mark.parametrize("moves", [1, 2])
 async def test_a_turn_that_a_kill_cut_off_is_answered_once_after_the_move(
-    office, slack, general, cut_off, postgres_url, moves
+    office, slack, cut_off, postgres_url, moves
 ):
     await succeed(office, "move", "--to", postgres_url)
     office.settings["DATABASE_URL"] = postgres_url
@@ -109,7 +109,7 @@ async def test_a_turn_that_a_kill_cut_off_is_answered_once_after_the_move(
     (answer,) = await office.until_answered(cut_off)
 
     assert FERRY_ANSWER in answer.visible
-    assert len(slack.replies(general, cut_off.ts)) == 1
+    assert len(slack.replies(cut_off.channel, cut_off.ts)) == 1
 
 
 async def test_what_was_asked_before_the_move_counts_in_the_rate(office, slack, ann, general, postgres_url):

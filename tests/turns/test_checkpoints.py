@@ -243,7 +243,7 @@ async def test_a_turn_that_nothing_would_run_again_is_stored_before_the_model_re
     assert kinds(statements).count("insert") == 3
 
 
-async def test_a_turn_hands_a_thread_its_checkpoints_and_nothing_else(embedded, monkeypatch):
+async def test_a_turn_hands_a_thread_its_checkpoints_and_nothing_else(tmp_path, monkeypatch):
     """A router that is no coroutine function would be handed to one as well."""
     handed, loop = [], asyncio.get_running_loop()
     run = loop.run_in_executor
@@ -255,7 +255,8 @@ async def test_a_turn_hands_a_thread_its_checkpoints_and_nothing_else(embedded, 
         ),
     )
 
-    await embedded.run(question(), is_queued=True)
+    async with assistant_on(Storage(data_dir=tmp_path)) as assistant:
+        await assistant.run(question(), is_queued=True)
 
     assert handed == ["get_tuple", "put", "put", "_put_last"]
 

@@ -44,7 +44,7 @@ async def test_a_look_at_an_empty_queue_is_one_statement(system):
 
     with statements_of(system) as sent:
         assert system.get_queue(QUEUE) is queue
-        assert system.start_queued_partitioned_workflows(queue, "footnote", APPLICATION_VERSION) == []
+        assert system.start_queued_partitioned_workflows(queue, "footnote", APPLICATION_VERSION, 10) == []
 
     assert sent["MainThread", "SELECT"] == 1
 

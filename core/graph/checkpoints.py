@@ -7,7 +7,7 @@ the durable queue already, so most of that would be written for nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -18,11 +18,53 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     copy_checkpoint,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from core.graph.state import State
-from core.turns.checkpoints import Checkpoints
 
 TASK_RESULT = "__return__"  # where LangGraph stores what a function returned that is a ``task``
+
+
+class Checkpoints(Protocol):
+    """The savers of both databases: what we use of LangGraph's, and what these lack."""
+
+    serde: SerializerProtocol
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that is named, or the one written last. StoreTrouble if it cannot be read."""
+        ...
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig: ...
+
+    async def put_last(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> None:
+        """Store the checkpoint with which a turn ends, delete the others of its thread, and wait for the disk."""
+        ...
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None: ...
+
+    def get_next_version(self, current: Any, channel: None) -> str: ...
+
+    async def forget(self, thread: str) -> None:
+        """Delete a thread."""
+        ...
+
+    async def threads(self) -> tuple[str, ...]:
+        """Ids of all conversations that are remembered."""
+        ...
 
 
 class TurnCheckpoints(BaseCheckpointSaver[str]):

@@ -1,16 +1,23 @@
-"""What the queue's own threads ask its database, made small: most of the time nothing waits.
+"""What DBOS asks its database for each look at the queue and each step of a turn, made small.
 
 Ten times a second DBOS reads the settings of its queue, looks for the newest version of the application,
 and walks through all conversations for turns that may begin; every second it writes, to end delays and
 deadlines. Here the settings are read once, and one small statement looks first whether there is anything.
+
+Before each step it asks in a thread whether an earlier run recorded it, and takes another change of thread to
+prepare the recording. The first run of a turn has no earlier one, and nothing is prepared. What is recorded,
+and when, stays as it is: a run that was cancelled, or that another process took over, cannot record its step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from dbos._sys_db import SystemDatabase
@@ -114,3 +121,54 @@ def _looks(
         lambda: is_any(found.where(is_delayed)),
         lambda: is_any(limited),
     )
+
+
+# Steps
+
+
+#: Of the workflow that runs in this context: whether no earlier run can have recorded anything.
+IS_FIRST: ContextVar[bool] = ContextVar("is_first", default=False)
+
+Work = Callable[[], Coroutine[Any, Any, Any]]
+
+
+@contextmanager
+def few_threads() -> Iterator[None]:
+    """Within, steps do so. DBOS has no setting for it."""
+    from dbos._outcome import Pending
+
+    replaced = {name: Pending.__dict__[name] for name in ("_intercept", "then")}
+    look_up = Pending._intercept  # noqa: SLF001 - as above
+
+    async def intercept(work: Work, interceptor: Callable[[], Any], **options: Any) -> Any:
+        return await (work() if IS_FIRST.get() else look_up(work, interceptor, **options))
+
+    def then(pending: Any, record: Callable[..., Any], **_: object) -> Any:
+        return Pending(lambda: _recorded(pending._func, record))  # noqa: SLF001 - as above
+
+    Pending._intercept = staticmethod(intercept)  # type: ignore[method-assign, assignment] # noqa: SLF001
+    Pending.then = then  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        for name, original in replaced.items():
+            setattr(Pending, name, original)
+
+
+async def _recorded(work: Work, record: Callable[[Callable[[], Any]], Any]) -> Any:
+    """What ``record`` returns, in a thread, for the result or the error of the work. A cancelled one has neither."""
+    from dbos._outcome import DeferredResult
+
+    try:
+        result = await work()
+        recorded = await asyncio.to_thread(record, lambda: result)
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - it is recorded, and raised again by that
+        # DBOS does the same for an error of the recording itself.
+        recorded = await asyncio.to_thread(record, partial(_raise, error))
+    return await recorded.resolve_async() if isinstance(recorded, DeferredResult) else recorded
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
