@@ -211,11 +211,14 @@ def making_tables(url: str) -> Iterator[None]:
     """
     with translate_errors():
         connection = psycopg.connect(conninfo(url), prepare_threshold=None, autocommit=True)
-    with connection, connection.transaction():
-        # Who waits within the database, or has a snapshot there, would keep the other one from making an index.
-        while not connection.execute(f"SELECT WHERE pg_try_advisory_xact_lock({MAKING})").rowcount:
+    with connection:
+        while True:
+            # Each try is a transaction of its own: to make an index, PostgreSQL waits for the end of all that read.
+            with connection.transaction():
+                if connection.execute(f"SELECT WHERE pg_try_advisory_xact_lock({MAKING})").rowcount:
+                    yield
+                    return
             time.sleep(LOOK_EVERY)
-        yield
 
 
 def conninfo(url: str) -> str:

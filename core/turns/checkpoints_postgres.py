@@ -149,17 +149,13 @@ async def _set_up(saver: PrunedPostgresSaver, address: str) -> None:
 
     The lock is a transaction's: behind a PgBouncer a session may share its connection with others.
     """
-    async with (
-        await psycopg.AsyncConnection.connect(address, **OPTIONS) as connection,
-        connection.transaction(),
-    ):
-
-        async def is_mine() -> bool:
-            # A query with parameters would keep its snapshot while the transaction is open, and an index waits for it.
-            found = await connection.execute(f"SELECT pg_try_advisory_xact_lock({SETUP})")
-            row = await found.fetchone()
-            return bool(row and row[0])
-
-        while not await is_mine():  # noqa: ASYNC110 - the lock is the database's
+    async with await psycopg.AsyncConnection.connect(address, **OPTIONS) as connection:
+        while True:
+            # Each try is a transaction of its own: to make an index, PostgreSQL waits for the end of all that read.
+            # A query with parameters would keep its snapshot while the tables are made.
+            async with connection.transaction():
+                found = await connection.execute(f"SELECT WHERE pg_try_advisory_xact_lock({SETUP})")
+                if found.rowcount:
+                    await saver.setup()
+                    return
             await asyncio.sleep(LOOK_EVERY)
-        await saver.setup()

@@ -57,6 +57,8 @@ class Balancer:
                     return web.Response(status=reply.status, body=content, headers=kept)
             except aiohttp.ClientConnectorError:
                 continue
+            except aiohttp.ClientError:  # it died over it; whether it did the work is not known
+                break
         return web.Response(status=502)
 
     def _choose(self, path: str) -> int:
