@@ -12,7 +12,7 @@ from slack_sdk.oauth.state_store.sqlalchemy import AsyncSQLAlchemyOAuthStateStor
 from sqlalchemy import URL, ColumnElement, and_, make_url, or_, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from core.storage.schema import LOCK
+from core.storage.schema import AdvisoryLock
 from core.storage.storage import Storage
 
 CONNECTIONS = 2  # to PostgreSQL, for installations alone
@@ -75,7 +75,7 @@ async def make_tables(engine: AsyncEngine, *stores: InstallationStore | StateSto
     """Two processes must not make them at once."""
     async with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
-            await connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+            await connection.execute(text(f"SELECT pg_advisory_xact_lock({AdvisoryLock.STORE})"))
         for store in stores:
             await connection.run_sync(store.metadata.create_all)
 

@@ -17,8 +17,8 @@ from bots.stores.source import VECTORS
 from core.errors import SettingsError
 from core.library.fts5 import words_row
 from core.storage.database import Row
-from core.storage.postgres import MOVING, SERVER, conninfo, translate_errors
-from core.storage.schema import VERSIONS, Schema
+from core.storage.postgres import SERVER, conninfo, translate_errors
+from core.storage.schema import VERSIONS, AdvisoryLock, Schema
 from core.storage.sqlite_rows import SEQUENCES, Table, Tables
 from core.turns import checkpoint_rows, checkpoints_postgres, leases
 from core.turns.replicas import ALONE
@@ -175,7 +175,7 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
 
 def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
     """SettingsError where another process moves or serves. As long as this connection is open, none begins to."""
-    taken = connection.execute("SELECT pg_try_advisory_lock(%s)", (MOVING,)).fetchone()
+    taken = connection.execute("SELECT pg_try_advisory_lock(%s)", (AdvisoryLock.COPY.value,)).fetchone()
     if not (taken and taken[0]):
         raise SettingsError(f"{SERVER} is being copied by another `footnote move`. Wait until it has ended.")
     if leases.is_any_serving(url):

@@ -21,13 +21,12 @@ from psycopg_pool import ConnectionPool
 
 from core.errors import SettingsError, StoreUnavailable, VersionMismatch
 from core.storage.database import Connection, Cursor, Dialect, Row
-from core.storage.schema import Schema, prepare_store
+from core.storage.schema import AdvisoryLock, Schema, prepare_store
 
 logger = logging.getLogger(__name__)
 
 POOL_SIZE = 8  # connections of a process for all its stores; a server allows 100 in all by default
 WAIT = 5.0  # seconds for a connection, before the server counts as unreachable
-MAKING = 0x466F6F77  # the lock of whoever makes the tables of a library
 LOOK_EVERY = 0.1  # seconds between two tries to get it
 IDLE = 300.0  # seconds after which a connection that nobody needs is closed
 
@@ -66,7 +65,6 @@ REFUSALS = {
 AWAY = "cannot be reached."
 #: The table that stands from before a copy is written into the database until that is whole.
 INCOMPLETE = "incomplete_copy"
-MOVING = 0x466F6F77  # the advisory lock of whoever copies the database away
 _STATE = """
 SELECT to_regclass(%s) IS NOT NULL, EXISTS (
     SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database AND datname = current_database()
@@ -215,7 +213,9 @@ def making_tables(url: str) -> Iterator[None]:
         while True:
             # Each try is a transaction of its own: to make an index, PostgreSQL waits for the end of all that read.
             with connection.transaction():
-                if connection.execute(f"SELECT WHERE pg_try_advisory_xact_lock({MAKING})").rowcount:
+                if connection.execute(
+                    f"SELECT WHERE pg_try_advisory_xact_lock({AdvisoryLock.LIBRARY})"
+                ).rowcount:
                     yield
                     return
             time.sleep(LOOK_EVERY)
@@ -238,7 +238,7 @@ def _given(url: str) -> dict[str, str]:
 
 def _try(address: str, *, may_be_incomplete: bool) -> None:
     with translate_errors(), psycopg.connect(address, prepare_threshold=None) as connection:
-        state = connection.execute(_STATE, (INCOMPLETE, MOVING)).fetchone()
+        state = connection.execute(_STATE, (INCOMPLETE, AdvisoryLock.COPY.value)).fetchone()
     is_incomplete, is_moving = state or (False, False)
     if is_incomplete and not may_be_incomplete:
         raise SettingsError(

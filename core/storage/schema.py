@@ -19,6 +19,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from enum import IntEnum, unique
 from pathlib import Path
 
 from core.conversation import value
@@ -32,11 +33,21 @@ FOREIGN = -1  # that of another program's file
 OUR_TABLES = frozenset({"documents", "channels", "checkpoints", "spent", "workflow_status"})
 
 VERSIONS = "footnote_versions"  # the table in PostgreSQL
-LOCK = 0x466F6F74  # of PostgreSQL, held while a store is made or migrated
 
 _IF_NOT_EXISTS = re.compile(r"\b(CREATE (?:TABLE|INDEX)) IF NOT EXISTS ")
 
 Migration = Callable[[Connection], object]
+
+
+@unique
+class AdvisoryLock(IntEnum):
+    """The numbers of PostgreSQL's advisory locks, each held by one process at a time while it does this."""
+
+    STORE = APPLICATION_ID  # makes or migrates the tables of a store
+    CHECKPOINTS = APPLICATION_ID + 1  # makes LangGraph's tables
+    LIBRARY = APPLICATION_ID + 2  # makes the tables of a library
+    COPY = APPLICATION_ID + 3  # copies the database away
+
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +95,7 @@ def prepare_store(connection: Connection, store: str, schema: Schema) -> bool:
     """
     if _stored_version(connection, store) == schema.version:
         return False
-    connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+    connection.execute(f"SELECT pg_advisory_xact_lock({AdvisoryLock.STORE})")
     connection.execute(
         f"CREATE TABLE IF NOT EXISTS {VERSIONS} (store TEXT PRIMARY KEY, version INTEGER NOT NULL)"
     )
