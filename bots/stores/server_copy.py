@@ -137,9 +137,7 @@ class ServerCopy:
         """What a folder counts from the queue when it is opened, PostgreSQL has in a table."""
         since = time.time() - max(PERIODS.values())
         found = self.connection.execute(_ASKED, (TURN, int(since * 1_000))).fetchall()
-        questions = (
-            counted_question(json.loads(inputs or "null"), status, since) for inputs, status in found
-        )
+        questions = (counted_question(_arguments(inputs), status, since) for inputs, status in found)
         rows = [row for question in questions if question for row in asked_rows(question)]
         with self.connection.cursor() as cursor:
             cursor.executemany(_NOTE_ASKED, rows)
@@ -188,6 +186,11 @@ def copy_to_server(source: Source, storage: Storage, data_dir: Path, notify: Pro
     notify("Building what makes the search of large collections fast")
     vectors.build_graphs()
     return tallies, missing
+
+
+def _arguments(inputs: str | None) -> dict[str, Any]:
+    """Of a workflow, as DBOS gives them; it stores the positional ones under another name."""
+    return {"args": json.loads(inputs or "{}").get("positionalArgs", [])}
 
 
 def _fill(copy: ServerCopy, source: Source, data_dir: Path, notify: Progress) -> Tallies:
