@@ -11,7 +11,7 @@ import pytest
 from fakes.web_servers import FakeSearXNG
 from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, environment
 
-TIME = re.compile(r"in [\d.]+ s")
+TIME = re.compile(r"in [\d.]+ m?s")
 
 
 async def run(office, *arguments):

@@ -11,7 +11,7 @@ from fakes.slack import Hang
 from fakes.web_servers import FakeSearXNG
 from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, environment, served, workspace
 
-TIME = re.compile(r"in [\d.]+ s")
+TIME = re.compile(r"in [\d.]+ m?s")
 
 
 async def run(office, *arguments):

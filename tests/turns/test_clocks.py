@@ -54,6 +54,8 @@ READ_ON_THE_WALL = {
     "bots/indexing.py": "a note of a time to come says nothing",
     "bots/commands/remote.py": "orders the work that a command leaves to a bot, which runs apart from all else",
     "bots/terminal/messenger.py": "which results of killed commands are old; a jump deletes them earlier or later",
+    "bots/stores/server_copy.py": "which questions of the last day a move lets rate limits count",
+    "core/library/library.py": "when the documents were last brought up to date, as help tells",
     "bots/terminal/session.py": "tells when a question was asked",
     "bots/process.py": "stands in the log",
     "core/wording.py": "tells a time",
