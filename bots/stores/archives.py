@@ -11,13 +11,13 @@ from typing import Any
 from bots.stores.folder import empty_folder, lay_down, open_folder
 from bots.stores.server import open_snapshot
 from bots.stores.server_copy import copy_to_server
-from bots.stores.source import STORES, UPLOADS, VECTORS, Progress, Source
+from bots.stores.source import STORES, UPLOADS, VECTORS, Progress, StoredContent
 from core.conversation import value
 from core.errors import SettingsError
 from core.library.data_lock import make_data_dir, refuse_incomplete
 from core.settings import Settings
 from core.storage.archive import ArchiveReader, ArchiveWriter, Row, read_archive, write_archive
-from core.storage.sqlite_rows import Table, Tables
+from core.storage.sqlite_rows import StoredTable, StoredTables
 from core.storage.storage import open_storage
 
 VECTOR_ROWS = f"{VECTORS}/passages.jsonl"
@@ -41,14 +41,14 @@ class ArchiveSource:
     archive: ArchiveReader
 
     @property
-    def tables(self) -> Mapping[str, Tables]:
+    def tables(self) -> Mapping[str, StoredTables]:
         return {store: _from_facts(facts) for store, facts in self.archive.manifest.facts["stores"].items()}
 
     @property
     def data_dir(self) -> str:
         return str(self.archive.manifest.facts["data_dir"])
 
-    def rows(self, store: str, table: Table) -> Iterator[Row]:
+    def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
         return self.archive.rows(_name(store, table))
 
     def vectors(self) -> Iterator[Row]:
@@ -71,7 +71,7 @@ def back_up(settings: Settings, file: Path) -> Backup:
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[Source]:
+def _opened(settings: Settings) -> Iterator[StoredContent]:
     refuse_incomplete(settings.data_dir)
     if settings.postgres_url is None:
         with open_folder(settings.data_dir, turns=turns_file(settings)) as folder:
@@ -90,7 +90,7 @@ def turns_file(settings: Settings) -> Path | None:
     return None if name == settings.database_url else Path(name)
 
 
-def _write(source: Source, archive: ArchiveWriter) -> Backup:
+def _write(source: StoredContent, archive: ArchiveWriter) -> Backup:
     rows, embedded = 0, _Embedded()
     for store, held in source.tables.items():
         for table in held.tables:
@@ -115,7 +115,7 @@ class _Embedded:
 
     count: int = 0
 
-    def counted(self, table: Table, rows: Iterator[Row]) -> Iterator[Row]:
+    def counted(self, table: StoredTable, rows: Iterator[Row]) -> Iterator[Row]:
         column = table.columns.index("embedded")
         for row in rows:
             self.count += row[column]
@@ -149,11 +149,11 @@ def restore(file: Path, settings: Settings, notify: Progress) -> Backup:
         )
 
 
-def _name(store: str, table: Table) -> str:
+def _name(store: str, table: StoredTable) -> str:
     return f"{store}/{table.name}.jsonl"
 
 
-def _as_facts(held: Tables) -> dict[str, Any]:
+def _as_facts(held: StoredTables) -> dict[str, Any]:
     return {
         "version": held.version,
         "statements": list(held.statements),
@@ -161,15 +161,17 @@ def _as_facts(held: Tables) -> dict[str, Any]:
     }
 
 
-def _from_facts(facts: Mapping[str, Any]) -> Tables:
-    return Tables(
+def _from_facts(facts: Mapping[str, Any]) -> StoredTables:
+    return StoredTables(
         version=int(facts["version"]),
         statements=tuple(facts["statements"]),
-        tables=tuple(Table(name=name, columns=tuple(columns)) for name, columns in facts["tables"].items()),
+        tables=tuple(
+            StoredTable(name=name, columns=tuple(columns)) for name, columns in facts["tables"].items()
+        ),
     )
 
 
-def _refuse_newer(source: Source, file: Path) -> None:
+def _refuse_newer(source: StoredContent, file: Path) -> None:
     for store, held in source.tables.items():
         if store not in STORES or held.version > STORES[store].version:
             raise SettingsError(
@@ -177,7 +179,7 @@ def _refuse_newer(source: Source, file: Path) -> None:
             )
 
 
-def _refuse_older(source: Source, file: Path) -> None:
+def _refuse_older(source: StoredContent, file: Path) -> None:
     """A file of SQLite is migrated when it is opened; rows cannot be."""
     if any(held.version < STORES[store].version for store, held in source.tables.items()):
         raise SettingsError(

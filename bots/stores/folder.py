@@ -21,7 +21,7 @@ from bots.stores.source import (
     UPLOADS,
     VECTORS,
     Progress,
-    Source,
+    StoredContent,
     Tallies,
     moved,
     tally,
@@ -31,7 +31,7 @@ from core.library.chroma import ChromaIndex
 from core.library.data_lock import INCOMPLETE, lock_data_dir
 from core.library.vacuum import DATABASE
 from core.storage.archive import Row, line_of, row_of
-from core.storage.sqlite_rows import Table, Tables, describe, make_file, read_only, rows_of
+from core.storage.sqlite_rows import StoredTable, StoredTables, describe, make_file, read_only, rows_of
 from core.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class FolderSource:
 
     folder: Path
     data_dir: str  #: below which its uploads lie, or will lie
-    tables: Mapping[str, Tables]
+    tables: Mapping[str, StoredTables]
     databases: Mapping[str, sqlite3.Connection]  #: each within a transaction that only reads
 
-    def rows(self, store: str, table: Table) -> Iterator[Row]:
+    def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
         return rows_of(self.databases[store], table)
 
     def vectors(self) -> Iterator[Row]:
@@ -188,14 +188,14 @@ def _clear(data_dir: Path) -> None:
             each.unlink()
 
 
-def lay_down(source: Source, beside: Path, data_dir: Path, notify: Progress) -> tuple[Tallies, int]:
+def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progress) -> tuple[Tallies, int]:
     """What was copied, and how many passages have no vector any more.
 
     ``data_dir``: where ``beside`` will be. ValueError if what was written is not what was read.
     """
     tallies, after = Tallies(source.data_dir), str(data_dir.resolve())
 
-    def parts(store: str, held: Tables) -> Iterator[tuple[Table, Iterable[Row]]]:
+    def parts(store: str, held: StoredTables) -> Iterator[tuple[StoredTable, Iterable[Row]]]:
         for table in held.tables:
             rows = tallies.rows(store, table, source.rows(store, table))
             yield table, moved(table, rows, source.data_dir, after) if store == "library" else rows
@@ -226,7 +226,7 @@ def compare(read: Tallies, written: Tallies) -> None:
             )
 
 
-def put_uploads(source: Source, folder: Path) -> None:
+def put_uploads(source: StoredContent, folder: Path) -> None:
     """Those that are there already stay as they are."""
     for name in source.uploads():
         target = (folder / name).resolve()

@@ -19,7 +19,7 @@ from core.library.fts5 import words_row
 from core.storage.database import Row
 from core.storage.postgres import SERVER, conninfo, translate_errors
 from core.storage.schema import VERSIONS, AdvisoryLock, Schema
-from core.storage.sqlite_rows import SEQUENCES, Table, Tables
+from core.storage.sqlite_rows import SEQUENCES, StoredTable, StoredTables
 from core.turns import checkpoint_rows, checkpoints_postgres, leases
 from core.turns.replicas import ALONE
 
@@ -51,14 +51,14 @@ class ServerSource:
     """One transaction. Uploads are not in it: they lie in the data folder of the process that took them."""
 
     connection: psycopg.Connection[Any]
-    tables: Mapping[str, Tables]
+    tables: Mapping[str, StoredTables]
     folder: FolderSource  #: of the uploads on this machine
 
     @property
     def data_dir(self) -> str:
         return self.folder.data_dir
 
-    def rows(self, store: str, table: Table) -> Iterator[Row]:
+    def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
         match store, table.name:
             case "conversations", "checkpoints":
                 found = self._read(checkpoint_rows.READ_CHECKPOINTS)
@@ -87,7 +87,7 @@ class ServerSource:
     def copy_upload(self, name: str, target: Path) -> None:
         self.folder.copy_upload(name, target)
 
-    def _table(self, name: str, table: Table) -> Iterator[Row]:
+    def _table(self, name: str, table: StoredTable) -> Iterator[Row]:
         """Nothing of a table that nobody made yet."""
         types = columns_of(self.connection, name)
         if not types:
@@ -107,7 +107,7 @@ class ServerSource:
                 if is_called:
                     yield name, last
 
-    def _workflows(self, table: Table) -> Iterator[Row]:
+    def _workflows(self, table: StoredTable) -> Iterator[Row]:
         """What runs belongs to the one process of a folder, which takes it up when it starts."""
         status, executor = table.columns.index("status"), table.columns.index("executor_id")
         for row in self._table(place_of("turns", table.name), table):

@@ -27,7 +27,7 @@ from bots.stores.server import (
     refuse_company,
     sequence_of,
 )
-from bots.stores.source import COMPARING, OF_DBOS, VECTORS, Progress, Source, Tallies, moved, tally
+from bots.stores.source import COMPARING, OF_DBOS, VECTORS, Progress, StoredContent, Tallies, moved, tally
 from core.errors import SettingsError
 from core.library import tables as library
 from core.library.fts5 import indexed_from
@@ -35,7 +35,7 @@ from core.library.lexical import Indexed
 from core.library.pgvector import PgvectorIndex
 from core.library.postings import PostingsIndex
 from core.storage.postgres import INCOMPLETE, SERVER, PostgresDatabase, Statements, conninfo, translate_errors
-from core.storage.sqlite_rows import SEQUENCES, Table
+from core.storage.sqlite_rows import SEQUENCES, StoredTable
 from core.turns import checkpoint_rows
 from core.turns.admission import asked_rows
 from core.turns.archive import TURN, counted_question
@@ -77,7 +77,7 @@ class ServerCopy:
     def connection(self) -> psycopg.Connection[Any]:
         return self.writing.connection
 
-    def put(self, store: str, table: Table, rows: Iterator[Row]) -> None:
+    def put(self, store: str, table: StoredTable, rows: Iterator[Row]) -> None:
         put = {
             ("turns", "dbos_migrations"): self._check_queue,
             ("conversations", "checkpoints"): self._put_checkpoints,
@@ -93,22 +93,22 @@ class ServerCopy:
             for column in table.columns:
                 self._go_on_above_all(name, column)
 
-    def _check_queue(self, _table: Table, rows: Iterator[Row]) -> None:
+    def _check_queue(self, _table: StoredTable, rows: Iterator[Row]) -> None:
         check_queue(self.connection, max(version for (version,) in rows))
 
-    def _put_checkpoints(self, _table: Table, rows: Iterator[Row]) -> None:
+    def _put_checkpoints(self, _table: StoredTable, rows: Iterator[Row]) -> None:
         for batch in _batches(rows):
             checkpoint_rows.put_checkpoints(self.connection, batch)
 
-    def _put_writes(self, table: Table, rows: Iterator[Row]) -> None:
+    def _put_writes(self, table: StoredTable, rows: Iterator[Row]) -> None:
         columns = ("blob" if each == "value" else each for each in table.columns)
         self._copy(NAMES["conversations", table.name], columns, rows)
 
-    def _put_sequences(self, _table: Table, rows: Iterator[Row]) -> None:
+    def _put_sequences(self, _table: StoredTable, rows: Iterator[Row]) -> None:
         for name, last in rows:
             self._go_on_above(name, "id", last)
 
-    def _put_words(self, _table: Table, rows: Iterator[Row]) -> None:
+    def _put_words(self, _table: StoredTable, rows: Iterator[Row]) -> None:
         """The postings are made anew from the terms."""
         for batch in _batches(rows):
             found = self.connection.execute(_PLACES, ([row[0] for row in batch],)).fetchall()
@@ -164,7 +164,9 @@ class ServerCopy:
         self.connection.execute("SELECT setval(%s::regclass, greatest(%s::bigint, 1))", (sequence, last))
 
 
-def copy_to_server(source: Source, storage: Storage, data_dir: Path, notify: Progress) -> tuple[Tallies, int]:
+def copy_to_server(
+    source: StoredContent, storage: Storage, data_dir: Path, notify: Progress
+) -> tuple[Tallies, int]:
     """What was copied, and how many passages have no vector any more. ``data_dir`` gets the uploads.
 
     All or nothing. SettingsError where the stores hold something, or a process serves them; ValueError if what
@@ -193,7 +195,7 @@ def _arguments(inputs: str | None) -> dict[str, Any]:
     return {"args": json.loads(inputs or "{}").get("positionalArgs", [])}
 
 
-def _fill(copy: ServerCopy, source: Source, data_dir: Path, notify: Progress) -> Tallies:
+def _fill(copy: ServerCopy, source: StoredContent, data_dir: Path, notify: Progress) -> Tallies:
     tallies, after = Tallies(source.data_dir), str(data_dir.resolve())
     for store, held in source.tables.items():
         notify(store)
@@ -216,7 +218,7 @@ async def _make_stores(storage: Storage) -> None:
 
 
 @contextmanager
-def _reserved(storage: Storage, source: Source) -> Iterator[None]:
+def _reserved(storage: Storage, source: StoredContent) -> Iterator[None]:
     """Nobody else uses the database meanwhile, nor after a kill, until the copy was made anew."""
     assert storage.url is not None
     with (
@@ -233,7 +235,7 @@ def _reserved(storage: Storage, source: Source) -> Iterator[None]:
                 connection.execute(f"DROP TABLE IF EXISTS {INCOMPLETE}")
 
 
-def _refuse_full(connection: psycopg.Connection[Any], source: Source) -> None:
+def _refuse_full(connection: psycopg.Connection[Any], source: StoredContent) -> None:
     for store, held in source.tables.items():
         for table in held.tables:
             name = place_of(store, NAMES.get((store, table.name), table.name))

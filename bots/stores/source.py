@@ -22,7 +22,7 @@ from core.library.fts5 import indexed_from
 from core.reasoning import limits
 from core.storage.database import Row
 from core.storage.schema import Schema
-from core.storage.sqlite_rows import Table, Tables
+from core.storage.sqlite_rows import StoredTable, StoredTables
 from core.turns import checkpoint_rows, checkpoints, queue
 
 #: Every store of the folder, in the order in which they are read. The queue comes first: what a turn did after
@@ -47,16 +47,16 @@ COMPARING = "comparing the copy with what was copied"
 Progress = Callable[[str], None]  # is told what is done next
 
 
-class Source(Protocol):
+class StoredContent(Protocol):
     """All stores as of one moment."""
 
     @property
-    def tables(self) -> Mapping[str, Tables]: ...  #: by store
+    def tables(self) -> Mapping[str, StoredTables]: ...  #: by store
 
     @property
     def data_dir(self) -> str: ...  #: the absolute path below which its uploads lay
 
-    def rows(self, store: str, table: Table) -> Iterator[Row]:
+    def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
         """In the order in which they were written, where that matters."""
 
     def vectors(self) -> Iterator[Row]:
@@ -98,7 +98,7 @@ class Tallies:
     data_dir: str
     by_store: dict[str, Tally] = field(default_factory=dict)
 
-    def rows(self, store: str, table: Table, rows: Iterable[Row]) -> Iterator[Row]:
+    def rows(self, store: str, table: StoredTable, rows: Iterable[Row]) -> Iterator[Row]:
         """The same rows, counted as they go by."""
         tally = self.by_store.setdefault(store, Tally())
         if table.name in OF_DBOS:
@@ -120,7 +120,7 @@ class Tallies:
             yield collection, passage, vector
 
 
-def tally(source: Source) -> Tallies:
+def tally(source: StoredContent) -> Tallies:
     """Reads everything."""
     tallies = Tallies(source.data_dir)
     for store, held in source.tables.items():
@@ -132,7 +132,7 @@ def tally(source: Source) -> Tallies:
     return tallies
 
 
-def moved(table: Table, rows: Iterable[Row], before: str, after: str) -> Iterator[Row]:
+def moved(table: StoredTable, rows: Iterable[Row], before: str, after: str) -> Iterator[Row]:
     """Uploads lie in the data folder: their places follow it."""
     places = {number for number, column in enumerate(table.columns) if column in PLACES}
     for row in rows:
@@ -144,7 +144,7 @@ def moved(table: Table, rows: Iterable[Row], before: str, after: str) -> Iterato
         )
 
 
-def _canonical(store: str, table: Table, data_dir: str) -> Callable[[Row], Iterable[Any]]:
+def _canonical(store: str, table: StoredTable, data_dir: str) -> Callable[[Row], Iterable[Any]]:
     """What makes of a row what is the same in both databases."""
     if (store, table.name) == ("library", "words"):
         return lambda row: (row[0], *indexed_from(*row[1:]))

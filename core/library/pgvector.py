@@ -53,7 +53,7 @@ _GRAPH = "vectors_graph_"  # begins the name of a graph, the number of its colle
 
 
 @value
-class Part:
+class CollectionVectors:
     """The vectors of one collection."""
 
     collection: int  #: its number
@@ -144,7 +144,7 @@ class PgvectorIndex:
         nearest = nlargest(limit, hits, key=lambda hit: (hit[1], -hit[0]))
         return [(str(passage), float(cosine)) for passage, cosine in nearest]
 
-    def _walk(self, part: Part, vector: NDArray[np.float32], limit: int) -> list[Row]:
+    def _walk(self, part: CollectionVectors, vector: NDArray[np.float32], limit: int) -> list[Row]:
         """Of one collection, by its graph: PostgreSQL recognises it by the same words as in its definition."""
         kind = f"halfvec({part.dimension})"
         distance = f"(embedding::{kind}) <#> CAST(? AS {kind})"
@@ -200,7 +200,7 @@ class PgvectorIndex:
         )
         return frozenset(str(name) for (name,) in rows)
 
-    def _parts(self, collections: Sequence[str], dimension: int) -> list[Part]:
+    def _parts(self, collections: Sequence[str], dimension: int) -> list[CollectionVectors]:
         """The collections that have vectors. IndexMismatch where these have another dimension."""
         if not self._exists():
             return []
@@ -216,7 +216,9 @@ class PgvectorIndex:
                     f"The vectors in the index have {expected} dimensions, but EMBEDDING_MODEL gives {dimension}. "
                     "Run `footnote ingest --rebuild`, or set EMBEDDING_MODEL back."
                 )
-        return [Part(collection=number, dimension=size, has_graph=has) for number, size, has in rows]
+        return [
+            CollectionVectors(collection=number, dimension=size, has_graph=has) for number, size, has in rows
+        ]
 
     def _exists(self) -> bool:
         if not self._is_made:

@@ -20,7 +20,7 @@ SEQUENCES = "sqlite_sequence"  # the last ids of AUTOINCREMENT, which are never 
 
 
 @value
-class Table:
+class StoredTable:
     """``columns`` holds ``rowid`` where the table has an id that no column shows."""
 
     name: str
@@ -28,12 +28,12 @@ class Table:
 
 
 @value
-class Tables:
+class StoredTables:
     """What a file holds, as of one moment."""
 
     version: int
     statements: tuple[str, ...]  #: of its tables and indexes
-    tables: tuple[Table, ...]
+    tables: tuple[StoredTable, ...]
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def read_only(file: Path) -> Iterator[sqlite3.Connection]:
         yield database
 
 
-def describe(database: sqlite3.Connection) -> Tables:
+def describe(database: sqlite3.Connection) -> StoredTables:
     ((version,),) = database.execute("PRAGMA user_version")
     made = database.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'index') ORDER BY rowid"
@@ -60,17 +60,17 @@ def describe(database: sqlite3.Connection) -> Tables:
     if any(name == SEQUENCES for _, name, _, _ in made):
         names.append(SEQUENCES)
     tables = tuple(
-        Table(name=name, columns=_columns(database, name, has_rowid=name in virtual)) for name in names
+        StoredTable(name=name, columns=_columns(database, name, has_rowid=name in virtual)) for name in names
     )
-    return Tables(version=version, statements=tuple(sql for *_, sql in own), tables=tables)
+    return StoredTables(version=version, statements=tuple(sql for *_, sql in own), tables=tables)
 
 
-def rows_of(database: sqlite3.Connection, table: Table) -> Iterator[Row]:
+def rows_of(database: sqlite3.Connection, table: StoredTable) -> Iterator[Row]:
     names = ", ".join(f'"{name}"' for name in table.columns)
     yield from database.execute(f'SELECT {names} FROM "{table.name}"')
 
 
-def make_file(file: Path, tables: Tables, rows: Iterable[tuple[Table, Iterable[Row]]]) -> None:
+def make_file(file: Path, tables: StoredTables, rows: Iterable[tuple[StoredTable, Iterable[Row]]]) -> None:
     """A file of Footnote with these tables. ValueError for a statement that makes no table and no index."""
     file.touch(mode=0o600)
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
