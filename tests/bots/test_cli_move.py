@@ -7,6 +7,7 @@ import json
 import re
 import sqlite3
 from contextlib import closing
+from random import Random
 
 import psycopg
 import pytest
@@ -79,8 +80,8 @@ def digests(told):
     return {store: (count, digest) for store, count, digest in THERE.findall(told)}
 
 
-async def approve(machine, proposal):
-    told = json.loads(await succeed(machine, "decide", proposal, "--approve", "--thread", "one", "--json"))
+async def approve(machine, proposal, thread="one"):
+    told = json.loads(await succeed(machine, "decide", proposal, "--approve", "--thread", thread, "--json"))
     return told["outcome"], "France" in told["text"]
 
 
@@ -103,6 +104,59 @@ async def test_there_and_back_everything_is_the_same(machine, used, postgres_url
     assert digests(there) == {store: told for store, told in digests(back).items() if told[0] != "0 rows"}
     assert digests(there).keys() == {"conversations", "library", "vectors"}
     assert on_postgres == again == (before, ("answered", True))
+
+
+@pytest.mark.long
+async def test_ten_thousand_passages_and_five_hundred_conversations_move_there_and_back(
+    machine, used, postgres_url
+):
+    for part in range(10):
+        folder = machine.docs / str(part)
+        folder.mkdir()
+        for number in range(part * 10, part * 10 + 10):
+            (folder / f"{number}.md").write_text("\n".join(_berths(number)))
+        await succeed(machine, "ingest", f"docs/{part}")
+    proposals = [proposal for part in range(5) for proposal in await asked_in_threads(machine, part)]
+    before = await said(machine)
+
+    there = await succeed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+    back = await succeed(machine, "move", "--to", "back")
+    on_postgres = await said(machine), await approve(machine, used), await approve(machine, *proposals[-1])
+    del machine.settings["DATABASE_URL"]
+    machine.settings["DATA_DIR"] = "back"
+    again = await said(machine), await approve(machine, used), await approve(machine, *proposals[-1])
+
+    print(there)  # the counts, for whoever runs it with -s
+    assert len(proposals) >= 50
+    assert digests(there) == {store: told for store, told in digests(back).items() if told[0] != "0 rows"}
+    assert on_postgres == again
+    assert again[:2] == (before, ("answered", True))
+
+
+async def said(machine):
+    """The answers alone: to the small network all passages are alike, so the order of the others means nothing."""
+    return [(told["text"], told["citations"]) for told in await answers(machine)]
+
+
+def _berths(document):
+    """A hundred sections, each a passage of its own."""
+    for number in range(document * 100, document * 100 + 100):
+        dice = Random(number)
+        words = " ".join(f"w{dice.randrange(5_000)}" for _ in range(100))
+        yield f"## Berth b{number}\n\nBerth b{number} holds {words}.\n"
+
+
+async def asked_in_threads(machine, part):
+    """A question in each of a hundred threads, in ten of them one for the web; the open proposals of those."""
+    threads = [f"{part}-{number}" for number in range(100)]
+    lines = [
+        {"id": thread, "thread": thread, "question": CUP_QUESTION if number < 10 else FERRY_QUESTION}
+        for number, thread in enumerate(threads)
+    ]
+    told = await machine.run("ask", "--batch", "-", stdin="\n".join(map(json.dumps, lines)))
+    outcomes = [json.loads(line) for line in told.out.splitlines()]
+    return [(each["proposal"]["id"], each["id"]) for each in outcomes if each["proposal"]]
 
 
 async def test_an_id_that_was_given_before_is_not_given_again(machine, used, postgres_url):
