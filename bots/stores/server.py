@@ -64,7 +64,8 @@ class ServerSource:
                 found = self._read(checkpoint_rows.READ_CHECKPOINTS)
                 return map(checkpoint_rows.from_postgres, found)
             case "conversations", "writes":
-                return self._read(checkpoint_rows.READ_WRITES)
+                columns = ", ".join(f'"{each}"' for each in columns_of_writes(table))
+                return self._read(f"SELECT {columns} FROM checkpoint_writes")
             case "library", "words":
                 return self._words()
             case "library", name if name == SEQUENCES:
@@ -124,6 +125,11 @@ class ServerSource:
 
 def place_of(store: str, table: str) -> str:
     return f'{QUEUE}."{table}"' if store == "turns" else f'"{table}"'
+
+
+def columns_of_writes(table: StoredTable) -> tuple[str, ...]:
+    """What the folder's columns of pending writes are called here, in their order there."""
+    return tuple("blob" if each == "value" else each for each in table.columns)
 
 
 def columns_of(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:

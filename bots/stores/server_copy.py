@@ -23,6 +23,7 @@ from bots.stores.server import (
     check_queue,
     check_versions,
     columns_of,
+    columns_of_writes,
     place_of,
     refuse_company,
     sequence_of,
@@ -101,8 +102,7 @@ class ServerCopy:
             checkpoint_rows.put_checkpoints(self.connection, batch)
 
     def _put_writes(self, table: StoredTable, rows: Iterator[Row]) -> None:
-        columns = ("blob" if each == "value" else each for each in table.columns)
-        self._copy(NAMES["conversations", table.name], columns, rows)
+        self._copy(NAMES["conversations", table.name], columns_of_writes(table), rows)
 
     def _put_sequences(self, _table: StoredTable, rows: Iterator[Row]) -> None:
         for name, last in rows:

@@ -12,6 +12,7 @@ from random import Random
 import psycopg
 import pytest
 from fakes.tiny_network import write_tiny_network
+from fakes.version_1 import WRITTEN
 from fakes.web_servers import FakeSearXNG
 from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR, PATIENCE, PONTOON_QUESTION, Machine
 
@@ -65,7 +66,9 @@ async def answers(machine):
 
 @pytest.fixture
 async def used(machine):
-    """A folder with documents, an upload, a conversation and an open proposal, whose id is returned."""
+    """A folder with documents, an upload, a turn that was cut off, a conversation and an open proposal, whose id
+    is returned.
+    """
     await succeed(machine, "ingest", "docs")
     learned = machine.folder / ".footnote" / "learned" / "a-channel"
     learned.mkdir(parents=True)
@@ -73,7 +76,21 @@ async def used(machine):
     await succeed(machine, "ingest", str(learned / "note.md"), "--collection", "a-channel")
     await succeed(machine, "ask", FERRY_QUESTION, "--thread", "one")
     asked = json.loads(await succeed(machine, "ask", CUP_QUESTION, "--thread", "one", "--json"))
+    add_pending_writes(machine.folder / ".footnote")
     return asked["proposal"]["id"]
+
+
+def add_pending_writes(folder):
+    """Those of the turn of version 1 that was cut off between two checkpoints."""
+    lines = (WRITTEN / "conversations.sql").read_text(encoding="utf-8").splitlines()
+    with closing(sqlite3.connect(folder / "conversations.sqlite")) as database, database:
+        database.executescript("".join(line for line in lines if line.startswith("INSERT INTO writes")))
+
+
+def pending_writes(folder):
+    """All columns, in the order of the key."""
+    with closing(sqlite3.connect(folder / "conversations.sqlite")) as database:
+        return database.execute("SELECT * FROM writes ORDER BY 1, 2, 3, 4, 6").fetchall()
 
 
 def digests(told):
@@ -104,6 +121,23 @@ async def test_there_and_back_everything_is_the_same(machine, used, postgres_url
     assert digests(there) == {store: told for store, told in digests(back).items() if told[0] != "0 rows"}
     assert digests(there).keys() == {"conversations", "library", "vectors"}
     assert on_postgres == again == (before, ("answered", True))
+
+
+async def test_what_a_turn_that_was_cut_off_had_written_is_the_same_after_each_copy(
+    machine, used, postgres_url
+):
+    before = pending_writes(machine.folder / ".footnote")
+    await succeed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+
+    await succeed(machine, "move", "--to", "back")
+    await succeed(machine, "backup", "all.footnote")
+    machine.settings |= {"DATABASE_URL": "", "DATA_DIR": "restored"}
+    await succeed(machine, "restore", "all.footnote")
+
+    assert {channel for *_, channel, _, _ in before} >= {"turn", "proposals"}
+    assert pending_writes(machine.folder / "back") == before
+    assert pending_writes(machine.folder / "restored") == before
 
 
 @pytest.mark.long
