@@ -180,9 +180,11 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
 
 
 def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
-    """SettingsError where another process moves or serves. As long as this connection is open, none begins to."""
-    taken = connection.execute("SELECT pg_try_advisory_lock(%s)", (AdvisoryLock.COPY.value,)).fetchone()
-    if not (taken and taken[0]):
+    """SettingsError where another process moves or serves. Until the transaction of this connection ends, none
+    begins to: a session's lock would stay with a connection that a PgBouncer hands to others.
+    """
+    taken = connection.execute(f"SELECT WHERE pg_try_advisory_xact_lock({AdvisoryLock.COPY})").rowcount
+    if not taken:
         raise SettingsError(f"{SERVER} is being copied by another `footnote move`. Wait until it has ended.")
     if leases.is_any_serving(url):
         raise SettingsError(f"A process serves the stores of {SERVER}. Stop every `footnote run` first.")

@@ -221,11 +221,15 @@ async def _make_stores(storage: Storage) -> None:
 def _reserved(storage: Storage, source: StoredContent) -> Iterator[None]:
     """Nobody else uses the database meanwhile, nor after a kill, until the copy was made anew."""
     assert storage.url is not None
+    address = conninfo(storage.url)
     with (
         translate_errors(),
-        psycopg.connect(conninfo(storage.url), autocommit=True, prepare_threshold=None) as connection,
+        psycopg.connect(address, autocommit=True, prepare_threshold=None) as holding,
+        holding.transaction(),
+        psycopg.connect(address, autocommit=True, prepare_threshold=None) as connection,
     ):
-        refuse_company(connection, storage.url)
+        holding.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        refuse_company(holding, storage.url)
         _refuse_full(connection, source)
         connection.execute(f"CREATE TABLE IF NOT EXISTS {INCOMPLETE} ()")
         try:
