@@ -60,6 +60,9 @@ class ArchiveSource:
     def copy_upload(self, name: str, target: Path) -> None:
         self.archive.copy_file(name, target)
 
+    def digest_of(self, name: str) -> str:
+        return self.archive.manifest.members[name].digest
+
 
 def back_up(settings: Settings, file: Path) -> Backup:
     """SettingsError where there is nothing, or the archive cannot be written."""

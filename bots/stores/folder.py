@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import shutil
 import sqlite3
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+PART = ".part"  # of an upload that is still being written
 TRIES = 3  # copies of the vectors, which may be written meanwhile
 BATCH = 250  # vectors that are stored at a time
 OF_THE_LOCK = frozenset({"lock", "owner"})  # files that a folder has which holds nothing
@@ -87,11 +89,14 @@ class FolderSource:
 
     def uploads(self) -> Iterator[str]:
         for each in sorted((self.folder / UPLOADS).rglob("*")):
-            if each.is_file():
+            if each.is_file() and each.suffix != PART:
                 yield each.relative_to(self.folder).as_posix()
 
     def copy_upload(self, name: str, target: Path) -> None:
         shutil.copyfile(self.folder / name, target)
+
+    def digest_of(self, name: str) -> str:
+        return _digest(self.folder / name)
 
 
 @contextmanager
@@ -227,14 +232,26 @@ def compare(read: Tallies, written: Tallies) -> None:
 
 
 def put_uploads(source: StoredContent, folder: Path) -> None:
-    """Those that are there already stay as they are."""
+    """Each is whole or not there. SettingsError where another file has the place of one."""
     for name in source.uploads():
         target = (folder / name).resolve()
         if not target.is_relative_to(folder.resolve()):
             raise ValueError("a file lies outside of the folder")
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
-            source.copy_upload(name, target)
+            part = target.with_name(f"{target.name}{PART}")
+            try:
+                source.copy_upload(name, part)
+                part.replace(target)
+            finally:
+                part.unlink(missing_ok=True)
+        elif _digest(target) != source.digest_of(name):
+            raise SettingsError(f"{target} is another file than the one that is copied there. Move it away.")
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _put_vectors(rows: Iterable[Row], folder: Path) -> set[int]:

@@ -88,6 +88,9 @@ class ServerSource:
     def copy_upload(self, name: str, target: Path) -> None:
         self.folder.copy_upload(name, target)
 
+    def digest_of(self, name: str) -> str:
+        return self.folder.digest_of(name)
+
     def _table(self, name: str, table: StoredTable) -> Iterator[Row]:
         """Nothing of a table that nobody made yet."""
         types = columns_of(self.connection, name)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import psycopg
 import pytest
 
+from bots.stores.folder import FolderSource, open_folder, put_uploads
 from bots.stores.server import refuse_company
 from core.errors import SettingsError
 from core.storage.postgres import open_pool
@@ -21,3 +24,54 @@ def test_the_lock_of_a_copy_ends_with_its_transaction_though_the_connection_stay
 
         with open_pool(postgres_url):
             pass
+
+
+@pytest.fixture
+def uploads(tmp_path):
+    """A folder with one upload, and half of another one."""
+    below = tmp_path / "there" / "learned" / "a-channel"
+    below.mkdir(parents=True)
+    (below / "note.md").write_text("The moon is full.")
+    (below / "other.md.part").write_text("The mo")
+    with open_folder(tmp_path / "there") as folder:
+        yield folder
+
+
+def names_below(folder):
+    return [each.name for each in sorted(folder.rglob("*")) if each.is_file()]
+
+
+def test_an_upload_is_copied_once_and_a_part_of_one_never(uploads, tmp_path):
+    put_uploads(uploads, tmp_path / "here")
+    put_uploads(uploads, tmp_path / "here")
+
+    assert names_below(tmp_path / "here") == ["note.md"]
+
+
+@pytest.mark.parametrize("held", ["The mo", "The moon is half."])
+def test_another_file_in_the_place_of_an_upload_is_refused_and_kept(uploads, tmp_path, held):
+    place = tmp_path / "here" / "learned" / "a-channel" / "note.md"
+    place.parent.mkdir(parents=True)
+    place.write_text(held)
+
+    with pytest.raises(SettingsError, match=r"note\.md is another file"):
+        put_uploads(uploads, tmp_path / "here")
+
+    assert place.read_text() == held
+
+
+class BreakingOff(FolderSource):
+    """Its uploads end in the middle."""
+
+    def copy_upload(self, name: str, target: Path) -> None:
+        target.write_text("The mo")
+        raise OSError("no space left")
+
+
+def test_an_upload_that_cannot_be_copied_whole_leaves_nothing(uploads, tmp_path):
+    source = BreakingOff(folder=uploads.folder, data_dir=uploads.data_dir, tables={}, databases={})
+
+    with pytest.raises(OSError, match="no space"):
+        put_uploads(source, tmp_path / "here")
+
+    assert names_below(tmp_path / "here") == []
