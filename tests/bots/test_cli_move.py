@@ -326,9 +326,12 @@ async def test_an_archive_of_either_database_is_restored_on_the_other(machine, u
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("DROP SCHEMA public CASCADE; DROP SCHEMA dbos CASCADE; CREATE SCHEMA public")
             connection.execute("CREATE EXTENSION vector")
-        machine.settings["DATABASE_URL"] = postgres_url
+        machine.settings |= {"DATABASE_URL": postgres_url, "DATA_DIR": "restored"}
     told = await succeed(machine, "restore", "all.footnote")
 
     assert "1 upload again" in told
+    uploads = machine.folder / "restored" / "learned"
+    assert [each.name for each in uploads.rglob("*") if each.stat().st_mode & 0o077] == []
+    assert (uploads / "a-channel" / "note.md").is_file()
     assert await answers(machine) == before
     assert await approve(machine, used) == ("answered", True)
