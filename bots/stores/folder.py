@@ -162,7 +162,7 @@ def empty_folder(data_dir: Path, purpose: str) -> Iterator[Path]:
     with lock_data_dir(data_dir, purpose, may_be_incomplete=True):
         mark = data_dir / INCOMPLETE
         held = sorted(each for each in data_dir.iterdir() if each.name not in OF_THE_LOCK)
-        if held and not mark.exists():
+        if held and not mark.is_file():
             raise SettingsError(
                 f"{data_dir} holds something already ({held[0].name}). Move it away, or name another folder."
             )

@@ -7,9 +7,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bots.stores.folder import FolderSource, open_folder, put_uploads
+from bots.stores.folder import FolderSource, empty_folder, open_folder, put_uploads
 from bots.stores.server import refuse_company
 from core.errors import SettingsError
+from core.library.data_lock import INCOMPLETE
 from core.storage.postgres import open_pool
 
 
@@ -75,3 +76,28 @@ def test_an_upload_that_cannot_be_copied_whole_leaves_nothing(uploads, tmp_path)
         put_uploads(source, tmp_path / "here")
 
     assert names_below(tmp_path / "here") == []
+
+
+@pytest.mark.parametrize("name", ["incomplete/letter.txt", f"{INCOMPLETE}/letter.txt"])
+def test_a_folder_of_someone_else_is_not_taken_for_a_copy_that_was_cut_off(tmp_path, name):
+    letter = tmp_path / "home" / name
+    letter.parent.mkdir(parents=True)
+    letter.write_text("Dear Ann")
+
+    with (
+        pytest.raises(SettingsError, match="holds something already"),
+        empty_folder(tmp_path / "home", "footnote move"),
+    ):
+        pass
+
+    assert letter.read_text() == "Dear Ann"
+
+
+def test_what_is_left_of_a_copy_that_was_cut_off_makes_room_for_the_next_one(tmp_path):
+    (tmp_path / "home" / "vectors").mkdir(parents=True)
+    (tmp_path / "home" / INCOMPLETE).touch()
+
+    with empty_folder(tmp_path / "home", "footnote move") as beside:
+        (beside / "library.sqlite").touch()
+
+    assert names_below(tmp_path / "home") == ["library.sqlite", "lock"]
