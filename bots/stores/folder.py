@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -30,6 +31,7 @@ from bots.stores.source import (
 from core.errors import SettingsError, reason_of
 from core.library.chroma import ChromaIndex
 from core.library.data_lock import INCOMPLETE, lock_data_dir
+from core.library.fts5 import indexed_from, words_row
 from core.library.vacuum import DATABASE
 from core.storage.archive import Row, line_of, row_of
 from core.storage.sqlite_rows import StoredTable, StoredTables, describe, make_file, read_only, rows_of
@@ -212,6 +214,8 @@ def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progre
         notify(VECTORS)
         stored = _put_vectors(tallies.vectors(source.vectors()), beside / VECTORS)
         put_uploads(source, beside)
+        if after != source.data_dir:
+            _place_words(beside / "library.sqlite", after)
         notify(COMPARING)
         with open_folder(beside, data_dir=data_dir) as copy:
             compare(tallies, tally(copy))
@@ -265,6 +269,27 @@ def _put_vectors(rows: Iterable[Row], folder: Path) -> set[int]:
             index.add(collection, ids, batch)
             stored.update(map(int, ids))
     return stored
+
+
+def _place_words(library: Path, data_dir: str) -> None:
+    """The words of an upload say in which folders it lies: those of the copy, by which it is searched there."""
+    if not library.is_file():
+        return
+    below = f"{data_dir}{os.sep}{UPLOADS}{os.sep}"
+    with closing(sqlite3.connect(library)) as database, database:
+        uploaded = database.execute(
+            "SELECT p.id, d.collection, d.address FROM passages p JOIN documents d ON d.id = p.document"
+            " WHERE substr(d.address, 1, ?) = ?",
+            (len(below), below),
+        ).fetchall()
+
+        def scopes() -> Iterator[tuple[str, int]]:
+            for passage, collection, address in uploaded:
+                held = "SELECT scope, title, body FROM words WHERE rowid = ?"
+                for words in database.execute(held, (passage,)).fetchall():
+                    yield words_row(indexed_from(*words), collection, address)[0], passage
+
+        database.executemany("UPDATE words SET scope = ? WHERE rowid = ?", scopes())
 
 
 def _mark_missing(library: Path, stored: set[int]) -> int:

@@ -16,6 +16,11 @@ from fakes.version_1 import WRITTEN
 from fakes.web_servers import FakeSearXNG
 from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR, PATIENCE, PONTOON_QUESTION, Machine
 
+from core.library import tables
+from core.library.documents import Scope
+from core.library.fts5 import Fts5Index
+from core.storage.sqlite import SqliteDatabase
+
 THERE = re.compile(r"^(\w+): ([\d,]+ rows?), digest (\w{16}), the same on both sides$", re.MULTILINE)
 QUESTIONS = (FERRY_QUESTION, PONTOON_QUESTION)
 
@@ -230,6 +235,19 @@ async def test_uploads_follow_the_folder(machine, used, postgres_url):
         found = database.execute("SELECT address FROM documents WHERE source LIKE '%note.md'").fetchall()
     assert found == [(str(place),)]
     assert place.read_text().endswith("tonight.\n")
+    assert (
+        within(machine.folder / "back", place.parent) == within(machine.folder / "back", "/") == [str(place)]
+    )
+    assert within(machine.folder / "back", machine.folder / ".footnote") == []
+
+
+def within(data_dir, folder):
+    """Where the moon is found below a folder."""
+    with closing(SqliteDatabase(data_dir / "library.sqlite", tables.SCHEMA)) as database:
+        scope = Scope(collections=frozenset({"a-channel"}), addresses=(str(folder),))
+        found = Fts5Index(database).search(["moon"], scope, limit=5)
+        query = "SELECT address FROM documents d JOIN passages p ON p.document = d.id WHERE p.id = ?"
+        return [address for passage, _ in found for (address,) in database.rows(query, (int(passage),))]
 
 
 async def test_a_target_that_holds_something_is_left_alone(machine, used, postgres_url):
