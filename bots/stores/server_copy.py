@@ -181,7 +181,10 @@ def copy_to_server(
             assert isinstance(writing, Statements)
             check_versions(writing.connection)
             copy = ServerCopy(writing=writing, postings=PostingsIndex(database), vectors=vectors)
-            tallies = _fill(copy, source, data_dir, notify)
+            try:
+                tallies = _fill(copy, source, data_dir, notify)
+            except (psycopg.DataError, psycopg.IntegrityError) as fault:
+                raise ValueError("the rows do not fit the tables") from fault
             missing = copy.mark_missing()
             put_uploads(source, data_dir)
             writing.execute(f"DROP TABLE {INCOMPLETE}")

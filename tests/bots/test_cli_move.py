@@ -303,6 +303,18 @@ async def test_other_versions_are_refused(machine, used, postgres_url):
     assert "Install that version." in newer
 
 
+async def test_rows_that_do_not_fit_the_tables_are_a_sentence_and_leave_nothing(machine, used, postgres_url):
+    with closing(sqlite3.connect(machine.folder / ".footnote" / "library.sqlite")) as database, database:
+        database.execute("UPDATE documents SET size = 'large'")
+
+    ran = await machine.run("move", "--to", postgres_url)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.endswith("was dropped: the rows do not fit the tables.\n")
+    assert rows_on(postgres_url, "SELECT count(*) FROM documents") == [(0,)]
+    assert rows_on(postgres_url, "SELECT to_regclass('incomplete_copy')") == [(None,)]
+
+
 async def killed(machine, *arguments):
     """A command that ends by `kill -9` while it writes the library."""
     process = await machine.start(*arguments)
