@@ -176,10 +176,8 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
         ((version,),) = form.databases["turns"].execute("SELECT max(version) FROM dbos_migrations")
         check_queue(connection, version)
         yield ServerSource(connection=connection, tables=form.tables, folder=folder)
-        if is_moving and leases.is_any_serving(url):
-            raise SettingsError(
-                f"{SERVER} was served meanwhile. Stop that process, and run the command again."
-            )
+        if is_moving:
+            refuse_served(url)
 
 
 def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
@@ -191,6 +189,12 @@ def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
         raise SettingsError(f"{SERVER} is being copied by another `footnote move`. Wait until it has ended.")
     if leases.is_any_serving(url):
         raise SettingsError(f"A process serves the stores of {SERVER}. Stop every `footnote run` first.")
+
+
+def refuse_served(url: str) -> None:
+    """SettingsError where a process that had connected before the copy began serves by now."""
+    if leases.is_any_serving(url):
+        raise SettingsError(f"{SERVER} was served meanwhile. Stop that process, and run the command again.")
 
 
 def check_versions(connection: psycopg.Connection[Any]) -> None:

@@ -26,6 +26,7 @@ from bots.stores.server import (
     columns_of_writes,
     place_of,
     refuse_company,
+    refuse_served,
     sequence_of,
 )
 from bots.stores.source import COMPARING, OF_DBOS, VECTORS, Progress, StoredContent, Tallies, moved, tally
@@ -172,7 +173,8 @@ def copy_to_server(
     All or nothing. SettingsError where the stores hold something, or a process serves them; ValueError if what
     was written is not what was read.
     """
-    with _reserved(storage, source):
+    assert storage.url is not None
+    with _reserved(storage.url, source):
         asyncio.run(_make_stores(storage))
         database = storage.database("library", library.SCHEMA)
         assert isinstance(database, PostgresDatabase)
@@ -187,6 +189,7 @@ def copy_to_server(
                 raise ValueError("the rows do not fit the tables") from fault
             missing = copy.mark_missing()
             put_uploads(source, data_dir)
+            refuse_served(storage.url)
             writing.execute(f"DROP TABLE {INCOMPLETE}")
     notify("Building what makes the search of large collections fast")
     vectors.build_graphs()
@@ -221,10 +224,9 @@ async def _make_stores(storage: Storage) -> None:
 
 
 @contextmanager
-def _reserved(storage: Storage, source: StoredContent) -> Iterator[None]:
+def _reserved(url: str, source: StoredContent) -> Iterator[None]:
     """Nobody else uses the database meanwhile, nor after a kill, until the copy was made anew."""
-    assert storage.url is not None
-    address = conninfo(storage.url)
+    address = conninfo(url)
     with (
         translate_errors(),
         psycopg.connect(address, autocommit=True, prepare_threshold=None) as holding,
@@ -232,7 +234,7 @@ def _reserved(storage: Storage, source: StoredContent) -> Iterator[None]:
         psycopg.connect(address, autocommit=True, prepare_threshold=None) as connection,
     ):
         holding.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-        refuse_company(holding, storage.url)
+        refuse_company(holding, url)
         _refuse_full(connection, source)
         connection.execute(f"CREATE TABLE IF NOT EXISTS {INCOMPLETE} ()")
         try:

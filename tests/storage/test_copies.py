@@ -7,11 +7,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bots.stores.folder import FolderSource, empty_folder, open_folder, put_uploads
+from bots.stores.folder import FolderSource, empty_folder, make_stores, open_folder, put_uploads
 from bots.stores.server import refuse_company
+from bots.stores.server_copy import copy_to_server
+from bots.stores.source import COMPARING
 from core.errors import SettingsError
 from core.library.data_lock import INCOMPLETE
+from core.settings import Settings
+from core.storage.postgres import INCOMPLETE as INCOMPLETE_COPY
 from core.storage.postgres import open_pool
+from core.storage.storage import open_storage
 
 
 def test_the_lock_of_a_copy_ends_with_its_transaction_though_the_connection_stays(postgres_url):
@@ -101,3 +106,25 @@ def test_what_is_left_of_a_copy_that_was_cut_off_makes_room_for_the_next_one(tmp
         (beside / "library.sqlite").touch()
 
     assert names_below(tmp_path / "home") == ["library.sqlite", "lock"]
+
+
+def test_a_copy_is_dropped_if_a_process_begins_to_serve_meanwhile(tmp_path, postgres_url):
+    make_stores(tmp_path)
+    serve = "INSERT INTO replicas (id, purpose, serves) VALUES ('late', 'footnote run', TRUE)"
+
+    def begin_to_serve(step):
+        if step == COMPARING:
+            with psycopg.connect(postgres_url) as connection:
+                connection.execute(serve)
+
+    settings = Settings(data_dir=tmp_path, database_url=postgres_url)
+    with (
+        open_folder(tmp_path) as folder,
+        open_storage(settings) as storage,
+        pytest.raises(SettingsError, match="was served meanwhile"),
+    ):
+        copy_to_server(folder, storage, tmp_path, begin_to_serve)
+
+    with psycopg.connect(postgres_url) as connection:
+        left = connection.execute("SELECT to_regclass(%s)", (INCOMPLETE_COPY,)).fetchall()
+    assert left == [(None,)]
