@@ -117,6 +117,11 @@ def open_folder(
         yield FolderSource(folder=folder, data_dir=place, tables=tables, databases=databases)
 
 
+def uploads_of(data_dir: Path) -> FolderSource:
+    """The uploads alone, of a folder beside PostgreSQL."""
+    return FolderSource(folder=data_dir, data_dir=str(data_dir.resolve()), tables={}, databases={})
+
+
 def _spool(folder: Path, copy: Path, passages: Mapping[str, list[str]]) -> IO[bytes]:
     """All vectors as lines of a file, so that a fault shows before the first of them is used."""
     shutil.copytree(folder, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns(f"{DATABASE}*"))

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from bots.commands.migrate import postgres_stores
-from bots.stores.folder import FolderSource, make_stores, open_folder
+from bots.stores.folder import FolderSource, make_stores, open_folder, uploads_of
 from bots.stores.source import VECTORS
 from core.errors import SettingsError
 from core.library.fts5 import words_row
@@ -164,7 +164,6 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
     """
     with (
         _form_of_folder() as form,
-        open_folder(data_dir) as folder,
         translate_errors(),
         psycopg.connect(conninfo(url), autocommit=True, prepare_threshold=None) as connection,
         connection.transaction(),
@@ -175,7 +174,7 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
         check_versions(connection)
         ((version,),) = form.databases["turns"].execute("SELECT max(version) FROM dbos_migrations")
         check_queue(connection, version)
-        yield ServerSource(connection=connection, tables=form.tables, folder=folder)
+        yield ServerSource(connection=connection, tables=form.tables, folder=uploads_of(data_dir))
         if is_moving:
             refuse_served(url)
 

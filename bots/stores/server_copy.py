@@ -16,7 +16,7 @@ import psycopg
 
 from bots.commands.migrate import make_postgres_stores
 from bots.slack.oauth_stores import make_all_tables
-from bots.stores.folder import batches_of, compare, open_folder, put_uploads
+from bots.stores.folder import batches_of, compare, put_uploads, uploads_of
 from bots.stores.server import (
     QUEUE,
     ServerSource,
@@ -212,9 +212,8 @@ def _fill(copy: ServerCopy, source: StoredContent, data_dir: Path, notify: Progr
     copy.put_vectors(tallies.vectors(source.vectors()))
     copy.count_asked()
     notify(COMPARING)
-    with open_folder(data_dir) as folder:
-        written = ServerSource(connection=copy.connection, tables=source.tables, folder=folder)
-        compare(tallies, tally(written))
+    written = ServerSource(connection=copy.connection, tables=source.tables, folder=uploads_of(data_dir))
+    compare(tallies, tally(written))
     return tallies
 
 
