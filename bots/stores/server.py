@@ -23,7 +23,7 @@ from core.storage.sqlite_rows import SEQUENCES, StoredTable, StoredTables
 from core.turns import checkpoint_rows, checkpoints_postgres, leases
 from core.turns.replicas import ALONE
 
-QUEUE = "dbos"  # the schema of DBOS's tables
+DBOS_SCHEMA = "dbos"  # the schema of DBOS's tables
 AT_ONCE = 500  # rows of one round trip
 
 #: By type, how a column is read in the form that SQLite has of it. SQLAlchemy stores times there as text.
@@ -127,7 +127,7 @@ class ServerSource:
 
 
 def place_of(store: str, table: str) -> str:
-    return f'{QUEUE}."{table}"' if store == "turns" else f'"{table}"'
+    return f'{DBOS_SCHEMA}."{table}"' if store == "turns" else f'"{table}"'
 
 
 def columns_of_writes(table: StoredTable) -> tuple[str, ...]:
@@ -185,7 +185,9 @@ def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
     """
     taken = connection.execute(f"SELECT WHERE pg_try_advisory_xact_lock({AdvisoryLock.COPY})").rowcount
     if not taken:
-        raise SettingsError(f"{SERVER} is being copied by another `footnote move`. Wait until it has ended.")
+        raise SettingsError(
+            f"{SERVER} is being copied by another `footnote move` or `footnote restore`. Wait until it has ended."
+        )
     if leases.is_any_serving(url):
         raise SettingsError(f"A process serves the stores of {SERVER}. Stop every `footnote run` first.")
 
@@ -212,7 +214,7 @@ def check_versions(connection: psycopg.Connection[Any]) -> None:
 
 def check_queue(connection: psycopg.Connection[Any], version: int) -> None:
     """SettingsError unless the queue was made by the DBOS that made another one, which has this version."""
-    there = f"{QUEUE}.dbos_migrations"
+    there = f"{DBOS_SCHEMA}.dbos_migrations"
     found = (
         columns_of(connection, there) and connection.execute(f"SELECT max(version) FROM {there}").fetchone()
     )

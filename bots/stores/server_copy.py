@@ -18,7 +18,7 @@ from bots.commands.migrate import make_postgres_stores
 from bots.slack.oauth_stores import make_all_tables
 from bots.stores.folder import batches_of, compare, put_uploads, uploads_of
 from bots.stores.server import (
-    QUEUE,
+    DBOS_SCHEMA,
     ServerSource,
     check_queue,
     check_versions,
@@ -61,8 +61,8 @@ _MISSING = """
 UPDATE passages SET embedded = 0 WHERE embedded = 1 AND NOT EXISTS (SELECT FROM {vectors} WHERE passage = passages.id)
 """
 _ASKED = f"""
-SELECT coalesce(stored.inputs, turn.inputs), status FROM {QUEUE}.workflow_status AS turn
-LEFT JOIN {QUEUE}.workflow_input AS stored USING (workflow_uuid) WHERE name = %s AND turn.created_at > %s
+SELECT coalesce(stored.inputs, turn.inputs), status FROM {DBOS_SCHEMA}.workflow_status AS turn
+LEFT JOIN {DBOS_SCHEMA}.workflow_input AS stored USING (workflow_uuid) WHERE name = %s AND turn.created_at > %s
 """
 _NOTE_ASKED = "INSERT INTO asked VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 

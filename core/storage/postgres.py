@@ -246,7 +246,9 @@ def _try(address: str, *, may_be_incomplete: bool) -> None:
             "still works. Run it again."
         )
     if is_moving:
-        raise SettingsError(f"{SERVER} is being copied by `footnote move`. Wait until it has ended.")
+        raise SettingsError(
+            f"{SERVER} is being copied by `footnote move` or `footnote restore`. Wait until it has ended."
+        )
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

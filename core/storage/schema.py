@@ -46,7 +46,7 @@ class AdvisoryLock(IntEnum):
     STORE = APPLICATION_ID  # makes or migrates the tables of a store
     CHECKPOINTS = APPLICATION_ID + 1  # makes LangGraph's tables
     LIBRARY = APPLICATION_ID + 2  # makes the tables of a library
-    COPY = APPLICATION_ID + 3  # copies the database away
+    COPY = APPLICATION_ID + 3  # copies all stores into the database, or out of it
 
 
 logger = logging.getLogger(__name__)
