@@ -28,7 +28,7 @@ from bots.stores.source import (
     moved,
     tally,
 )
-from core.errors import SettingsError, reason_of
+from core.errors import FootnoteError, SettingsError, reason_of
 from core.library.chroma import ChromaIndex
 from core.library.data_lock import INCOMPLETE, lock_data_dir
 from core.library.fts5 import indexed_from, words_row
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 PART = ".part"  # of an upload that is still being written
 TRIES = 3  # copies of the vectors, which may be written meanwhile
 BATCH = 250  # vectors that are stored at a time
+#: Codes of SQLite for what is no fault of the rows; an extended code has one of them in its last byte.
+OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 OF_THE_LOCK = frozenset({"lock", "owner"})  # files that a folder has which holds nothing
 
 logger = logging.getLogger(__name__)
@@ -203,7 +205,8 @@ def _clear(data_dir: Path) -> None:
 def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progress) -> tuple[Tallies, int]:
     """What was copied, and how many passages have no vector any more.
 
-    ``data_dir``: where ``beside`` will be. ValueError if what was written is not what was read.
+    ``data_dir``: where ``beside`` will be. FootnoteError if what was written is not what was read, ValueError if
+    it cannot be, SettingsError if the disk takes nothing.
     """
     tallies, after = Tallies(source.data_dir), str(data_dir.resolve())
 
@@ -225,18 +228,20 @@ def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progre
         with open_folder(beside, data_dir=data_dir) as copy:
             compare(tallies, tally(copy))
     except sqlite3.Error as fault:
+        if getattr(fault, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF in OF_THE_DISK:
+            raise SettingsError(f"{data_dir} cannot be written: {fault}.") from fault
         raise ValueError("the rows do not fit the tables") from fault
     return tallies, _mark_missing(beside / "library.sqlite", stored)
 
 
 def compare(read: Tallies, written: Tallies) -> None:
-    """ValueError where counts or digests differ."""
+    """FootnoteError where counts or digests differ."""
     for store in read.by_store:
         before, after = read.by_store[store], written.by_store[store]
         if before != after:
-            raise ValueError(
-                f"{store}: {before.count:,} rows were read (digest {before.digest}),"
-                f" and {after.count:,} are in the copy (digest {after.digest})"
+            raise FootnoteError(
+                f"The copy is not what was copied, and was dropped: of {store}, {before.count:,} rows were read"
+                f" (digest {before.digest}), and {after.count:,} are in the copy (digest {after.digest})."
             )
 
 

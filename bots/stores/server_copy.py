@@ -30,7 +30,7 @@ from bots.stores.server import (
     sequence_of,
 )
 from bots.stores.source import COMPARING, OF_DBOS, VECTORS, Progress, StoredContent, Tallies, moved, tally
-from core.errors import SettingsError
+from core.errors import SettingsError, reason_of
 from core.library import tables as library
 from core.library.fts5 import indexed_from
 from core.library.lexical import Indexed
@@ -170,8 +170,8 @@ def copy_to_server(
 ) -> tuple[Tallies, int]:
     """What was copied, and how many passages have no vector any more. ``data_dir`` gets the uploads.
 
-    All or nothing. SettingsError where the stores hold something, or a process serves them; ValueError if what
-    was written is not what was read.
+    All or nothing. SettingsError where the stores hold something, or a process serves them; FootnoteError if what
+    was written is not what was read, ValueError if it cannot be.
     """
     assert storage.url is not None
     with _reserved(storage.url, source):
@@ -188,7 +188,10 @@ def copy_to_server(
             except (psycopg.DataError, psycopg.IntegrityError) as fault:
                 raise ValueError("the rows do not fit the tables") from fault
             missing = copy.mark_missing()
-            put_uploads(source, data_dir)
+            try:
+                put_uploads(source, data_dir)
+            except OSError as fault:
+                raise SettingsError(f"{data_dir} cannot be written: {reason_of(fault)}.") from fault
             refuse_served(storage.url)
             writing.execute(f"DROP TABLE {INCOMPLETE}")
     notify("Building what makes the search of large collections fast")

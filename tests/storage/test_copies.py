@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from bots.stores.folder import FolderSource, empty_folder, make_stores, open_folder, put_uploads
+from bots.stores.folder import (
+    FolderSource,
+    compare,
+    empty_folder,
+    lay_down,
+    make_stores,
+    open_folder,
+    put_uploads,
+)
 from bots.stores.server import refuse_company
 from bots.stores.server_copy import copy_to_server
-from bots.stores.source import COMPARING
-from core.errors import SettingsError
+from bots.stores.source import COMPARING, Tallies, Tally
+from core.errors import FootnoteError, SettingsError
 from core.library.data_lock import INCOMPLETE
 from core.settings import Settings
 from core.storage.postgres import INCOMPLETE as INCOMPLETE_COPY
@@ -128,3 +137,46 @@ def test_a_copy_is_dropped_if_a_process_begins_to_serve_meanwhile(tmp_path, post
     with psycopg.connect(postgres_url) as connection:
         left = connection.execute("SELECT to_regclass(%s)", (INCOMPLETE_COPY,)).fetchall()
     assert left == [(None,)]
+
+
+def test_a_folder_that_cannot_take_the_uploads_is_named(uploads, tmp_path, postgres_url):
+    make_stores(tmp_path / "there")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "learned").write_text("a file")
+
+    with (
+        open_folder(tmp_path / "there") as folder,
+        open_storage(Settings(data_dir=tmp_path, database_url=postgres_url)) as storage,
+        pytest.raises(SettingsError, match="here cannot be written"),
+    ):
+        copy_to_server(folder, storage, tmp_path / "here", lambda _step: None)
+
+
+class Filling(FolderSource):
+    """The disk is full after its first row."""
+
+    def rows(self, store, table):
+        yield from list(super().rows(store, table))[:1]
+        fault = sqlite3.OperationalError("database or disk is full")
+        fault.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise fault
+
+
+def test_a_full_disk_is_no_fault_of_what_is_copied(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here").mkdir()
+    make_stores(tmp_path / "there")
+    with open_folder(tmp_path / "there") as folder:
+        source = Filling(
+            folder=folder.folder, data_dir=folder.data_dir, tables=folder.tables, databases=folder.databases
+        )
+        with pytest.raises(SettingsError, match="here cannot be written: database or disk is full"):
+            lay_down(source, tmp_path / "here", tmp_path / "here", lambda _step: None)
+
+
+def test_a_copy_that_differs_is_no_fault_of_the_archive():
+    read, written = Tallies("a"), Tallies("b")
+    read.by_store["library"], written.by_store["library"] = Tally(count=1, total=1), Tally(count=1, total=2)
+
+    with pytest.raises(FootnoteError, match="of library, 1 rows were read"):
+        compare(read, written)
