@@ -127,6 +127,7 @@ class _Embedded:
 
 def restore(file: Path, settings: Settings, notify: Progress) -> Backup:
     """Into empty stores that nobody serves; all of the archive or nothing."""
+    _refuse_queue_elsewhere(settings)
     with read_archive(file) as archive:
         source = ArchiveSource(archive)
         _refuse_newer(source, file)
@@ -174,6 +175,16 @@ def _from_facts(facts: Mapping[str, Any]) -> StoredTables:
             StoredTable(name=name, columns=tuple(columns)) for name, columns in facts["tables"].items()
         ),
     )
+
+
+def _refuse_queue_elsewhere(settings: Settings) -> None:
+    """An archive is restored into one folder, and the queue that is read would be another one."""
+    queue = turns_file(settings)
+    if queue is not None and queue.resolve() != (settings.data_dir / "turns.sqlite").resolve():
+        raise SettingsError(
+            f"DATABASE_URL has the queue of turns in {queue}, and it is restored into {settings.data_dir}. "
+            "Unset DATABASE_URL first."
+        )
 
 
 def _refuse_newer(source: StoredContent, file: Path) -> None:

@@ -204,3 +204,16 @@ async def test_a_folder_that_holds_something_and_a_file_that_exists_are_left_alo
     assert "cannot be read: no such file" in absent.err
     assert archive.stat().st_size == size
     assert not (machine.folder / "nothing.footnote").exists()
+
+
+async def test_a_queue_elsewhere_is_not_restored_where_nobody_reads_it(machine, archive):
+    elsewhere = machine.folder / "queue.sqlite"
+    machine.settings |= {"DATA_DIR": "elsewhere", "DATABASE_URL": f"sqlite:///{elsewhere}"}
+    refused = await machine.run("restore", "all.footnote")
+    machine.settings["DATABASE_URL"] = f"sqlite:///{machine.folder}/elsewhere/turns.sqlite"
+    await succeed(machine, "restore", "all.footnote")
+
+    assert refused.code == 2
+    assert refused.err.startswith(f"DATABASE_URL has the queue of turns in {elsewhere}, and it")
+    assert refused.err.count("\n") == 1
+    assert not elsewhere.exists()
