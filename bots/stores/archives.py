@@ -14,7 +14,7 @@ from bots.stores.server_copy import copy_to_server
 from bots.stores.source import STORES, UPLOADS, VECTORS, Progress, StoredContent
 from core.conversation import value
 from core.errors import SettingsError
-from core.library.data_lock import make_data_dir, refuse_incomplete
+from core.library.data_lock import refuse_incomplete, share_data_dir
 from core.settings import Settings
 from core.storage.archive import ArchiveReader, ArchiveWriter, Row, read_archive, write_archive
 from core.storage.sqlite_rows import StoredTable, StoredTables
@@ -59,6 +59,9 @@ class ArchiveSource:
 
     def copy_upload(self, name: str, target: Path) -> None:
         self.archive.copy_file(name, target)
+
+    def digest_of(self, name: str) -> str:
+        return self.archive.manifest.members[name].digest
 
 
 def back_up(settings: Settings, file: Path) -> Backup:
@@ -132,8 +135,10 @@ def restore(file: Path, settings: Settings, notify: Progress) -> Backup:
                 tallies, missing = lay_down(source, beside, settings.data_dir, notify)
         else:
             _refuse_older(source, file)
-            make_data_dir(settings.data_dir)
-            with open_storage(settings, may_be_incomplete=True) as storage:
+            with (
+                share_data_dir(settings.data_dir),
+                open_storage(settings, may_be_incomplete=True) as storage,
+            ):
                 tallies, missing = copy_to_server(source, storage, settings.data_dir, notify)
         members = archive.manifest.members
         return Backup(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -29,6 +31,7 @@ from bots.stores.source import (
 from core.errors import SettingsError, reason_of
 from core.library.chroma import ChromaIndex
 from core.library.data_lock import INCOMPLETE, lock_data_dir
+from core.library.fts5 import indexed_from, words_row
 from core.library.vacuum import DATABASE
 from core.storage.archive import Row, line_of, row_of
 from core.storage.sqlite_rows import StoredTable, StoredTables, describe, make_file, read_only, rows_of
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+PART = ".part"  # of an upload that is still being written
 TRIES = 3  # copies of the vectors, which may be written meanwhile
 BATCH = 250  # vectors that are stored at a time
 OF_THE_LOCK = frozenset({"lock", "owner"})  # files that a folder has which holds nothing
@@ -87,11 +91,14 @@ class FolderSource:
 
     def uploads(self) -> Iterator[str]:
         for each in sorted((self.folder / UPLOADS).rglob("*")):
-            if each.is_file():
+            if each.is_file() and each.suffix != PART:
                 yield each.relative_to(self.folder).as_posix()
 
     def copy_upload(self, name: str, target: Path) -> None:
         shutil.copyfile(self.folder / name, target)
+
+    def digest_of(self, name: str) -> str:
+        return _digest(self.folder / name)
 
 
 @contextmanager
@@ -157,7 +164,7 @@ def empty_folder(data_dir: Path, purpose: str) -> Iterator[Path]:
     with lock_data_dir(data_dir, purpose, may_be_incomplete=True):
         mark = data_dir / INCOMPLETE
         held = sorted(each for each in data_dir.iterdir() if each.name not in OF_THE_LOCK)
-        if held and not mark.exists():
+        if held and not mark.is_file():
             raise SettingsError(
                 f"{data_dir} holds something already ({held[0].name}). Move it away, or name another folder."
             )
@@ -207,6 +214,8 @@ def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progre
         notify(VECTORS)
         stored = _put_vectors(tallies.vectors(source.vectors()), beside / VECTORS)
         put_uploads(source, beside)
+        if after != source.data_dir:
+            _place_words(beside / "library.sqlite", after)
         notify(COMPARING)
         with open_folder(beside, data_dir=data_dir) as copy:
             compare(tallies, tally(copy))
@@ -227,14 +236,26 @@ def compare(read: Tallies, written: Tallies) -> None:
 
 
 def put_uploads(source: StoredContent, folder: Path) -> None:
-    """Those that are there already stay as they are."""
+    """Each is whole or not there. SettingsError where another file has the place of one."""
     for name in source.uploads():
         target = (folder / name).resolve()
         if not target.is_relative_to(folder.resolve()):
             raise ValueError("a file lies outside of the folder")
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
-            source.copy_upload(name, target)
+            part = target.with_name(f"{target.name}{PART}")
+            try:
+                source.copy_upload(name, part)
+                part.replace(target)
+            finally:
+                part.unlink(missing_ok=True)
+        elif _digest(target) != source.digest_of(name):
+            raise SettingsError(f"{target} is another file than the one that is copied there. Move it away.")
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _put_vectors(rows: Iterable[Row], folder: Path) -> set[int]:
@@ -248,6 +269,27 @@ def _put_vectors(rows: Iterable[Row], folder: Path) -> set[int]:
             index.add(collection, ids, batch)
             stored.update(map(int, ids))
     return stored
+
+
+def _place_words(library: Path, data_dir: str) -> None:
+    """The words of an upload say in which folders it lies: those of the copy, by which it is searched there."""
+    if not library.is_file():
+        return
+    below = f"{data_dir}{os.sep}{UPLOADS}{os.sep}"
+    with closing(sqlite3.connect(library)) as database, database:
+        uploaded = database.execute(
+            "SELECT p.id, d.collection, d.address FROM passages p JOIN documents d ON d.id = p.document"
+            " WHERE substr(d.address, 1, ?) = ?",
+            (len(below), below),
+        ).fetchall()
+
+        def scopes() -> Iterator[tuple[str, int]]:
+            for passage, collection, address in uploaded:
+                held = "SELECT scope, title, body FROM words WHERE rowid = ?"
+                for words in database.execute(held, (passage,)).fetchall():
+                    yield words_row(indexed_from(*words), collection, address)[0], passage
+
+        database.executemany("UPDATE words SET scope = ? WHERE rowid = ?", scopes())
 
 
 def _mark_missing(library: Path, stored: set[int]) -> int:

@@ -64,7 +64,8 @@ class ServerSource:
                 found = self._read(checkpoint_rows.READ_CHECKPOINTS)
                 return map(checkpoint_rows.from_postgres, found)
             case "conversations", "writes":
-                return self._read(checkpoint_rows.READ_WRITES)
+                columns = ", ".join(f'"{each}"' for each in columns_of_writes(table))
+                return self._read(f"SELECT {columns} FROM checkpoint_writes")
             case "library", "words":
                 return self._words()
             case "library", name if name == SEQUENCES:
@@ -86,6 +87,9 @@ class ServerSource:
 
     def copy_upload(self, name: str, target: Path) -> None:
         self.folder.copy_upload(name, target)
+
+    def digest_of(self, name: str) -> str:
+        return self.folder.digest_of(name)
 
     def _table(self, name: str, table: StoredTable) -> Iterator[Row]:
         """Nothing of a table that nobody made yet."""
@@ -124,6 +128,11 @@ class ServerSource:
 
 def place_of(store: str, table: str) -> str:
     return f'{QUEUE}."{table}"' if store == "turns" else f'"{table}"'
+
+
+def columns_of_writes(table: StoredTable) -> tuple[str, ...]:
+    """What the folder's columns of pending writes are called here, in their order there."""
+    return tuple("blob" if each == "value" else each for each in table.columns)
 
 
 def columns_of(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
@@ -174,9 +183,11 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
 
 
 def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
-    """SettingsError where another process moves or serves. As long as this connection is open, none begins to."""
-    taken = connection.execute("SELECT pg_try_advisory_lock(%s)", (AdvisoryLock.COPY.value,)).fetchone()
-    if not (taken and taken[0]):
+    """SettingsError where another process moves or serves. Until the transaction of this connection ends, none
+    begins to: a session's lock would stay with a connection that a PgBouncer hands to others.
+    """
+    taken = connection.execute(f"SELECT WHERE pg_try_advisory_xact_lock({AdvisoryLock.COPY})").rowcount
+    if not taken:
         raise SettingsError(f"{SERVER} is being copied by another `footnote move`. Wait until it has ended.")
     if leases.is_any_serving(url):
         raise SettingsError(f"A process serves the stores of {SERVER}. Stop every `footnote run` first.")

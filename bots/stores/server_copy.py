@@ -23,6 +23,7 @@ from bots.stores.server import (
     check_queue,
     check_versions,
     columns_of,
+    columns_of_writes,
     place_of,
     refuse_company,
     sequence_of,
@@ -101,8 +102,7 @@ class ServerCopy:
             checkpoint_rows.put_checkpoints(self.connection, batch)
 
     def _put_writes(self, table: StoredTable, rows: Iterator[Row]) -> None:
-        columns = ("blob" if each == "value" else each for each in table.columns)
-        self._copy(NAMES["conversations", table.name], columns, rows)
+        self._copy(NAMES["conversations", table.name], columns_of_writes(table), rows)
 
     def _put_sequences(self, _table: StoredTable, rows: Iterator[Row]) -> None:
         for name, last in rows:
@@ -181,7 +181,10 @@ def copy_to_server(
             assert isinstance(writing, Statements)
             check_versions(writing.connection)
             copy = ServerCopy(writing=writing, postings=PostingsIndex(database), vectors=vectors)
-            tallies = _fill(copy, source, data_dir, notify)
+            try:
+                tallies = _fill(copy, source, data_dir, notify)
+            except (psycopg.DataError, psycopg.IntegrityError) as fault:
+                raise ValueError("the rows do not fit the tables") from fault
             missing = copy.mark_missing()
             put_uploads(source, data_dir)
             writing.execute(f"DROP TABLE {INCOMPLETE}")
@@ -221,11 +224,15 @@ async def _make_stores(storage: Storage) -> None:
 def _reserved(storage: Storage, source: StoredContent) -> Iterator[None]:
     """Nobody else uses the database meanwhile, nor after a kill, until the copy was made anew."""
     assert storage.url is not None
+    address = conninfo(storage.url)
     with (
         translate_errors(),
-        psycopg.connect(conninfo(storage.url), autocommit=True, prepare_threshold=None) as connection,
+        psycopg.connect(address, autocommit=True, prepare_threshold=None) as holding,
+        holding.transaction(),
+        psycopg.connect(address, autocommit=True, prepare_threshold=None) as connection,
     ):
-        refuse_company(connection, storage.url)
+        holding.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        refuse_company(holding, storage.url)
         _refuse_full(connection, source)
         connection.execute(f"CREATE TABLE IF NOT EXISTS {INCOMPLETE} ()")
         try:

@@ -70,6 +70,9 @@ class StoredContent(Protocol):
 
     def copy_upload(self, name: str, target: Path) -> None: ...
 
+    def digest_of(self, name: str) -> str:
+        """SHA-256 of an upload, in hexadecimal."""
+
 
 @dataclass(slots=True)
 class Tally:

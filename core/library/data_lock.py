@@ -12,7 +12,8 @@ from core.errors import IndexInUse, SettingsError, reason_of
 
 PRIVATE_UMASK = 0o077  # permission bits that no file and folder of Footnote has
 GRACE = 0.5  # seconds within which the lock is tried again: :func:`find_owner` holds it for a moment
-INCOMPLETE = "incomplete"  # a file in the folder, from before a copy is laid down in it until that is whole
+#: A file in the folder, from before a copy is laid down in it until that is whole.
+INCOMPLETE = ".footnote-incomplete-copy"
 SERVING = "footnote run"  # the purpose of a process that does the work of commands beside it
 
 
@@ -116,7 +117,8 @@ def make_data_dir(data_dir: Path, *, may_be_incomplete: bool = False) -> None:
 
 def refuse_incomplete(data_dir: Path) -> None:
     """SettingsError for a folder in which a copy was begun and not finished."""
-    if (data_dir / INCOMPLETE).exists():
+    # Also False where the folder may not be read, which the lock says.
+    if os.path.isfile(data_dir / INCOMPLETE):  # noqa: PTH113 - Path.is_file() raises then
         raise SettingsError(
             f"{data_dir} holds a copy that is not whole: `footnote move` or `footnote restore` was cut off, or "
             "still works. Run it again, or set DATA_DIR to another folder."

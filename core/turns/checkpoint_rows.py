@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
 SERIALIZED = "msgpack"  # what LangGraph's serializer calls its own form
 BYTES = "bytes"  # and bytes, which it stores as they are
-COLUMNS = (
-    "thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "type", "checkpoint", "metadata",
-)  # fmt: skip
-WRITES = (
-    "thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value", "task_path",
-)  # fmt: skip
 
 #: In the order in which they were written. A blob of the type "empty" stands for no value.
 READ_CHECKPOINTS = """
@@ -35,9 +29,6 @@ SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint
     AND held.checkpoint_ns = checkpoints.checkpoint_ns AND channel = used.key AND version = used.value
     WHERE type <> 'empty'
 ) FROM checkpoints ORDER BY written
-"""
-READ_WRITES = """
-SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path FROM checkpoint_writes
 """
 _PUT_CHECKPOINT = """
 INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)

@@ -12,8 +12,14 @@ from random import Random
 import psycopg
 import pytest
 from fakes.tiny_network import write_tiny_network
+from fakes.version_1 import WRITTEN
 from fakes.web_servers import FakeSearXNG
 from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR, PATIENCE, PONTOON_QUESTION, Machine
+
+from core.library import tables
+from core.library.documents import Scope
+from core.library.fts5 import Fts5Index
+from core.storage.sqlite import SqliteDatabase
 
 THERE = re.compile(r"^(\w+): ([\d,]+ rows?), digest (\w{16}), the same on both sides$", re.MULTILINE)
 QUESTIONS = (FERRY_QUESTION, PONTOON_QUESTION)
@@ -65,7 +71,9 @@ async def answers(machine):
 
 @pytest.fixture
 async def used(machine):
-    """A folder with documents, an upload, a conversation and an open proposal, whose id is returned."""
+    """A folder with documents, an upload, a turn that was cut off, a conversation and an open proposal, whose id
+    is returned.
+    """
     await succeed(machine, "ingest", "docs")
     learned = machine.folder / ".footnote" / "learned" / "a-channel"
     learned.mkdir(parents=True)
@@ -73,7 +81,21 @@ async def used(machine):
     await succeed(machine, "ingest", str(learned / "note.md"), "--collection", "a-channel")
     await succeed(machine, "ask", FERRY_QUESTION, "--thread", "one")
     asked = json.loads(await succeed(machine, "ask", CUP_QUESTION, "--thread", "one", "--json"))
+    add_pending_writes(machine.folder / ".footnote")
     return asked["proposal"]["id"]
+
+
+def add_pending_writes(folder):
+    """Those of the turn of version 1 that was cut off between two checkpoints."""
+    lines = (WRITTEN / "conversations.sql").read_text(encoding="utf-8").splitlines()
+    with closing(sqlite3.connect(folder / "conversations.sqlite")) as database, database:
+        database.executescript("".join(line for line in lines if line.startswith("INSERT INTO writes")))
+
+
+def pending_writes(folder):
+    """All columns, in the order of the key."""
+    with closing(sqlite3.connect(folder / "conversations.sqlite")) as database:
+        return database.execute("SELECT * FROM writes ORDER BY 1, 2, 3, 4, 6").fetchall()
 
 
 def digests(told):
@@ -104,6 +126,23 @@ async def test_there_and_back_everything_is_the_same(machine, used, postgres_url
     assert digests(there) == {store: told for store, told in digests(back).items() if told[0] != "0 rows"}
     assert digests(there).keys() == {"conversations", "library", "vectors"}
     assert on_postgres == again == (before, ("answered", True))
+
+
+async def test_what_a_turn_that_was_cut_off_had_written_is_the_same_after_each_copy(
+    machine, used, postgres_url
+):
+    before = pending_writes(machine.folder / ".footnote")
+    await succeed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+
+    await succeed(machine, "move", "--to", "back")
+    await succeed(machine, "backup", "all.footnote")
+    machine.settings |= {"DATABASE_URL": "", "DATA_DIR": "restored"}
+    await succeed(machine, "restore", "all.footnote")
+
+    assert {channel for *_, channel, _, _ in before} >= {"turn", "proposals"}
+    assert pending_writes(machine.folder / "back") == before
+    assert pending_writes(machine.folder / "restored") == before
 
 
 @pytest.mark.long
@@ -196,6 +235,19 @@ async def test_uploads_follow_the_folder(machine, used, postgres_url):
         found = database.execute("SELECT address FROM documents WHERE source LIKE '%note.md'").fetchall()
     assert found == [(str(place),)]
     assert place.read_text().endswith("tonight.\n")
+    assert (
+        within(machine.folder / "back", place.parent) == within(machine.folder / "back", "/") == [str(place)]
+    )
+    assert within(machine.folder / "back", machine.folder / ".footnote") == []
+
+
+def within(data_dir, folder):
+    """Where the moon is found below a folder."""
+    with closing(SqliteDatabase(data_dir / "library.sqlite", tables.SCHEMA)) as database:
+        scope = Scope(collections=frozenset({"a-channel"}), addresses=(str(folder),))
+        found = Fts5Index(database).search(["moon"], scope, limit=5)
+        query = "SELECT address FROM documents d JOIN passages p ON p.document = d.id WHERE p.id = ?"
+        return [address for passage, _ in found for (address,) in database.rows(query, (int(passage),))]
 
 
 async def test_a_target_that_holds_something_is_left_alone(machine, used, postgres_url):
@@ -251,6 +303,18 @@ async def test_other_versions_are_refused(machine, used, postgres_url):
     assert "Install that version." in newer
 
 
+async def test_rows_that_do_not_fit_the_tables_are_a_sentence_and_leave_nothing(machine, used, postgres_url):
+    with closing(sqlite3.connect(machine.folder / ".footnote" / "library.sqlite")) as database, database:
+        database.execute("UPDATE documents SET size = 'large'")
+
+    ran = await machine.run("move", "--to", postgres_url)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.endswith("was dropped: the rows do not fit the tables.\n")
+    assert rows_on(postgres_url, "SELECT count(*) FROM documents") == [(0,)]
+    assert rows_on(postgres_url, "SELECT to_regclass('incomplete_copy')") == [(None,)]
+
+
 async def killed(machine, *arguments):
     """A command that ends by `kill -9` while it writes the library."""
     process = await machine.start(*arguments)
@@ -292,9 +356,12 @@ async def test_an_archive_of_either_database_is_restored_on_the_other(machine, u
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("DROP SCHEMA public CASCADE; DROP SCHEMA dbos CASCADE; CREATE SCHEMA public")
             connection.execute("CREATE EXTENSION vector")
-        machine.settings["DATABASE_URL"] = postgres_url
+        machine.settings |= {"DATABASE_URL": postgres_url, "DATA_DIR": "restored"}
     told = await succeed(machine, "restore", "all.footnote")
 
     assert "1 upload again" in told
+    uploads = machine.folder / "restored" / "learned"
+    assert [each.name for each in uploads.rglob("*") if each.stat().st_mode & 0o077] == []
+    assert (uploads / "a-channel" / "note.md").is_file()
     assert await answers(machine) == before
     assert await approve(machine, used) == ("answered", True)
