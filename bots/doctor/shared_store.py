@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import psycopg
 
 MIGRATE = "`footnote migrate`"
-NEEDED = 24  # connections of one process at most
+NEEDED = 26  # connections of one process at most: its stores, its queue, its lease, installations
 
 #: Of a PgBouncer in this mode. Only what is told by NOTIFY comes later: with the next look, after a second.
 POOLED = (

@@ -33,7 +33,7 @@ from bots.slack.render import Message
 from bots.slack.route import PLATFORM, Payload, spaces_of
 from bots.slack.settings import SlackSettings
 from core.bootstrap import Footnote
-from core.errors import SettingsError
+from core.errors import SettingsError, StoreUnavailable
 from core.turns.messenger import Unreachable
 from core.turns.turns import Turns
 
@@ -123,6 +123,12 @@ class SlackListeners:
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
         """Such an event may come late, when the app is installed again: only Slack knows the token's state."""
+        space = installation.me.space
+        try:
+            await self.calls.look(space)  # another process may have installed it again
+        except StoreUnavailable:
+            return  # the token stays; every call with it is refused, and looks again
+        installation = self.calls.installations.get(space) or installation
         try:
             await self.calls.identify(installation.token)
         except NotAuthorized as revoked:

@@ -126,9 +126,12 @@ class TurnCheckpoints(BaseCheckpointSaver[str]):
         self._unwritten = None
 
     async def _write(self) -> None:
-        if self._unwritten is not None:
-            await self._store.aput(*self._unwritten, self._versions)
-            self._unwritten, self._versions = None, {}
+        """Store the newest checkpoint. LangGraph may hand over the next one meanwhile, which stays unwritten."""
+        if (unwritten := self._unwritten) is not None:
+            versions, self._versions = self._versions, {}
+            await self._store.aput(*unwritten, versions)
+            if self._unwritten is unwritten:
+                self._unwritten = None
 
     def get_next_version(self, current: Any, channel: None) -> str:
         return self._store.get_next_version(current, channel)

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 POOL_SIZE = 8  # connections of a process for all its stores; a server allows 100 in all by default
 WAIT = 5.0  # seconds for a connection, before the server counts as unreachable
-LOOK_EVERY = 0.1  # seconds between two tries to get it
+LOOK_EVERY = 0.1  # seconds between two tries for the lock of a library's tables
 IDLE = 300.0  # seconds after which a connection that nobody needs is closed
 
 #: A server that vanished without a word is noticed within 15 seconds. What the URL says goes first.

@@ -6,11 +6,12 @@ import asyncio
 import subprocess
 import sys
 
+import psycopg
 import pytest
 from fakes.balancer import Balancer
 from fakes.ports import free_port
 from fakes.served import HANDBOOK
-from fakes.slack.oauth import Browser
+from fakes.slack.oauth import Browser, announce_uninstall
 from fakes.web_servers import FakeSearXNG
 from office import (
     CUP,
@@ -211,9 +212,24 @@ async def test_a_token_that_one_process_was_granted_anew_is_used_by_the_other_to
         await installable[0].until_answered(each, within=ENDING)
 
     slack.refused_tokens[slack.state.installation(team).token] = "account_inactive"
+    taken_away = slack.state.installation(team)
     again = await install(slack, balancer, team, user, begins=1)
+    for _ in range(
+        2
+    ):  # late, and to both: the one that still knows the old token must not delete the new one
+        await announce_uninstall(slack, taken_away)
+    await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
     asked = [await slack.mention(user, channel, PONTOON) for _ in range(4)]
     answers = [await installable[0].until_answered(each, within=ENDING) for each in asked]
 
+    granted = await asyncio.to_thread(stored_tokens, installable[0].settings["DATABASE_URL"])
     assert again == 200
+    assert granted[-1:] == [slack.state.installation(team).token]
     assert [len(each) for each in answers] == [1] * len(asked)
+
+
+def stored_tokens(url):
+    with psycopg.connect(url) as connection:
+        return [
+            token for (token,) in connection.execute("SELECT bot_token FROM slack_bots ORDER BY installed_at")
+        ]
