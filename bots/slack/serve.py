@@ -132,10 +132,10 @@ class SlackListeners:
         try:
             await self.calls.identify(installation.token)
         except NotAuthorized as revoked:
-            logger.warning("a workspace uninstalled the app", extra={"workspace": installation.me.space})
             if self.oauth is not None and revoked.code in GONE:
-                self.calls.installations.remove(installation.me.space)
-                await self.oauth.forget(installation.me)
+                await self.oauth.forget(installation.me)  # first, else the next event loads it again
+                self.calls.installations.remove(space)
+            logger.warning("a workspace uninstalled the app", extra={"workspace": space})
 
     async def _suggest(self, team: str, channel: str) -> None:
         """Suggest first prompts to somebody who opens the direct messages with the bot."""
