@@ -205,13 +205,14 @@ def open_pool(
 @contextmanager
 def making_tables(url: str) -> Iterator[None]:
     """Within, no other process makes tables by a library whose own lock is a session's: a PgBouncer may hand a
-    session's connection to others, and the lock with it. Blocks.
+    session's connection to others, and the lock with it. Blocks. Not to be entered twice.
     """
     with translate_errors():
         connection = psycopg.connect(conninfo(url), prepare_threshold=None, autocommit=True)
     with connection:
         while True:
             # Each try is a transaction of its own: to make an index, PostgreSQL waits for the end of all that read.
+            # A query with parameters would keep its snapshot while the tables are made.
             with connection.transaction():
                 if connection.execute(
                     f"SELECT WHERE pg_try_advisory_xact_lock({AdvisoryLock.LIBRARY})"

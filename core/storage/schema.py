@@ -44,9 +44,8 @@ class AdvisoryLock(IntEnum):
     """The numbers of PostgreSQL's advisory locks, each held by one process at a time while it does this."""
 
     STORE = APPLICATION_ID  # makes or migrates the tables of a store
-    CHECKPOINTS = APPLICATION_ID + 1  # makes LangGraph's tables
-    LIBRARY = APPLICATION_ID + 2  # makes the tables of a library
-    COPY = APPLICATION_ID + 3  # copies all stores into the database, or out of it
+    LIBRARY = APPLICATION_ID + 1  # makes the tables of a library
+    COPY = APPLICATION_ID + 2  # copies all stores into the database, or out of it
 
 
 logger = logging.getLogger(__name__)

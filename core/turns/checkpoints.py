@@ -75,8 +75,7 @@ class PrunedSqliteSaver(SqliteSaver):
         try:
             return await self._in_thread(self.get_tuple, config)
         except (ValueError, NotImplementedError) as fault:
-            logger.warning("a checkpoint cannot be read: %s", type(fault).__name__)
-            raise StoreTrouble(Sentence("conversation_unreadable")) from fault
+            raise unreadable(fault) from fault
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         wanted = {"checkpoint_ns": "", **config["configurable"]}
@@ -136,6 +135,12 @@ class PrunedSqliteSaver(SqliteSaver):
     def _threads(self) -> tuple[str, ...]:
         found = self.conn.execute("SELECT DISTINCT thread_id FROM checkpoints")
         return tuple(str(thread) for (thread,) in found.fetchall())
+
+
+def unreadable(fault: Exception) -> StoreTrouble:
+    """For a checkpoint that the serializer does not take."""
+    logger.warning("a checkpoint cannot be read: %s", type(fault).__name__)
+    return StoreTrouble(Sentence("conversation_unreadable"))
 
 
 @contextmanager
