@@ -35,6 +35,20 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True)
+class ArchivedUploads:
+    archive: ArchiveReader
+
+    def names(self) -> list[str]:
+        return self.archive.names(UPLOADS)
+
+    def copy(self, name: str, target: Path) -> None:
+        self.archive.copy_file(name, target)
+
+    def digest_of(self, name: str) -> str:
+        return self.archive.manifest.members[name].digest
+
+
+@dataclass(frozen=True, slots=True)
 class ArchiveSource:
     """What lies in an archive."""
 
@@ -54,14 +68,9 @@ class ArchiveSource:
     def vectors(self) -> Iterator[Row]:
         return self.archive.rows(VECTOR_ROWS) if VECTOR_ROWS in self.archive.manifest.members else iter(())
 
-    def uploads(self) -> Iterator[str]:
-        return iter(self.archive.names(UPLOADS))
-
-    def copy_upload(self, name: str, target: Path) -> None:
-        self.archive.copy_file(name, target)
-
-    def digest_of(self, name: str) -> str:
-        return self.archive.manifest.members[name].digest
+    @property
+    def uploads(self) -> ArchivedUploads:
+        return ArchivedUploads(self.archive)
 
 
 def back_up(settings: Settings, file: Path) -> Backup:
@@ -102,7 +111,7 @@ def _write(source: StoredContent, archive: ArchiveWriter) -> Backup:
                 found = embedded.counted(table, found)
             rows += archive.add_rows(_name(store, table), found)
     vectors = archive.add_rows(VECTOR_ROWS, source.vectors())
-    uploads = list(source.uploads())
+    uploads = list(source.uploads.names())
     for name in uploads:
         archive.add_file(name, Path(source.data_dir) / name)
     facts = {store: _as_facts(held) for store, held in source.tables.items()}

@@ -25,6 +25,7 @@ from bots.stores.source import (
     Progress,
     StoredContent,
     Tallies,
+    Uploads,
     moved,
     tally,
 )
@@ -49,6 +50,24 @@ OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONL
 OF_THE_LOCK = frozenset({"lock", "owner"})  # files that a folder has which holds nothing
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderUploads:
+    """Files below a data folder, also of one beside PostgreSQL."""
+
+    folder: Path
+
+    def names(self) -> Iterator[str]:
+        for each in sorted((self.folder / UPLOADS).rglob("*")):
+            if each.is_file() and each.suffix != PART:
+                yield each.relative_to(self.folder).as_posix()
+
+    def copy(self, name: str, target: Path) -> None:
+        shutil.copyfile(self.folder / name, target)
+
+    def digest_of(self, name: str) -> str:
+        return _digest(self.folder / name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,16 +110,9 @@ class FolderSource:
             found.setdefault(collection, []).append(str(passage))
         return found
 
-    def uploads(self) -> Iterator[str]:
-        for each in sorted((self.folder / UPLOADS).rglob("*")):
-            if each.is_file() and each.suffix != PART:
-                yield each.relative_to(self.folder).as_posix()
-
-    def copy_upload(self, name: str, target: Path) -> None:
-        shutil.copyfile(self.folder / name, target)
-
-    def digest_of(self, name: str) -> str:
-        return _digest(self.folder / name)
+    @property
+    def uploads(self) -> FolderUploads:
+        return FolderUploads(self.folder)
 
 
 @contextmanager
@@ -117,11 +129,6 @@ def open_folder(
         tables = {store: describe(database) for store, database in databases.items()}
         place = str((data_dir or folder).resolve())
         yield FolderSource(folder=folder, data_dir=place, tables=tables, databases=databases)
-
-
-def uploads_of(data_dir: Path) -> FolderSource:
-    """The uploads alone, of a folder beside PostgreSQL."""
-    return FolderSource(folder=data_dir, data_dir=str(data_dir.resolve()), tables={}, databases={})
 
 
 def _spool(folder: Path, copy: Path, passages: Mapping[str, list[str]]) -> IO[bytes]:
@@ -221,7 +228,7 @@ def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progre
             make_file(beside / f"{store}.sqlite", held, parts(store, held))
         notify(VECTORS)
         stored = _put_vectors(tallies.vectors(source.vectors()), beside / VECTORS)
-        put_uploads(source, beside)
+        put_uploads(source.uploads, beside)
         if after != source.data_dir:
             _place_words(beside / "library.sqlite", after)
         notify(COMPARING)
@@ -245,9 +252,9 @@ def compare(read: Tallies, written: Tallies) -> None:
             )
 
 
-def put_uploads(source: StoredContent, folder: Path) -> None:
+def put_uploads(uploads: Uploads, folder: Path) -> None:
     """Each is whole or not there. SettingsError where another file has the place of one."""
-    for name in source.uploads():
+    for name in uploads.names():
         target = (folder / name).resolve()
         if not target.is_relative_to(folder.resolve()):
             raise ValueError("a file lies outside of the folder")
@@ -255,11 +262,11 @@ def put_uploads(source: StoredContent, folder: Path) -> None:
         if not target.exists():
             part = target.with_name(f"{target.name}{PART}")
             try:
-                source.copy_upload(name, part)
+                uploads.copy(name, part)
                 part.replace(target)
             finally:
                 part.unlink(missing_ok=True)
-        elif _digest(target) != source.digest_of(name):
+        elif _digest(target) != uploads.digest_of(name):
             raise SettingsError(f"{target} is another file than the one that is copied there. Move it away.")
 
 

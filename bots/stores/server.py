@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from bots.commands.migrate import postgres_stores
-from bots.stores.folder import FolderSource, make_stores, open_folder, uploads_of
+from bots.stores.folder import FolderSource, FolderUploads, make_stores, open_folder
 from bots.stores.source import VECTORS
 from core.errors import SettingsError
 from core.library.fts5 import words_row
@@ -52,11 +52,11 @@ class ServerSource:
 
     connection: psycopg.Connection[Any]
     tables: Mapping[str, StoredTables]
-    folder: FolderSource  #: of the uploads on this machine
+    uploads: FolderUploads  #: on this machine
 
     @property
     def data_dir(self) -> str:
-        return self.folder.data_dir
+        return str(self.uploads.folder.resolve())
 
     def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
         match store, table.name:
@@ -81,15 +81,6 @@ class ServerSource:
             return
         for collection, passage, vector in self._read(_VECTORS):
             yield collection, passage, np.array(vector, "<f4").tobytes()
-
-    def uploads(self) -> Iterator[str]:
-        return self.folder.uploads()
-
-    def copy_upload(self, name: str, target: Path) -> None:
-        self.folder.copy_upload(name, target)
-
-    def digest_of(self, name: str) -> str:
-        return self.folder.digest_of(name)
 
     def _table(self, name: str, table: StoredTable) -> Iterator[Row]:
         """Nothing of a table that nobody made yet."""
@@ -174,7 +165,7 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
         check_versions(connection)
         ((version,),) = form.databases["turns"].execute("SELECT max(version) FROM dbos_migrations")
         check_queue(connection, version)
-        yield ServerSource(connection=connection, tables=form.tables, folder=uploads_of(data_dir))
+        yield ServerSource(connection=connection, tables=form.tables, uploads=FolderUploads(data_dir))
         if is_moving:
             refuse_served(url)
 

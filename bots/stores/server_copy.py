@@ -16,7 +16,7 @@ import psycopg
 
 from bots.commands.migrate import make_postgres_stores
 from bots.slack.oauth_stores import make_all_tables
-from bots.stores.folder import batches_of, compare, put_uploads, uploads_of
+from bots.stores.folder import FolderUploads, batches_of, compare, put_uploads
 from bots.stores.server import (
     DBOS_SCHEMA,
     ServerSource,
@@ -189,7 +189,7 @@ def copy_to_server(
                 raise ValueError("the rows do not fit the tables") from fault
             missing = copy.mark_missing()
             try:
-                put_uploads(source, data_dir)
+                put_uploads(source.uploads, data_dir)
             except OSError as fault:
                 raise SettingsError(f"{data_dir} cannot be written: {reason_of(fault)}.") from fault
             refuse_served(storage.url)
@@ -215,7 +215,7 @@ def _fill(copy: ServerCopy, source: StoredContent, data_dir: Path, notify: Progr
     copy.put_vectors(tallies.vectors(source.vectors()))
     copy.count_asked()
     notify(COMPARING)
-    written = ServerSource(connection=copy.connection, tables=source.tables, folder=uploads_of(data_dir))
+    written = ServerSource(connection=copy.connection, tables=source.tables, uploads=FolderUploads(data_dir))
     compare(tallies, tally(written))
     return tallies
 

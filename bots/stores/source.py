@@ -47,6 +47,18 @@ COMPARING = "comparing the copy with what was copied"
 Progress = Callable[[str], None]  # is told what is done next
 
 
+class Uploads(Protocol):
+    """The files that people gave to channels."""
+
+    def names(self) -> Iterable[str]:
+        """Paths below the data folder."""
+
+    def copy(self, name: str, target: Path) -> None: ...
+
+    def digest_of(self, name: str) -> str:
+        """SHA-256, in hexadecimal."""
+
+
 class StoredContent(Protocol):
     """All stores as of one moment."""
 
@@ -65,13 +77,8 @@ class StoredContent(Protocol):
         Those of a collection follow one another.
         """
 
-    def uploads(self) -> Iterable[str]:
-        """Paths below the data folder."""
-
-    def copy_upload(self, name: str, target: Path) -> None: ...
-
-    def digest_of(self, name: str) -> str:
-        """SHA-256 of an upload, in hexadecimal."""
+    @property
+    def uploads(self) -> Uploads: ...
 
 
 @dataclass(slots=True)

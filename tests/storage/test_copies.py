@@ -10,6 +10,7 @@ import pytest
 
 from bots.stores.folder import (
     FolderSource,
+    FolderUploads,
     compare,
     empty_folder,
     lay_down,
@@ -48,8 +49,7 @@ def uploads(tmp_path):
     below.mkdir(parents=True)
     (below / "note.md").write_text("The moon is full.")
     (below / "other.md.part").write_text("The mo")
-    with open_folder(tmp_path / "there") as folder:
-        yield folder
+    return FolderUploads(tmp_path / "there")
 
 
 def names_below(folder):
@@ -75,19 +75,17 @@ def test_another_file_in_the_place_of_an_upload_is_refused_and_kept(uploads, tmp
     assert place.read_text() == held
 
 
-class BreakingOff(FolderSource):
-    """Its uploads end in the middle."""
+class BreakingOff(FolderUploads):
+    """Each ends in the middle."""
 
-    def copy_upload(self, name: str, target: Path) -> None:
+    def copy(self, name: str, target: Path) -> None:
         target.write_text("The mo")
         raise OSError("no space left")
 
 
 def test_an_upload_that_cannot_be_copied_whole_leaves_nothing(uploads, tmp_path):
-    source = BreakingOff(folder=uploads.folder, data_dir=uploads.data_dir, tables={}, databases={})
-
     with pytest.raises(OSError, match="no space"):
-        put_uploads(source, tmp_path / "here")
+        put_uploads(BreakingOff(uploads.folder), tmp_path / "here")
 
     assert names_below(tmp_path / "here") == []
 
