@@ -35,7 +35,7 @@ from core.text.language import language_of
 from core.turns import archive
 from core.turns.archive import COMMAND, TURN, command_from, is_erased, outcome_from, plain, turn_from
 from core.turns.assistant import Assistant, Report
-from core.turns.dbos_calls import IS_FIRST, Claims
+from core.turns.dbos_patches import IS_FIRST, Claims, run_as, share_claims
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable, is_by_operator
 from core.turns.queue import (
@@ -46,10 +46,8 @@ from core.turns.queue import (
     launched,
     release_delayed,
     requeue_left,
-    run_as,
 )
 from core.turns.replicas import ALONE, Replicas
-from core.turns.share import share_claims
 from core.turns.waiting import (
     Position,
     Resequencer,
