@@ -109,8 +109,10 @@ async def test_a_hold_ends_when_its_thought_is_cancelled(store, postgres_url):
         thinking = asyncio.create_task(think())
         await until(lambda: rows(postgres_url, "SELECT 1 FROM conversation_holds"))
         thinking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await thinking
 
-        await until(lambda: not rows(postgres_url, "SELECT 1 FROM conversation_holds"))
+        assert rows(postgres_url, "SELECT 1 FROM conversation_holds") == []
 
 
 async def test_what_a_dead_process_held_is_free_once_its_lease_has_expired(store, quick):
@@ -118,7 +120,10 @@ async def test_what_a_dead_process_held_is_free_once_its_lease_has_expired(store
         dead.end()  # its thread renews no more, as after a kill
 
         async with asyncio.timeout(PATIENCE), living.hold(HERE):
-            pass
+            leased = rows(store.url, "SELECT id FROM replicas")
+            held = rows(store.url, "SELECT replica FROM conversation_holds")
+
+        assert leased == held == [(living.executor,)]
 
 
 async def test_a_role_passes_to_another_process_when_its_holder_stops_and_when_it_dies(store, quick):
@@ -139,11 +144,12 @@ async def test_a_role_passes_to_another_process_when_its_holder_stops_and_when_i
         await until(lambda: at_work == ["first", "second"])
         last = asyncio.create_task(lead(third, "third"))
         second.end()
-        await until(lambda: at_work == ["first", "second", "third"])
-
+        await until(lambda: at_work[2:])
         for task in (next_, last):
             task.cancel()
         await asyncio.wait([leading, next_, last])
+
+    assert at_work == ["first", "second", "third"]
 
 
 async def test_what_a_dead_process_ran_and_led_passes_on_after_a_lease_and_two_looks(store, quick):
