@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingsError
+from core.settings import Settings
 from core.storage.schema import Schema, add_fields, prepare
 from core.turns.dbos_patches import (
     STOPS,
@@ -78,6 +79,11 @@ POSTGRES_ENGINE = {
 
 #: Errors of SQLAlchemy are logged, so they must not show a statement's parameters.
 DISCREET = {"hide_parameters": True}
+
+
+def queue_url(settings: Settings) -> str:
+    """The address of its database."""
+    return settings.database_url or f"sqlite:///{settings.data_dir.resolve() / 'turns.sqlite'}"
 
 
 @asynccontextmanager
