@@ -74,6 +74,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
     from bots.chat import channels
     from bots.slack import oauth
     from core.reasoning import limits
+    from core.traces import log
     from core.turns import checkpoints, queue
 
     data = settings.data_dir
@@ -81,6 +82,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "conversations.sqlite": checkpoints.SCHEMA,
         data / "rooms.sqlite": channels.SCHEMA,
         data / "spending.sqlite": limits.SCHEMA,
+        data / "questions.sqlite": log.SCHEMA,
         data / oauth.FILE: oauth.SCHEMA,
         # The URL of a server is not the name of a file.
         Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,

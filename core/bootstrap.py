@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    closing,
+    nullcontext,
+)
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
     from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
     from core.storage.database import Database
+    from core.traces.log import QuestionLog
     from core.turns.assistant import Assistant, Report
     from core.turns.replicas import Replicas
 
@@ -66,6 +74,7 @@ class Footnote:
     storage: Storage
     library: Library
     assistant: Assistant
+    log: QuestionLog  #: of the questions
     replicas: Replicas
 
 
@@ -87,6 +96,7 @@ async def open_footnote(
     """
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
     from core.graph.graph import build_graph
+    from core.traces.log import open_question_log
     from core.turns.assistant import Assistant
 
     async with AsyncExitStack() as open_now:
@@ -97,21 +107,15 @@ async def open_footnote(
         library.check_model()
         replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
         models = _models_of(settings, storage, open_now)
+        log = open_now.enter_context(open_question_log(storage, days=settings.trace_days))
+        assistant = Assistant(
+            graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, log=log, sentence=sentence,
+            make_deps=_deps_maker(settings, library, reads, models, refresh), turn_timeout=settings.turn_timeout,
+            link=_linker(settings, library),
+        )  # fmt: skip
         yield Footnote(
-            settings=settings,
-            storage=storage,
-            library=library,
-            replicas=replicas,
-            assistant=Assistant(
-                graph=build_graph(checkpoints),
-                checkpoints=checkpoints,
-                replicas=replicas,
-                make_deps=_deps_maker(settings, library, reads, models, refresh),
-                turn_timeout=settings.turn_timeout,
-                link=_linker(settings, library),
-                sentence=sentence,
-            ),
-        )
+            settings=settings, storage=storage, library=library, assistant=assistant, log=log, replicas=replicas,
+        )  # fmt: skip
 
 
 async def _open_conversations(
@@ -166,7 +170,15 @@ def open_library(
         open_vectors=lambda: open_vectors(database, settings.data_dir / "vectors"),
         embedder=embedder,
         resources=resources,
+        on_forget=partial(_forget_in_log, storage),
     )
+
+
+def _forget_in_log(storage: Storage, sources: Sequence[str]) -> None:
+    from core.traces.log import SCHEMA, STORE, forget_sources
+
+    with closing(storage.database(STORE, SCHEMA)) as log:
+        forget_sources(log, sources)
 
 
 def open_vectors(database: Database, folder: Path) -> VectorIndex:

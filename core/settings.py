@@ -18,6 +18,7 @@ from core.graph.policy import PRESETS
 from core.turns.rate_limits import PERIODS, Period, Rate
 
 ENV_FILE = Path(".env")
+LONGEST_KEPT = 3_650  # days
 
 WebSearch = Literal["duckduckgo", "tavily", "searxng", "off"]
 WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]
@@ -57,6 +58,7 @@ class Settings:
     tokens_per_day: int = 0  #: for the models, input and output together; 0: no limit
     questions_per_person: Rate | None = None  #: None: no limit
     questions_per_channel: Rate | None = None
+    trace_days: int = 14  #: for which the texts of questions and their traces are kept; 0: figures only
     source_url_base: Mapping[str, str] = field(default_factory=dict)  #: by collection, core.library.links
     database_url: str = field(
         default="", repr=False
@@ -181,6 +183,12 @@ def _seconds(raw: str) -> float:
 def _tokens(raw: str) -> int:
     if not (raw.isascii() and raw.isdecimal()):
         raise ValueError(f"must be a number of tokens, 0 for no limit, not “{raw}”")
+    return int(raw)
+
+
+def _days(raw: str) -> int:
+    if not (raw.isascii() and raw.isdecimal()) or int(raw) > LONGEST_KEPT:
+        raise ValueError(f"must be a number of days, at most {LONGEST_KEPT:,}, not “{raw}”")
     return int(raw)
 
 
@@ -311,6 +319,7 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "tokens_per_day": _tokens,
     "questions_per_person": _rate,
     "questions_per_channel": _rate,
+    "trace_days": _days,
     "source_url_base": _url_bases,
     "database_url": _database,
     "log_level": _level,

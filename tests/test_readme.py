@@ -176,7 +176,7 @@ def test_every_policy_is_named(policy):
 
 
 def test_the_drawing_is_the_graph_that_runs():
-    drawn = re.search(r"```mermaid\n(.*?)\n```", README, re.DOTALL)
+    drawn = re.search(r"```mermaid\n(.*?)\n```", PAGES["core/README.md"], re.DOTALL)
 
     assert drawn is not None
     assert drawn[1] == build_graph().get_graph().draw_mermaid().strip()

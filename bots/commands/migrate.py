@@ -72,12 +72,14 @@ def postgres_stores() -> dict[str, Schema]:
     from bots.chat import channels
     from bots.slack import oauth
     from core.reasoning import limits
+    from core.traces import log
     from core.turns import admission
 
     return {
         "library": tables.SCHEMA,
         channels.STORE: channels.SCHEMA,
         limits.STORE: limits.SCHEMA,
+        log.STORE: log.SCHEMA,
         admission.STORE: admission.SCHEMA,
         oauth.STORE: oauth.SCHEMA,
     }

@@ -24,6 +24,7 @@ from core.reasoning import limits
 from core.storage.database import Row
 from core.storage.schema import Schema
 from core.storage.sqlite_rows import StoredTable, StoredTables
+from core.traces import log
 from core.turns import checkpoint_rows, checkpoints, queue
 
 #: Every store of the folder, in the order in which they are read. The queue comes first: what a turn did after
@@ -34,6 +35,7 @@ STORES: Mapping[str, Schema] = {
     "rooms": channels.SCHEMA,
     "slack": oauth.SCHEMA,
     "spending": limits.SCHEMA,
+    "questions": log.SCHEMA,
     "library": tables.SCHEMA,
 }
 VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLOADS is

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from core.conversation import Exchange, Progress
 from core.graph.policy import Policy
+from core.graph.tracer import Tracer
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.reasoner import Reasoner
 from core.settings import WebApproval
@@ -52,3 +53,7 @@ class Deps:
     approval: WebApproval = "asker"
     approvers: tuple[str, ...] = ()
     report: Callable[[Progress], None] = lambda _: None
+    tracer: Tracer = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tracer", Tracer(policy=self.policy))

@@ -45,6 +45,11 @@ def probability(evidence: Evidence, weights: EvidenceWeights) -> float:
 
 def log_odds(evidence: Evidence, weights: EvidenceWeights) -> float:
     """Sum of the weighted verdicts; 0 says nothing either way."""
+    return sum(verdicts(evidence, weights).values())
+
+
+def verdicts(evidence: Evidence, weights: EvidenceWeights) -> dict[str, float]:
+    """The weighted log-odds of each kind of verdict."""
     relevance = _relevance(evidence, weights)
     too_little = weights.partial / weights.sufficient if evidence.is_partial and relevance > 0 else 1.0
     enough = [1.0 if vote else -too_little for vote in evidence.sufficient]
@@ -52,14 +57,16 @@ def log_odds(evidence: Evidence, weights: EvidenceWeights) -> float:
         weights.grounded - share * (weights.grounded + weights.ungrounded) for share in evidence.unsupported
     ]
     useful = [weights.useful if vote else -weights.useless for vote in evidence.useful]
-    judged = weights.sufficient * _votes(enough, weights.repeat) + _votes(useful, weights.repeat)
-    return (
-        _local(evidence, judged, weights)
-        + judged
-        + relevance
-        + _votes(grounded, weights.repeat)
-        - weights.look * evidence.looks
-    )
+    on_passages = weights.sufficient * _votes(enough, weights.repeat)
+    on_draft = _votes(useful, weights.repeat)
+    return {
+        "confidence": _local(evidence, on_passages + on_draft, weights),
+        "sufficient": on_passages,
+        "useful": on_draft,
+        "relevance": relevance,
+        "grounding": _votes(grounded, weights.repeat),
+        "looks": -weights.look * evidence.looks,
+    }
 
 
 def is_mixed(evidence: Evidence, weights: EvidenceWeights) -> bool:

@@ -13,27 +13,32 @@ from langgraph.graph.state import CompiledStateGraph
 from core.graph import nodes, web_nodes
 from core.graph.context import Deps
 from core.graph.state import State
+from core.graph.tracer import Node, traced
 
 # LangGraph super-steps of one turn. The counters allow 12 over the documents (enter, open, two regrades, a draft
 # with its check after each, one redraft) and, under never_ask, three web searches of 6 (propose, search, two drafts).
 RECURSION_LIMIT = 40
 
+NODES: dict[str, Node] = {
+    "enter": nodes.enter,
+    "open": nodes.open_question,
+    "regrade": nodes.regrade,
+    "converse": nodes.converse,
+    "clarify": nodes.clarify,
+    "generate": nodes.generate,
+    "verify": nodes.verify,
+    "propose": web_nodes.propose,
+    "web_search": web_nodes.web_search,
+    "decline": web_nodes.decline,
+    "give_up": web_nodes.give_up,
+}
+
 
 def build_graph(checkpointer: Any = None) -> CompiledStateGraph[State, Deps, State, State]:
     """The compiled graph; without a checkpointer it can be drawn and run, but forgets."""
     graph = StateGraph(State, context_schema=Deps)
-
-    graph.add_node("enter", nodes.enter)
-    graph.add_node("open", nodes.open_question)
-    graph.add_node("regrade", nodes.regrade)
-    graph.add_node("converse", nodes.converse)
-    graph.add_node("clarify", nodes.clarify)
-    graph.add_node("generate", nodes.generate)
-    graph.add_node("verify", nodes.verify)
-    graph.add_node("propose", web_nodes.propose)
-    graph.add_node("web_search", web_nodes.web_search)
-    graph.add_node("decline", web_nodes.decline)
-    graph.add_node("give_up", web_nodes.give_up)
+    for name, node in NODES.items():
+        graph.add_node(name, traced(name, node))
 
     graph.add_edge(START, "enter")
     graph.add_conditional_edges("enter", nodes.after_enter)

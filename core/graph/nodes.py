@@ -40,6 +40,7 @@ from core.graph.routing import (
 )
 from core.graph.speculation import strips_ahead, with_draft, writing_ahead
 from core.graph.state import State, Work, context_of, proposal_by_id, with_proposal, with_reopened
+from core.graph.tracer import Check
 from core.graph.web_nodes import propose_beside
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
@@ -271,6 +272,9 @@ async def _verified(state: State, deps: Deps) -> State:
     kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
         useful = _cast([await deps.reasoner.check_usefulness(ask, kept.text)])
+    deps.tracer.checked(
+        Check(work=work, strips=strips, statements=statements, votes=votes, useful=useful, kept=kept)
+    )
     rejected = Rejected(failing=kept.left_out, standing=kept.text) if kept.left_out else None
     work = replace(work, rejected=rejected)
     shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in votes]
@@ -321,12 +325,12 @@ async def after_verify(state: State) -> Literal["generate", "regrade", "propose"
     return "__end__" if state.get("outcome") else _next_of(state["work"])
 
 
-async def converse(state: State) -> State:
+async def converse(state: State, _: Runtime[Deps]) -> State:
     """Reply to small talk, which claims nothing."""
     return outcomes.end_with_reply(state, state["work"].with_step("converse"))
 
 
-async def clarify(state: State) -> State:
+async def clarify(state: State, _: Runtime[Deps]) -> State:
     """Ask which reading is meant."""
     return outcomes.end_with_clarification(state, state["work"].with_step("clarify"))
 

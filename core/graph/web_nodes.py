@@ -168,7 +168,7 @@ async def after_web(state: State) -> Literal["generate", "propose", "__end__"]:
     return "generate" if state["work"].next == "generate" else "propose"
 
 
-async def decline(state: State) -> State:
+async def decline(state: State, _: Runtime[Deps]) -> State:
     """A person denied the search: the closest passages; nothing was sent."""
     work = state["work"].with_step("decline")
     closest = work.proposal.closest if work.proposal else ()

@@ -40,6 +40,10 @@ def _ignore_progress(_phase: Phase, _done: int, _total: int) -> None:
     return None
 
 
+def _nothing_to_do(_sources: Sequence[str]) -> None:
+    return None
+
+
 @dataclass(slots=True)
 class Library:
     """The document store and, with an embedder, the vectors of its passages."""
@@ -48,6 +52,7 @@ class Library:
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
     resources: ExitStack = field(default_factory=ExitStack, repr=False)  #: what is closed with it
+    on_forget: Callable[[Sequence[str]], None] = _nothing_to_do  #: is told the sources that are forgotten
     #: When this process last noted that all files were synced, by the monotonic clock.
     _noted_refresh_at: float | None = field(default=None, repr=False)
     #: What is being ingested: a refresh meanwhile would read the same files a second time.
@@ -218,6 +223,7 @@ class Library:
                 self.store.roots.forget(named, place)
         if gone:
             self.store.erase_deleted()
+            self.on_forget([entry.source for entry in gone])
         self._clear_leftovers()
         return gone
 

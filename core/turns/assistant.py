@@ -33,7 +33,8 @@ from core.graph.checkpoints import Checkpoints, TurnCheckpoints
 from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
 from core.graph.state import State, Work, costs_to_repeat, with_proposal
-from core.reasoning.reasoner import Reasoner
+from core.traces.log import NO_LOG, Log
+from core.traces.trace import Trace
 from core.turns.checkpoints import translate_errors
 from core.turns.replicas import ALONE, Replicas
 from core.wording import Sentence, in_language
@@ -59,6 +60,7 @@ class Assistant:
     #: how an error is put to the person who asked
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence")
     replicas: Replicas = ALONE
+    log: Log = NO_LOG
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def run(
@@ -92,6 +94,7 @@ class Assistant:
         began = perf_counter()
         stored = kept.state
         if (ended := _outcome_of(stored, turn)) is not None:
+            await self.log.record(turn, ended, Trace())  # if the process died before it did
             return ended
         if is_unaddressed(turn):
             return await self._consider(turn, kept, report, began)
@@ -100,12 +103,11 @@ class Assistant:
         is_cut_off = _is_same(stored.get("turn"), turn)
         if read_attachments is not None and isinstance(turn, Question) and turn.reading_allowed_by:
             turn = turn if is_cut_off else _with_readable(await read_attachments(turn))
-        reasoner: Reasoner | None = None
+        deps: Deps | None = None
         state: State = {}
         try:
             async with asyncio.timeout(self.turn_timeout):
                 deps = await self.make_deps(turn, report)
-                reasoner = deps.reasoner
                 values: Any = await self.graph.copy({"checkpointer": kept}).ainvoke(
                     None if is_cut_off else {"turn": turn},
                     {**_config(turn.conversation.id), "recursion_limit": RECURSION_LIMIT},
@@ -120,7 +122,7 @@ class Assistant:
         except Exception:  # the boundary of a turn: whatever failed, it ends with a sentence
             logger.exception("turn %s broke", turn.id)
             await self._fail(turn, kept, Sentence("own_fault"))
-        return await self._close(turn, kept, reasoner, began, _outcome_of(state, turn))
+        return await self._close(turn, kept, deps, began, _outcome_of(state, turn))
 
     async def _consider(self, turn: Turn, kept: TurnCheckpoints, report: Report, began: float) -> Outcome:
         """The outcome of a question that nobody addressed to the bot: until it is answered, nothing is stored."""
@@ -138,23 +140,25 @@ class Assistant:
         if not outcome.is_shown:
             return outcome
         await self._put(turn, kept, values)
-        return await self._close(turn, kept, deps.reasoner, began, outcome)
+        return await self._close(turn, kept, deps, began, outcome)
 
     async def _close(
         self,
         turn: Turn,
         kept: TurnCheckpoints,
-        reasoner: Reasoner | None,
+        deps: Deps | None,
         began: float,
         outcome: Outcome | None = None,
     ) -> Outcome:
-        """The outcome, by default that of the newest checkpoint, with its cost; stored so, as the only one."""
+        """The outcome, by default that of the newest checkpoint, with its cost; stored so, as the only one, and
+        logged."""
         outcome = outcome or _outcome_of(kept.state, turn)
         if outcome is None:
             raise RuntimeError(f"turn {turn.id} ended without an outcome")
         total = (perf_counter() - began) * 1000
         timing = {"total": round(total, 1), **outcome.timing_ms}
-        if reasoner is not None:
+        if deps is not None:
+            reasoner = deps.reasoner
             trouble = reasoner.trouble and in_language(reasoner.trouble, outcome.language)
             outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble)
         outcome = replace(outcome, timing_ms=timing)
@@ -162,7 +166,9 @@ class Assistant:
         if self.link is not None:
             values = await self._linked(kept.state, outcome)
         await kept.finish(values)
-        return cast("Outcome", values["outcome"])
+        outcome = cast("Outcome", values["outcome"])
+        await self.log.record(turn, outcome, deps.tracer.trace() if deps else Trace())
+        return outcome
 
     async def _linked(self, state: State, outcome: Outcome) -> dict[str, Any]:
         """The outcome with links to its documents, and the conversation's proposals with them."""
@@ -214,6 +220,7 @@ class Assistant:
         with translate_errors():
             async with self._one_at_a_time(conversation.id):
                 await self.checkpoints.forget(conversation.id)
+                await self.log.forget_conversation(conversation)
 
     @asynccontextmanager
     async def _one_at_a_time(self, conversation: str) -> AsyncIterator[None]:

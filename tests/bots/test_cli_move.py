@@ -124,7 +124,7 @@ async def test_there_and_back_everything_is_the_same(machine, used, postgres_url
     again = await answers(machine), await approve(machine, used)
 
     assert digests(there) == {store: told for store, told in digests(back).items() if told[0] != "0 rows"}
-    assert digests(there).keys() == {"conversations", "library", "vectors"}
+    assert digests(there).keys() == {"conversations", "library", "questions", "vectors"}
     assert on_postgres == again == (before, ("answered", True))
 
 

@@ -28,6 +28,7 @@ from core.graph.web_nodes import web_search
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine
 from core.reasoning.reasoner import Draft, Plan
+from core.traces.log import NO_LOG
 from core.turns.assistant import Assistant
 from core.turns.checkpoints import open_checkpoints
 
@@ -37,7 +38,7 @@ WEB = (web_hit("The tower is 330 metres tall with its antenna."),)
 
 
 @asynccontextmanager
-async def assistant_over(folder, reasoner, documents, *, web=None, policy="footnote", **deps):
+async def assistant_over(folder, reasoner, documents, *, web=None, policy="footnote", log=NO_LOG, **deps):
     async def make_deps(_turn, report):
         return Deps(
             policy=PRESETS[policy] if isinstance(policy, str) else policy,
@@ -50,7 +51,11 @@ async def assistant_over(folder, reasoner, documents, *, web=None, policy="footn
 
     async with open_checkpoints(folder / "conversations.sqlite") as checkpoints:
         yield Assistant(
-            graph=build_graph(checkpoints), checkpoints=checkpoints, make_deps=make_deps, turn_timeout=30
+            graph=build_graph(checkpoints),
+            checkpoints=checkpoints,
+            make_deps=make_deps,
+            turn_timeout=30,
+            log=log,
         )
 
 

@@ -1,0 +1,276 @@
+"""The log of questions: one row of figures for each turn, for good, and its texts for as long as the operator keeps them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from core.conversation import Conversation, Decision, Outcome, Turn, is_unaddressed, log_fields, value
+from core.errors import FootnoteError
+from core.storage.asynchronous import AsyncDatabase
+from core.storage.database import Database, Row
+from core.storage.schema import Schema
+from core.storage.storage import Storage
+from core.traces.trace import Trace, packed, sources_of, unpacked, with_outcome
+
+logger = logging.getLogger(__name__)
+
+STORE = "questions"
+DAY = 86_400.0  # seconds
+EXPIRE_EVERY = 3_600.0  # seconds
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS questions (
+    turn TEXT PRIMARY KEY,
+    about TEXT NOT NULL,          -- the turn of the question: its own, or for a decision that of the proposal
+    kind TEXT NOT NULL,           -- question, approve or deny
+    conversation TEXT NOT NULL,
+    channel TEXT NOT NULL,        -- platform/space/channel
+    author TEXT NOT NULL,         -- empty: forgotten
+    asked_at REAL NOT NULL,       -- seconds since the epoch
+    question TEXT NOT NULL,       -- empty: not kept, or not any more
+    language TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    is_sure INTEGER NOT NULL,     -- 0 for an answer that was shown as "this may be it"
+    grounding TEXT NOT NULL,      -- empty: no answer
+    confidence REAL NOT NULL,
+    seconds REAL NOT NULL,
+    retrieve_ms REAL NOT NULL,
+    model TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    round_trips INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost REAL                     -- in the currency of the prices; NULL: no prices were set
+);
+CREATE INDEX IF NOT EXISTS questions_by_time ON questions (asked_at);
+CREATE INDEX IF NOT EXISTS questions_by_conversation ON questions (conversation);
+CREATE INDEX IF NOT EXISTS questions_by_question ON questions (about);
+CREATE TABLE IF NOT EXISTS traces (turn TEXT PRIMARY KEY, asked_at REAL NOT NULL, content BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS traces_by_time ON traces (asked_at);
+CREATE TABLE IF NOT EXISTS trace_sources (source TEXT NOT NULL, turn TEXT NOT NULL, PRIMARY KEY (source, turn));
+CREATE INDEX IF NOT EXISTS trace_sources_by_turn ON trace_sources (turn);
+CREATE TABLE IF NOT EXISTS ratings (
+    turn TEXT NOT NULL, author TEXT NOT NULL, is_positive INTEGER NOT NULL, given_at REAL NOT NULL,
+    fault TEXT NOT NULL DEFAULT '',  -- wrong, outdated, incomplete or unrelated; empty: not said
+    remark TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (turn, author)
+);
+"""
+
+SCHEMA = Schema(
+    tables=_TABLES,
+    cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
+)
+
+_COLUMNS = (
+    "turn", "about", "kind", "conversation", "channel", "author", "asked_at", "question", "language", "outcome",
+    "is_sure", "grounding", "confidence", "seconds", "retrieve_ms", "model", "calls", "round_trips",
+    "input_tokens", "output_tokens", "cost",
+)  # fmt: skip
+_RECORD = (
+    f"INSERT INTO questions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+    " ON CONFLICT (turn) DO NOTHING"
+)
+
+
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM questions"
+_KEEP_SOURCE = "INSERT INTO trace_sources VALUES (?, ?) ON CONFLICT DO NOTHING"
+_RATE = (
+    "INSERT INTO ratings (turn, author, is_positive, given_at) VALUES (?, ?, ?, ?) ON CONFLICT (turn, author)"
+    " DO UPDATE SET is_positive = excluded.is_positive, given_at = excluded.given_at"
+)
+_RATERS = "SELECT turn, author FROM ratings WHERE turn = ?"
+
+Fault = Literal["wrong", "outdated", "incomplete", "unrelated"]
+
+
+@value
+class LoggedQuestion:
+    """A turn and how it ended, without its trace."""
+
+    turn: str
+    about: str  #: the turn of the question that it is about
+    kind: str  #: question, approve or deny
+    conversation: str
+    channel: str
+    author: str
+    asked_at: float
+    question: str  #: empty: not kept any more
+    language: str
+    outcome: str
+    is_sure: bool
+    grounding: str
+    confidence: float
+    seconds: float
+    retrieve_ms: float
+    model: str
+    calls: int
+    round_trips: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+class Log(Protocol):
+    """What the assistant tells of its turns."""
+
+    async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
+        """A turn has ended; told again, it changes nothing."""
+
+    async def forget_conversation(self, conversation: Conversation) -> None: ...
+
+
+class NoLog:
+    """Nothing is noted."""
+
+    async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None: ...
+
+    async def forget_conversation(self, conversation: Conversation) -> None: ...
+
+
+NO_LOG = NoLog()
+
+Price = Callable[[Outcome], float | None]
+
+
+def no_price(_outcome: Outcome) -> None:
+    """What an outcome cost where the operator set no prices."""
+
+
+@dataclass(slots=True, kw_only=True)
+class QuestionLog:
+    """Raises StoreUnavailable when nothing can be read or written now, but for :meth:`record`."""
+
+    database: AsyncDatabase
+    keep: float  #: seconds for which texts are kept; 0: figures only
+    price: Price = no_price
+    now: Callable[[], float] = time.time
+    _expired_at: float = field(default=0.0)
+
+    async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
+        """Log how a turn ended; the first time counts. What cannot be written is lost: the answer is not."""
+        if is_unaddressed(turn) and not outcome.is_shown:
+            return
+        try:
+            await self.database.call(self._record, turn, outcome, trace)
+            await self._expire_at_times()
+        except FootnoteError:
+            logger.exception("a question could not be logged", extra=log_fields(turn))
+
+    def _record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
+        trace = with_outcome(trace, outcome)
+        with self.database.database.transaction() as writing:
+            found = writing.execute("SELECT about FROM questions WHERE turn = ?", (trace.about,)).fetchone()
+            about = found[0] if found else trace.about or turn.id
+            row = self._row(turn, outcome, trace, about)
+            is_new = writing.execute(_RECORD, row).rowcount == 1
+            if not is_new or not self.keep:
+                return
+            asked_at = row[_COLUMNS.index("asked_at")]
+            writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
+            writing.executemany(_KEEP_SOURCE, [(source, turn.id) for source in sorted(sources_of(trace))])
+
+    def _row(self, turn: Turn, outcome: Outcome, trace: Trace, about: str) -> tuple[object, ...]:
+        """In the order of the columns."""
+        answer, usage, timing = outcome.answer, outcome.usage, outcome.timing_ms
+        kind: str
+        if isinstance(turn, Decision):
+            kind, text, at = turn.verdict, trace.question, turn.decided_at
+        else:
+            kind, text, at = "question", turn.text, turn.asked_at
+        return (
+            turn.id, about, kind, turn.conversation.id, turn.conversation.channel_id, turn.author, at,
+            text if self.keep else "", outcome.language, outcome.kind, int(answer is None or answer.is_sure),
+            answer.grounding if answer else "", outcome.confidence, round(timing.get("total", 0.0) / 1000, 3),
+            timing.get("retrieve", 0.0), usage.name, usage.calls, usage.round_trips, usage.input_tokens,
+            usage.output_tokens, self.price(outcome),
+        )  # fmt: skip
+
+    async def rate(self, turn: str, author: str, *, is_positive: bool, at: float) -> None:
+        """Store one person's rating of one turn; the last one counts."""
+        await self.database.write(_RATE, (turn, author, int(is_positive), at))
+
+    async def ratings(self, turn: str) -> dict[str, bool]:
+        """Ratings of an answer, by author."""
+        rows = await self.database.rows("SELECT author, is_positive FROM ratings WHERE turn = ?", (turn,))
+        return {author: bool(is_positive) for author, is_positive in rows}
+
+    async def explain(self, turn: str, author: str, fault: Fault, remark: str) -> None:
+        """What a person said is wrong with an answer that they rated down."""
+        await self.database.write(
+            "UPDATE ratings SET fault = ?, remark = ? WHERE turn = ? AND author = ?",
+            (fault, remark, turn, author),
+        )
+
+    async def question(self, turn: str) -> LoggedQuestion | None:
+        rows = await self.database.rows(f"{_SELECT} WHERE turn = ?", (turn,))
+        return logged(rows[0]) if rows else None
+
+    async def trace(self, turn: str) -> Trace | None:
+        """None where it is not kept, or a newer version wrote it."""
+        rows = await self.database.rows("SELECT content FROM traces WHERE turn = ?", (turn,))
+        return unpacked(bytes(rows[0][0])) if rows else None
+
+    async def forget_conversation(self, conversation: Conversation) -> None:
+        """Delete its texts and who spoke; the figures stay."""
+        await self.database.call(
+            forget_texts, self.database.database, "conversation = ?", (conversation.id,), spares_people=False
+        )
+
+    async def forget_sources(self, sources: Iterable[str]) -> None:
+        """Delete the texts of the turns that read one of these documents."""
+        await self.database.call(forget_sources, self.database.database, sources)
+
+    async def expire(self) -> None:
+        """Delete the texts that are older than the operator keeps them."""
+        self._expired_at = self.now()
+        before = self._expired_at - self.keep
+        await self.database.call(forget_texts, self.database.database, "asked_at < ?", (before,))
+
+    async def _expire_at_times(self) -> None:
+        if self.now() - self._expired_at >= EXPIRE_EVERY:
+            await self.expire()
+
+
+def forget_sources(database: Database, sources: Iterable[str]) -> None:
+    """Delete the texts of the turns that read one of these documents."""
+    for source in sources:
+        forget_texts(database, "turn IN (SELECT turn FROM trace_sources WHERE source = ?)", (source,))
+
+
+def forget_texts(
+    database: Database, where: str, values: Sequence[object], *, spares_people: bool = True
+) -> None:
+    """Delete the words of these questions, their traces and remarks; with ``spares_people=False`` also who it was."""
+    with database.transaction() as writing:
+        wordy = f"SELECT turn FROM questions WHERE {where} AND (question <> '' OR turn IN (SELECT turn FROM traces))"
+        turns = writing.execute(wordy, values).fetchall()
+        writing.executemany("UPDATE questions SET question = '' WHERE turn = ?", turns)
+        for table in ("traces", "trace_sources"):
+            writing.executemany(f"DELETE FROM {table} WHERE turn = ?", turns)
+        writing.executemany("UPDATE ratings SET remark = '' WHERE turn = ?", turns)
+        if not spares_people:
+            writing.execute(f"UPDATE questions SET author = '' WHERE {where}", values)
+            raters = [row for turn in turns for row in writing.execute(_RATERS, turn).fetchall()]
+            nameless = [(f"#{number}", *rater) for number, rater in enumerate(raters, start=1)]
+            writing.executemany("UPDATE ratings SET author = ? WHERE turn = ? AND author = ?", nameless)
+    if turns:
+        database.erase_deleted(("questions", "traces", "ratings"))
+
+
+def logged(row: Row) -> LoggedQuestion:
+    """The columns of :data:`SELECT`."""
+    fields = dict(zip(_COLUMNS, row, strict=True))
+    return LoggedQuestion(**{**fields, "is_sure": bool(fields["is_sure"])})
+
+
+@contextmanager
+def open_question_log(storage: Storage, *, days: int, price: Price = no_price) -> Iterator[QuestionLog]:
+    """Raises SettingsError when the store cannot be used. ``days``: for which texts are kept."""
+    with storage.asynchronous(STORE, SCHEMA) as database:
+        yield QuestionLog(database=database, keep=days * DAY, price=price)

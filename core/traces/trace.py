@@ -1,0 +1,183 @@
+"""How the graph came to an outcome, as a value that is stored beside the question.
+
+A trace quotes nothing of the documents: it says where a passage stands, and whoever may read it looks there. So
+a document that changes or is forgotten takes its words along.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict, field, replace
+from typing import Any
+
+from core.conversation import Citation, Origin, Outcome, value
+
+FORMAT = 1  # of the stored bytes; a trace of a newer one is not read
+
+
+@value
+class Step:
+    """One run of a node."""
+
+    node: str
+    began_ms: float  #: since the turn began
+    ms: float
+    calls: int = 0  #: of models, within it
+    input_tokens: int = 0
+    output_tokens: int = 0
+    odds: dict[str, float] = field(
+        default_factory=dict
+    )  #: log-odds for an answer after it, by kind of verdict
+
+
+@value
+class TracedPassage:
+    """A passage that was looked at."""
+
+    id: str
+    collection: str
+    source: str
+    title: str
+    location: str
+    start: int  #: characters into the source's extracted text
+    end: int
+    url: str | None = None
+    origin: Origin = "documents"
+    score: float = 0.0
+    lexical: float = 0.0
+    dense: float | None = None
+    verdict: str = ""  #: of the judge; empty: none
+    evidence: tuple[int, ...] = ()  #: its sentences that help, counted from 1
+
+
+@value
+class TracedStrip:
+    """What the writer read."""
+
+    number: int  #: as a draft cites it
+    passage: str  #: its id
+    start: int
+    end: int
+
+
+@value
+class TracedSentence:
+    """A sentence of a draft and its check."""
+
+    text: str
+    cites: tuple[int, ...] = ()
+    doubts: tuple[str, ...] = ()  #: what code found odd
+    votes: int = 0
+    against: int = 0  #: votes that found it unsupported
+    is_cut: bool = False
+    reason: str = ""  #: why it was cut
+
+
+@value
+class TracedDraft:
+    """A draft as it was checked."""
+
+    sentences: tuple[TracedSentence, ...]
+    strips: tuple[TracedStrip, ...]  #: that it was written from
+    useful: tuple[bool, ...] = ()  #: one verdict for each vote
+
+
+@value
+class TracedCitation:
+    """A footnote, or one of the closest passages; ``number`` is 0 for those."""
+
+    number: int
+    title: str
+    location: str
+    source: str
+    start: int
+    end: int
+    collection: str = ""
+    url: str | None = None
+    origin: Origin = "documents"
+    quote: str = ""  #: of a web page only, which is kept nowhere else
+
+
+@value
+class Trace:
+    """The way of one turn, and what it ended with."""
+
+    policy: str = ""  #: empty: the graph did not run it
+    question: str = ""  #: in the person's own words; of a decision, the question that it is about
+    about: str = ""  #: of a decision, the turn that proposed the search
+    text: str = ""  #: of the answer, with its markers
+    reason: str = ""
+    proposed: str = ""  #: the web query that waits for a decision
+    left_out: tuple[str, ...] = ()  #: sentences of the draft that were not shown
+    citations: tuple[TracedCitation, ...] = ()
+    standalone: str = ""  #: the question as it was understood
+    route: str = ""
+    queries: tuple[str, ...] = ()  #: that were looked for, in order
+    missing: str = ""  #: what a judge said is missing
+    steps: tuple[Step, ...] = ()
+    passages: tuple[TracedPassage, ...] = ()  #: best first
+    drafts: tuple[TracedDraft, ...] = ()
+
+
+def packed(trace: Trace) -> bytes:
+    """As it is stored: JSON, compressed."""
+    record = {"format": FORMAT, **asdict(trace)}
+    return zlib.compress(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def unpacked(stored: bytes) -> Trace | None:
+    """None for one that a newer version wrote."""
+    record = json.loads(zlib.decompress(stored))
+    if record.pop("format") > FORMAT:
+        return None
+    drafts = tuple(
+        TracedDraft(
+            sentences=tuple(TracedSentence(**sentence) for sentence in draft["sentences"]),
+            strips=tuple(TracedStrip(**strip) for strip in draft["strips"]),
+            useful=draft["useful"],
+        )
+        for draft in record.pop("drafts")
+    )
+    parts: dict[str, Any] = {
+        name: [kind(**part) for part in record.pop(name)]
+        for name, kind in (("steps", Step), ("passages", TracedPassage), ("citations", TracedCitation))
+    }
+    return Trace(**record, **parts, drafts=drafts)
+
+
+def with_outcome(trace: Trace, outcome: Outcome) -> Trace:
+    """The trace, with what the person was shown."""
+    answer = outcome.answer
+    cited = answer.citations if answer else ()
+    known = {citation.source for citation in cited}
+    closest = (replace(one, number=0) for one in outcome.closest if one.source not in known)
+    return replace(
+        trace,
+        text=answer.text if answer else "",
+        reason=outcome.reason or "",
+        proposed=outcome.proposal.query if outcome.proposal else "",
+        left_out=tuple(omission.text for omission in answer.left_out) if answer else (),
+        citations=tuple(_citation(citation) for citation in (*cited, *closest)),
+    )
+
+
+def sources_of(trace: Trace) -> set[str]:
+    """The documents whose words may stand in the texts of a trace."""
+    passages = {passage.id: passage for passage in trace.passages}
+    read = {
+        passages[strip.passage].source
+        for draft in trace.drafts
+        for strip in draft.strips
+        if strip.passage in passages
+    }
+    return read | {citation.source for citation in trace.citations}
+
+
+def _citation(citation: Citation) -> TracedCitation:
+    is_of_web = citation.origin == "web"
+    return TracedCitation(
+        number=citation.number, title=citation.title, location=citation.location, source=citation.source,
+        start=citation.start, end=citation.end, collection=citation.collection, url=citation.url,
+        origin=citation.origin, quote=citation.quote if is_of_web else "",
+    )  # fmt: skip
