@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import psycopg
 import pytest
 
 from core.settings import Settings
+from core.storage.postgres import conninfo
 from core.storage.storage import open_storage
 from core.turns import leases
 from core.turns.disk_watch import DiskWatch
-from core.turns.leases import BEAT, LEASE, open_leases
+from core.turns.leases import BEAT, LEASE, Leases, open_leases
 from core.turns.queue import QUEUE, launched, requeue_left
 
 HERE = "test/space/channel/thread"
@@ -238,6 +240,27 @@ async def test_nobody_is_declared_dead_for_the_time_in_which_the_database_was_aw
         )
 
         assert {one.executor, other.executor} == names
+
+
+async def test_a_process_judges_others_only_after_it_renewed_its_own_lease_for_as_long_as_one_lasts(
+    store, monkeypatch
+):
+    clock = SimpleNamespace(monotonic=lambda: moment)
+    monkeypatch.setattr(leases, "time", clock)
+    store.database("turns", leases.SCHEMA).close()
+    lease, start, after_outage = Leases(conninfo(store.url), "footnote run", None), 1_000, 2_000
+    expired = "INSERT INTO replicas VALUES (%s, 'footnote run', TRUE, now() - interval '1 h') ON CONFLICT DO NOTHING"
+    spared = []
+
+    with psycopg.connect(store.url, autocommit=True) as connection:
+        lease.stand(connection)
+        for began in (start, after_outage):
+            connection.execute(expired, (f"since {began}",))
+            for moment in range(began, began + int(LEASE) + 1):  # noqa: B007 - which the clock shows
+                lease._beat(connection)
+                spared.append(len(connection.execute("SELECT id FROM replicas").fetchall()) - 1)
+
+    assert spared == ([1] * int(LEASE) + [0]) * 2
 
 
 async def test_while_the_database_is_away_that_is_told_once_and_no_fault(store, quick, postgres, caplog):
