@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bots.chat import channels
+from bots.page import sessions
 from bots.slack import oauth
 from core.library import tables
 from core.library.fts5 import indexed_from
@@ -35,6 +36,7 @@ STORES: Mapping[str, Schema] = {
     "slack": oauth.SCHEMA,
     "spending": limits.SCHEMA,
     "questions": log.SCHEMA,
+    "page": sessions.SCHEMA,
     "library": tables.SCHEMA,
 }
 VECTORS, UPLOADS = "vectors", "learned"  # folders of the data folder, and of the archive
