@@ -135,12 +135,6 @@ class NoLog:
 
 NO_LOG = NoLog()
 
-Price = Callable[[Outcome], float | None]
-
-
-def no_price(_outcome: Outcome) -> None:
-    """What an outcome cost where the operator set no prices."""
-
 
 @dataclass(slots=True, kw_only=True)
 class QuestionLog:
@@ -148,7 +142,6 @@ class QuestionLog:
 
     database: AsyncDatabase
     keep: float  #: seconds for which texts are kept; 0: figures only
-    price: Price = no_price
     now: Callable[[], float] = time.time
     _expired_at: float = field(default=0.0)
 
@@ -188,7 +181,7 @@ class QuestionLog:
             text if self.keep else "", outcome.language, outcome.kind, int(answer is None or answer.is_sure),
             answer.grounding if answer else "", outcome.confidence, round(timing.get("total", 0.0) / 1000, 3),
             timing.get("retrieve", 0.0), usage.name, usage.calls, usage.round_trips, usage.input_tokens,
-            usage.output_tokens, self.price(outcome),
+            usage.output_tokens, usage.cost,
         )  # fmt: skip
 
     async def rate(self, turn: str, author: str, *, is_positive: bool, at: float) -> None:
@@ -270,7 +263,7 @@ def logged(row: Row) -> LoggedQuestion:
 
 
 @contextmanager
-def open_question_log(storage: Storage, *, days: int, price: Price = no_price) -> Iterator[QuestionLog]:
+def open_question_log(storage: Storage, *, days: int) -> Iterator[QuestionLog]:
     """Raises SettingsError when the store cannot be used. ``days``: for which texts are kept."""
     with storage.asynchronous(STORE, SCHEMA) as database:
-        yield QuestionLog(database=database, keep=days * DAY, price=price)
+        yield QuestionLog(database=database, keep=days * DAY)
