@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bots.chat import channels
+from bots.chat.uploads import UPLOADS
 from bots.slack import oauth
 from core.library import tables
 from core.library.fts5 import indexed_from
@@ -37,7 +38,7 @@ STORES: Mapping[str, Schema] = {
     "questions": log.SCHEMA,
     "library": tables.SCHEMA,
 }
-VECTORS, UPLOADS = "vectors", "learned"  # folders of the data folder, and of the archive
+VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLOADS is
 
 #: What DBOS writes about itself when it starts.
 OF_DBOS = frozenset({"dbos_migrations", "queues", "application_versions"})
