@@ -29,6 +29,7 @@ from core.library.retriever import Query
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
+from core.reasoning.prices import Prices
 from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
 from core.storage.schema import version_in
@@ -107,7 +108,9 @@ async def open_footnote(
         library.check_model()
         replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
         models = _models_of(settings, storage, open_now)
-        log = open_now.enter_context(open_question_log(storage, days=settings.trace_days))
+        log = open_now.enter_context(
+            open_question_log(storage, days=settings.trace_days, prices=_prices_of(settings))
+        )
         assistant = Assistant(
             graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, log=log, sentence=sentence,
             make_deps=_deps_maker(settings, library, reads, models, refresh), turn_timeout=settings.turn_timeout,
@@ -281,7 +284,6 @@ def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -
         return None
     from core.reasoning.chat_model import ChatModels
     from core.reasoning.limits import open_budget
-    from core.reasoning.prices import Prices
     from core.reasoning.providers import Access
 
     limits = (
@@ -298,10 +300,14 @@ def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -
         grader_model=settings.judging_model,
         access=Access.of(settings, timeout=settings.model_timeout),
         budget=budget,
-        prices=Prices(of=settings.prices, currency=settings.currency, is_shown=settings.show_cost),
+        prices=_prices_of(settings),
     )
     open_now.push_async_callback(models.aclose)
     return models
+
+
+def _prices_of(settings: Settings) -> Prices:
+    return Prices(of=settings.prices, currency=settings.currency, is_shown=settings.show_cost)
 
 
 def _reasoner_maker(

@@ -44,6 +44,8 @@ Origin = Literal["documents", "web"]
 OutcomeKind = Literal["answered", "approval_needed", "no_answer", "clarify", "failed"]
 Stage = Literal["waiting", "reading", "checking", "writing", "verifying", "searching", "fetching"]
 
+EVALUATION = "evaluation"  # the channel of questions that only test the answers: nobody counts them
+
 QUESTION_LIMIT = 4_000  # characters; a longer question is refused with a sentence
 QUERY_LIMIT = 400  # characters of one outgoing web query; DuckDuckGo cuts near 500
 

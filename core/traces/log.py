@@ -9,12 +9,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from core.conversation import Conversation, Decision, Outcome, Turn, is_unaddressed, log_fields, value
+from core.conversation import (
+    EVALUATION,
+    Conversation,
+    Decision,
+    Outcome,
+    Turn,
+    is_unaddressed,
+    log_fields,
+    value,
+)
 from core.errors import FootnoteError
+from core.reasoning.prices import NO_PRICES, Prices
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Database, Row
 from core.storage.schema import Schema
 from core.storage.storage import Storage
+from core.traces import figures
+from core.traces.figures import Counted
 from core.traces.trace import Trace, packed, sources_of, unpacked, with_outcome
 
 logger = logging.getLogger(__name__)
@@ -60,10 +72,11 @@ CREATE TABLE IF NOT EXISTS ratings (
     remark TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (turn, author)
 );
+CREATE INDEX IF NOT EXISTS ratings_by_time ON ratings (given_at);
 """
 
 SCHEMA = Schema(
-    tables=_TABLES,
+    tables=_TABLES + figures.TABLES,
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
@@ -142,12 +155,13 @@ class QuestionLog:
 
     database: AsyncDatabase
     keep: float  #: seconds for which texts are kept; 0: figures only
+    prices: Prices = NO_PRICES
     now: Callable[[], float] = time.time
     _expired_at: float = field(default=0.0)
 
     async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
         """Log how a turn ended; the first time counts. What cannot be written is lost: the answer is not."""
-        if is_unaddressed(turn) and not outcome.is_shown:
+        if (is_unaddressed(turn) and not outcome.is_shown) or turn.conversation.channel == EVALUATION:
             return
         try:
             await self.database.call(self._record, turn, outcome, trace)
@@ -162,9 +176,12 @@ class QuestionLog:
             about = found[0] if found else trace.about or turn.id
             row = self._row(turn, outcome, trace, about)
             is_new = writing.execute(_RECORD, row).rowcount == 1
-            if not is_new or not self.keep:
+            if not is_new:
                 return
-            asked_at = row[_COLUMNS.index("asked_at")]
+            asked_at = float(str(row[_COLUMNS.index("asked_at")]))
+            figures.count(writing, self._counted(turn, outcome, asked_at))
+            if not self.keep:
+                return
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
             writing.executemany(_KEEP_SOURCE, [(source, turn.id) for source in sorted(sources_of(trace))])
 
@@ -182,6 +199,16 @@ class QuestionLog:
             answer.grounding if answer else "", outcome.confidence, round(timing.get("total", 0.0) / 1000, 3),
             timing.get("retrieve", 0.0), usage.name, usage.calls, usage.round_trips, usage.input_tokens,
             usage.output_tokens, usage.cost,
+        )  # fmt: skip
+
+    def _counted(self, turn: Turn, outcome: Outcome, at: float) -> Counted:
+        usage = outcome.usage
+        return Counted(
+            at=at, channel=turn.conversation.channel_id,
+            kind=turn.verdict if isinstance(turn, Decision) else "question", outcome=outcome.kind,
+            seconds=round(outcome.timing_ms.get("total", 0.0) / 1000, 3), calls=usage.calls,
+            round_trips=usage.round_trips, cost=usage.cost,
+            models=tuple((each, self.prices.cost(each)) for each in usage.models),
         )  # fmt: skip
 
     async def rate(self, turn: str, author: str, *, is_positive: bool, at: float) -> None:
@@ -263,7 +290,7 @@ def logged(row: Row) -> LoggedQuestion:
 
 
 @contextmanager
-def open_question_log(storage: Storage, *, days: int) -> Iterator[QuestionLog]:
+def open_question_log(storage: Storage, *, days: int, prices: Prices = NO_PRICES) -> Iterator[QuestionLog]:
     """Raises SettingsError when the store cannot be used. ``days``: for which texts are kept."""
     with storage.asynchronous(STORE, SCHEMA) as database:
-        yield QuestionLog(database=database, keep=days * DAY)
+        yield QuestionLog(database=database, keep=days * DAY, prices=prices)
