@@ -25,7 +25,7 @@ from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Database, Row
 from core.storage.schema import Schema
 from core.storage.storage import Storage
-from core.traces import figures
+from core.traces import figures, names
 from core.traces.figures import Counted
 from core.traces.trace import Trace, packed, sources_of, unpacked, with_outcome
 
@@ -62,6 +62,8 @@ CREATE TABLE IF NOT EXISTS questions (
 CREATE INDEX IF NOT EXISTS questions_by_time ON questions (asked_at);
 CREATE INDEX IF NOT EXISTS questions_by_conversation ON questions (conversation);
 CREATE INDEX IF NOT EXISTS questions_by_question ON questions (about);
+CREATE INDEX IF NOT EXISTS questions_by_author ON questions (author);
+CREATE INDEX IF NOT EXISTS questions_by_channel ON questions (channel, asked_at);
 CREATE TABLE IF NOT EXISTS traces (turn TEXT PRIMARY KEY, asked_at REAL NOT NULL, content BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS traces_by_time ON traces (asked_at);
 CREATE TABLE IF NOT EXISTS trace_sources (source TEXT NOT NULL, turn TEXT NOT NULL, PRIMARY KEY (source, turn));
@@ -76,22 +78,22 @@ CREATE INDEX IF NOT EXISTS ratings_by_time ON ratings (given_at);
 """
 
 SCHEMA = Schema(
-    tables=_TABLES + figures.TABLES,
+    tables=_TABLES + figures.TABLES + names.TABLES,
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
-_COLUMNS = (
+QUESTION_COLUMNS = (
     "turn", "about", "kind", "conversation", "channel", "author", "asked_at", "question", "language", "outcome",
     "is_sure", "grounding", "confidence", "seconds", "retrieve_ms", "model", "calls", "round_trips",
     "input_tokens", "output_tokens", "cost",
 )  # fmt: skip
 _RECORD = (
-    f"INSERT INTO questions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+    f"INSERT INTO questions ({', '.join(QUESTION_COLUMNS)}) VALUES ({', '.join('?' * len(QUESTION_COLUMNS))})"
     " ON CONFLICT (turn) DO NOTHING"
 )
 
 
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM questions"
+_SELECT = f"SELECT {', '.join(QUESTION_COLUMNS)} FROM questions"
 _KEEP_SOURCE = "INSERT INTO trace_sources VALUES (?, ?) ON CONFLICT DO NOTHING"
 _RATE = (
     "INSERT INTO ratings (turn, author, is_positive, given_at) VALUES (?, ?, ?, ?) ON CONFLICT (turn, author)"
@@ -157,7 +159,11 @@ class QuestionLog:
     keep: float  #: seconds for which texts are kept; 0: figures only
     prices: Prices = NO_PRICES
     now: Callable[[], float] = time.time
+    names: names.ShownNames = field(init=False)
     _expired_at: float = field(default=0.0)
+
+    def __post_init__(self) -> None:
+        self.names = names.ShownNames(self.database)
 
     async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
         """Log how a turn ended; the first time counts. What cannot be written is lost: the answer is not."""
@@ -178,7 +184,7 @@ class QuestionLog:
             is_new = writing.execute(_RECORD, row).rowcount == 1
             if not is_new:
                 return
-            asked_at = float(str(row[_COLUMNS.index("asked_at")]))
+            asked_at = float(str(row[QUESTION_COLUMNS.index("asked_at")]))
             figures.count(writing, self._counted(turn, outcome, asked_at))
             if not self.keep:
                 return
@@ -238,6 +244,7 @@ class QuestionLog:
 
     async def forget_conversation(self, conversation: Conversation) -> None:
         """Delete its texts and who spoke; the figures stay."""
+        self.names.forget_noted()
         await self.database.call(
             forget_texts, self.database.database, "conversation = ?", (conversation.id,), spares_people=False
         )
@@ -275,17 +282,19 @@ def forget_texts(
             writing.executemany(f"DELETE FROM {table} WHERE turn = ?", turns)
         writing.executemany("UPDATE ratings SET remark = '' WHERE turn = ?", turns)
         if not spares_people:
+            who = writing.execute(f"SELECT author, channel FROM questions WHERE {where}", values).fetchall()
             writing.execute(f"UPDATE questions SET author = '' WHERE {where}", values)
             raters = [row for turn in turns for row in writing.execute(_RATERS, turn).fetchall()]
             nameless = [(f"#{number}", *rater) for number, rater in enumerate(raters, start=1)]
             writing.executemany("UPDATE ratings SET author = ? WHERE turn = ? AND author = ?", nameless)
+            names.forget_names(writing, {author for author, _ in who}, {channel for _, channel in who})
     if turns:
-        database.erase_deleted(("questions", "traces", "ratings"))
+        database.erase_deleted(("questions", "traces", "ratings", "shown_names"))
 
 
 def logged(row: Row) -> LoggedQuestion:
     """The columns of :data:`SELECT`."""
-    fields = dict(zip(_COLUMNS, row, strict=True))
+    fields = dict(zip(QUESTION_COLUMNS, row, strict=True))
     return LoggedQuestion(**{**fields, "is_sure": bool(fields["is_sure"])})
 
 
