@@ -28,6 +28,7 @@ HEADER = (
     "language", "question", "seconds", "model", "calls", "round_trips", "input_tokens", "output_tokens", "cost",
     "up", "down", "turn", "about",
 )  # fmt: skip
+COLUMNS = ("When", "Where", "Who", "Ended", "Time", "Cost", "+/−", "Question")
 SAID: dict[str, str] = {
     "answered": "answered",
     "approval_needed": "search proposed",
@@ -48,7 +49,11 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if not turns:
         screen.note("Nothing was asked in this time.")
         return 0
-    screen.show(table_of(turns, settings.currency))
+    if screen.is_drawn:
+        screen.show(table_of(turns, settings.currency))
+    else:
+        for turn in turns:
+            screen.write("\t".join(cells_of(turn, settings.currency)))
     screen.note(summary_of(turns, settings.currency))
     return 0
 
@@ -67,34 +72,29 @@ def row_of(turn: Listed) -> tuple[object, ...]:
 
 def table_of(turns: Sequence[Listed], currency: str) -> Table:
     """A line for each turn, newest first."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    has_costs = any(turn.question.cost is not None for turn in turns)
-    for name in (
-        "When",
-        "Where",
-        "Who",
-        "Ended",
-        "Time",
-        *(("Cost",) if has_costs else ()),
-        "+/−",
-        "Question",
-    ):
-        table.add_column(name, no_wrap=name in ("When", "Time", "Cost", "+/−"), overflow="fold")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True)
+    for name in COLUMNS:
+        ratio = {"Where": 1, "Question": 3}.get(name)
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=ratio)
     for turn in turns:
-        asked = turn.question
-        cost = () if not has_costs else ("" if asked.cost is None else money(asked.cost, currency),)
-        cells = (
-            datetime.fromtimestamp(asked.asked_at).astimezone().strftime("%m-%d %H:%M"),
-            turn.channel_name or asked.channel,
-            turn.author_name or asked.author,
-            _ended(turn),
-            duration(1000 * asked.seconds),
-            *cost,
-            f"{turn.up}/{turn.down}" if turn.up or turn.down else "",
-            clipped(asked.question),
-        )
-        table.add_row(*(Text(line(each)) for each in cells))
+        table.add_row(*map(Text, cells_of(turn, currency)))
     return table
+
+
+def cells_of(turn: Listed, currency: str) -> tuple[str, ...]:
+    """In the order of the columns, each on one line; the time is that of this machine."""
+    asked = turn.question
+    cells = (
+        datetime.fromtimestamp(asked.asked_at).astimezone().strftime("%m-%d %H:%M"),
+        turn.channel_name or asked.channel,
+        turn.author_name or asked.author,
+        _ended(turn),
+        duration(1000 * asked.seconds),
+        "" if asked.cost is None else money(asked.cost, currency),
+        f"{turn.up}/{turn.down}" if turn.up or turn.down else "",
+        clipped(asked.question),
+    )
+    return tuple(map(line, cells))
 
 
 def _ended(turn: Listed) -> str:
