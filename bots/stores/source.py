@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from bots.chat import channels
 from bots.chat.uploads import UPLOADS
+from bots.page import sessions
 from bots.slack import oauth
 from core.library import tables
 from core.library.fts5 import indexed_from
@@ -36,6 +37,7 @@ STORES: Mapping[str, Schema] = {
     "slack": oauth.SCHEMA,
     "spending": limits.SCHEMA,
     "questions": log.SCHEMA,
+    "page": sessions.SCHEMA,
     "library": tables.SCHEMA,
 }
 VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLOADS is

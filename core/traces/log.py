@@ -82,18 +82,18 @@ SCHEMA = Schema(
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
-QUESTION_COLUMNS = (
+COLUMNS = (
     "turn", "about", "kind", "conversation", "channel", "author", "asked_at", "question", "language", "outcome",
     "is_sure", "grounding", "confidence", "seconds", "retrieve_ms", "model", "calls", "round_trips",
     "input_tokens", "output_tokens", "cost",
 )  # fmt: skip
 _RECORD = (
-    f"INSERT INTO questions ({', '.join(QUESTION_COLUMNS)}) VALUES ({', '.join('?' * len(QUESTION_COLUMNS))})"
+    f"INSERT INTO questions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
     " ON CONFLICT (turn) DO NOTHING"
 )
 
 
-_SELECT = f"SELECT {', '.join(QUESTION_COLUMNS)} FROM questions"
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM questions"
 _KEEP_SOURCE = "INSERT INTO trace_sources VALUES (?, ?) ON CONFLICT DO NOTHING"
 _RATE = (
     "INSERT INTO ratings (turn, author, is_positive, given_at) VALUES (?, ?, ?, ?) ON CONFLICT (turn, author)"
@@ -184,7 +184,7 @@ class QuestionLog:
             is_new = writing.execute(_RECORD, row).rowcount == 1
             if not is_new:
                 return
-            asked_at = float(str(row[QUESTION_COLUMNS.index("asked_at")]))
+            asked_at = float(str(row[COLUMNS.index("asked_at")]))
             figures.count(writing, self._counted(turn, outcome, asked_at))
             if not self.keep:
                 return
@@ -294,7 +294,7 @@ def forget_texts(
 
 def logged(row: Row) -> LoggedQuestion:
     """The columns of :data:`SELECT`."""
-    fields = dict(zip(QUESTION_COLUMNS, row, strict=True))
+    fields = dict(zip(COLUMNS, row, strict=True))
     return LoggedQuestion(**{**fields, "is_sure": bool(fields["is_sure"])})
 
 
