@@ -146,6 +146,7 @@ async def _serving(
                 replicas=footnote.replicas,
             )
         )
+        footnote.meters.load = turns.load
         await open_now.enter_async_context(sweeping())
         if slack is not None:
             await open_now.enter_async_context(slack.serving(turns, served.port))

@@ -6,11 +6,12 @@ The names and labels say what happened and never to whom: no person, no channel,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 from core.conversation import Decision, Outcome, Turn, value
+from core.reasoning.limits import Circuit
 from core.traces.figures import BOUNDS
 from core.traces.trace import Trace
 
@@ -22,6 +23,15 @@ def labels_of(turn: Turn, outcome: Outcome) -> dict[str, str]:
     """By what turns are counted apart."""
     kind = turn.verdict if isinstance(turn, Decision) else "question"
     return {"platform": turn.conversation.platform, "kind": kind, "outcome": outcome.kind}
+
+
+@value
+class Gauges:
+    """What is so now; None: unknown here."""
+
+    queued: int | None = None  #: turns that wait in this process
+    running: int | None = None  #: turns that are worked on
+    open_circuits: Mapping[str, bool] = field(default_factory=dict)  #: by model, whether it is left alone
 
 
 @dataclass(slots=True)
@@ -36,6 +46,14 @@ class Meters:
     round_trips: int = 0
     cost: float = 0.0
     currency: str = ""  #: empty: no prices were set
+    circuits: Mapping[str, Circuit] = field(default_factory=dict)  #: by model
+    #: Turns that wait, and those that are worked on; None: this process has no queue.
+    load: Callable[[], tuple[int, int]] | None = None
+
+    def gauges(self) -> Gauges:
+        queued, running = self.load() if self.load else (None, None)
+        is_open = {model: circuit.is_open for model, circuit in self.circuits.items()}
+        return Gauges(queued=queued, running=running, open_circuits=is_open)
 
     def turn_ended(self, turn: Turn, outcome: Outcome, _trace: Trace) -> None:
         usage, seconds = outcome.usage, outcome.timing_ms.get("total", 0.0) / 1000
@@ -51,19 +69,10 @@ class Meters:
         self.currency = usage.currency or self.currency
 
 
-@value
-class Gauges:
-    """What is so now; None: unknown here."""
-
-    queued: int | None = None  #: turns and commands that wait
-    running: int | None = None  #: turns that are worked on
-    open_circuits: Mapping[str, bool] = field(default_factory=dict)  #: by model, whether it is left alone
-
-
-def prometheus(meters: Meters, gauges: Gauges) -> str:
+def prometheus(meters: Meters) -> str:
     """All metrics, each with what it is and its type."""
     lines: list[str] = []
-    for name, kind, what, samples in _metrics(meters, gauges):
+    for name, kind, what, samples in _metrics(meters, meters.gauges()):
         if samples := list(samples):
             lines += [f"# HELP {name} {what}", f"# TYPE {name} {kind}", *samples]
     return "".join(f"{each}\n" for each in lines)
