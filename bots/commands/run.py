@@ -157,7 +157,7 @@ async def _serving(
                 open_page(
                     served.page, footnote.settings, library=footnote.library, log=footnote.log,
                     channels=channel_store, database=page_store,
-                    work=OwnWork(turns=turns, operations=operations),
+                    work=OwnWork(turns=turns, operations=operations), meters=footnote.meters,
                 )
             )  # fmt: skip
         yield link
