@@ -146,6 +146,7 @@ async def _serving(
                 replicas=footnote.replicas,
             )
         )
+        footnote.meters.load = turns.load
         await open_now.enter_async_context(sweeping())
         if slack is not None:
             await open_now.enter_async_context(slack.serving(turns, served.port))
@@ -156,7 +157,7 @@ async def _serving(
                 open_page(
                     served.page, footnote.settings, library=footnote.library, log=footnote.log,
                     channels=channel_store, database=page_store,
-                    work=OwnWork(turns=turns, operations=operations),
+                    work=OwnWork(turns=turns, operations=operations), meters=footnote.meters,
                 )
             )  # fmt: skip
         yield link

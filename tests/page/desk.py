@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
+from core.turns.serving import queue_url
 from yarl import URL
 
 from bots.chat.channels import ChannelStore, open_channel_store
