@@ -73,6 +73,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         return {}
     from bots.chat import channels
     from bots.slack import oauth
+    from core.gaps import store as gaps
     from core.reasoning import limits
     from core.traces import log
     from core.turns import checkpoints, queue
@@ -83,6 +84,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "rooms.sqlite": channels.SCHEMA,
         data / "spending.sqlite": limits.SCHEMA,
         data / "questions.sqlite": log.SCHEMA,
+        data / "gaps.sqlite": gaps.SCHEMA,
         data / oauth.FILE: oauth.SCHEMA,
         # The URL of a server is not the name of a file.
         Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,
