@@ -264,6 +264,19 @@ def _define_run(run: _Parser) -> None:
         metavar="PORT",
         help="take Slack's events over HTTP on this port, or on the one in the variable PORT, not a socket",
     )
+    _add_page(run, "serve the operators' page too, on this machine unless HOST says otherwise")
+
+
+def _add_page(parser: _Parser, help_text: str) -> None:
+    parser.add_argument("--page", metavar="[HOST:]PORT", help=help_text)
+
+
+def _define_page(page: _Parser) -> None:
+    _add_page(page, "where it is served (127.0.0.1:8467)")
+    page.add_argument("--link", action="store_true", help="print a link that lets one browser in, and end")
+    page.add_argument("--role", choices=("reader", "editor"), default="editor", help="of the link (editor)")
+    page.add_argument("--name", help="of the person whom the link is for")
+    page.add_argument("--collections", metavar="NAME,…", help="all that the link lets them read")
 
 
 def _define_doctor(doctor: _Parser) -> None:
@@ -319,6 +332,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
     "sources": ("documents:list_sources", _add_json, "list what is indexed"),
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
+    "page": ("page:run", _define_page, "serve the operators' page, or print a link to it"),
     "migrate": ("migrate:run", lambda _: None, "make or migrate every store, as before a deploy"),
     "move": ("move:run", _define_move, "copy every store into a PostgreSQL, or back into a folder"),
     "backup": ("backup:back_up", _define_archive, "write all that the stores hold into one file"),

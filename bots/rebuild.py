@@ -72,6 +72,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
     if settings.postgres_url:
         return {}
     from bots.chat import channels
+    from bots.page import sessions
     from bots.slack import oauth
     from core.gaps import store as gaps
     from core.reasoning import limits
@@ -85,6 +86,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "spending.sqlite": limits.SCHEMA,
         data / "questions.sqlite": log.SCHEMA,
         data / "gaps.sqlite": gaps.SCHEMA,
+        data / "page.sqlite": sessions.SCHEMA,
         data / oauth.FILE: oauth.SCHEMA,
         # The URL of a server is not the name of a file.
         Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,

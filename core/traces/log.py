@@ -67,18 +67,18 @@ SCHEMA = Schema(
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
-_COLUMNS = (
+COLUMNS = (
     "turn", "about", "kind", "conversation", "channel", "author", "asked_at", "question", "language", "outcome",
     "is_sure", "grounding", "confidence", "seconds", "retrieve_ms", "model", "calls", "round_trips",
     "input_tokens", "output_tokens", "cost",
 )  # fmt: skip
 _RECORD = (
-    f"INSERT INTO questions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+    f"INSERT INTO questions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
     " ON CONFLICT (turn) DO NOTHING"
 )
 
 
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM questions"
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM questions"
 _KEEP_SOURCE = "INSERT INTO trace_sources VALUES (?, ?) ON CONFLICT DO NOTHING"
 _RATE = (
     "INSERT INTO ratings (turn, author, is_positive, given_at) VALUES (?, ?, ?, ?) ON CONFLICT (turn, author)"
@@ -171,7 +171,7 @@ class QuestionLog:
             is_new = writing.execute(_RECORD, row).rowcount == 1
             if not is_new or not self.keep:
                 return
-            asked_at = row[_COLUMNS.index("asked_at")]
+            asked_at = row[COLUMNS.index("asked_at")]
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
             writing.executemany(_KEEP_SOURCE, [(source, turn.id) for source in sorted(sources_of(trace))])
 
@@ -265,7 +265,7 @@ def forget_texts(
 
 def logged(row: Row) -> LoggedQuestion:
     """The columns of :data:`SELECT`."""
-    fields = dict(zip(_COLUMNS, row, strict=True))
+    fields = dict(zip(COLUMNS, row, strict=True))
     return LoggedQuestion(**{**fields, "is_sure": bool(fields["is_sure"])})
 
 
