@@ -27,8 +27,9 @@ from core.settings import Settings
 from core.storage.storage import open_storage
 from core.traces.log import open_question_log
 from core.turns.messenger import ReplyRoute
+from core.turns.queue import queue_url
 from core.turns.remote import open_remote_queue
-from core.turns.serving import is_served, queue_url
+from core.turns.replicas import is_served
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
