@@ -34,6 +34,7 @@ from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
 from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
 from core.library.data_lock import SERVING, make_data_dir
+from core.library.documents import Readable
 from core.library.library import Library
 from core.settings import ENV_FILE, Settings, read_env_file
 from core.storage.storage import open_storage
@@ -187,13 +188,13 @@ def _check(slack: SlackSettings, port: int | None) -> None:
 
 
 def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
-    async def reads(conversation: Conversation, library: Library) -> frozenset[str]:
+    async def reads(conversation: Conversation, author: str, library: Library) -> Readable:
         """Every collection for the operator; none for a conversation of a platform that is not served."""
         if conversation.platform == TERMINAL:
-            return await reads_everything(conversation, library)
+            return await reads_everything(conversation, author, library)
         if conversation.platform not in served:
-            return frozenset()
-        return await channel_store.reads(conversation, library)
+            return Readable()
+        return await channel_store.reads(conversation, author, library)
 
     return reads
 
