@@ -72,6 +72,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
     if settings.postgres_url:
         return {}
     from bots.chat import channels
+    from bots.page import sessions
     from bots.slack import oauth
     from core.reasoning import limits
     from core.traces import log
@@ -83,6 +84,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "rooms.sqlite": channels.SCHEMA,
         data / "spending.sqlite": limits.SCHEMA,
         data / "questions.sqlite": log.SCHEMA,
+        data / "page.sqlite": sessions.SCHEMA,
         data / oauth.FILE: oauth.SCHEMA,
         # The URL of a server is not the name of a file.
         Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,

@@ -29,6 +29,7 @@ from core.library.retriever import Query
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
+from core.reasoning.prices import Prices
 from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
 from core.storage.schema import version_in
@@ -90,41 +91,33 @@ async def open_footnote(
 ) -> AsyncIterator[Footnote]:
     """Lock the data folder and build everything that answers need. Raises SettingsError.
 
-    Without ``storage`` it is opened here, and closed at the end. ``refresh`` is for a long-running process; a command syncs the index itself. ``sentence`` turns an error
-    into a sentence for the person who asked.
+    Without ``storage`` it is opened here, and closed at the end. ``refresh`` is for a long-running process; a
+    command syncs the index itself. ``sentence`` turns an error into a sentence for the person who asked.
     """
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
     from core.graph.graph import build_graph
     from core.traces.log import open_question_log
     from core.turns.assistant import Assistant
 
-    with (
-        own_data_dir(settings, purpose),
-        nullcontext(storage) if storage else open_storage(settings) as stores,
-    ):
-        library = open_library(settings, stores, embedder=embedder, is_owner=True)
-        try:
-            library.check_model()
-            async with AsyncExitStack() as open_now:
-                replicas, checkpoints = await _open_conversations(stores, purpose, open_now)
-                models = _models_of(settings, stores, open_now)
-                log = open_now.enter_context(open_question_log(stores, days=settings.trace_days))
-                assistant = Assistant(
-                    graph=build_graph(checkpoints),
-                    checkpoints=checkpoints,
-                    replicas=replicas,
-                    make_deps=_deps_maker(settings, library, reads, models, refresh),
-                    turn_timeout=settings.turn_timeout,
-                    link=_linker(settings, library),
-                    sentence=sentence,
-                    log=log,
-                )
-                yield Footnote(
-                    settings=settings, storage=stores, library=library, assistant=assistant, log=log,
-                    replicas=replicas,
-                )  # fmt: skip
-        finally:
-            library.close()
+    async with AsyncExitStack() as open_now:
+        open_now.enter_context(own_data_dir(settings, purpose))
+        storage = storage or open_now.enter_context(open_storage(settings))
+        library = open_library(settings, storage, embedder=embedder, is_owner=True)
+        open_now.callback(library.close)
+        library.check_model()
+        replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
+        models = _models_of(settings, storage, open_now)
+        log = open_now.enter_context(
+            open_question_log(storage, days=settings.trace_days, prices=_prices_of(settings))
+        )
+        assistant = Assistant(
+            graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, log=log, sentence=sentence,
+            make_deps=_deps_maker(settings, library, reads, models, refresh), turn_timeout=settings.turn_timeout,
+            link=_linker(settings, library),
+        )  # fmt: skip
+        yield Footnote(
+            settings=settings, storage=storage, library=library, assistant=assistant, log=log, replicas=replicas,
+        )  # fmt: skip
 
 
 async def _open_conversations(
@@ -274,7 +267,7 @@ def _deps_maker(
         scope = Scope(collections=readable.collections)
         return Deps(
             policy=PRESETS[settings.policy],
-            reasoner=make_reasoner(),
+            reasoner=make_reasoner(turn),
             documents=ScopedDocuments(library=library, scope=scope, refresh=refresh),
             web=web,
             approval=settings.web_approval,
@@ -294,32 +287,45 @@ def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -
     from core.reasoning.limits import open_budget
     from core.reasoning.providers import Access
 
-    limit = settings.tokens_per_day
-    budget = open_now.enter_context(open_budget(limit, storage)) if limit else None
+    limits = (
+        settings.tokens_per_day, settings.tokens_per_day_per_channel, settings.tokens_per_day_per_person
+    )  # fmt: skip
+    day, channel, person = limits
+    budget = (
+        open_now.enter_context(open_budget(day, storage, per_channel=channel, per_person=person))
+        if any(limits)
+        else None
+    )
     models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,
         access=Access.of(settings, timeout=settings.model_timeout),
         budget=budget,
+        prices=_prices_of(settings),
     )
     open_now.push_async_callback(models.aclose)
     return models
 
 
+def _prices_of(settings: Settings) -> Prices:
+    return Prices(of=settings.prices, currency=settings.currency, is_shown=settings.show_cost)
+
+
 def _reasoner_maker(
     settings: Settings, library: Library, models: ChatModels | None
-) -> Callable[[], Reasoner]:
+) -> Callable[[Turn], Reasoner]:
     def extractive() -> ExtractiveReasoner:
         return ExtractiveReasoner(_similarity_of(library))  # not earlier: the embedder may be set later
 
     if models is None:
-        return extractive
+        return lambda _turn: extractive()
     from core.reasoning.fallback import FallbackReasoner
 
     # Leaves time for quotes if the model hangs.
-    reserve = min(RESERVE, settings.turn_timeout / 5)
-    return lambda: FallbackReasoner(
-        models.reasoner(turn_timeout=settings.turn_timeout - reserve), extractive()
+    seconds = settings.turn_timeout - min(RESERVE, settings.turn_timeout / 5)
+    return lambda turn: FallbackReasoner(
+        models.reasoner(turn_timeout=seconds, channel=turn.conversation.channel_id, person=turn.author),
+        extractive(),
     )
 
 

@@ -70,6 +70,7 @@ async def make_postgres_stores(storage: Storage) -> None:
 
 def postgres_stores() -> dict[str, Schema]:
     from bots.chat import channels
+    from bots.page import sessions
     from bots.slack import oauth
     from core.reasoning import limits
     from core.traces import log
@@ -80,6 +81,7 @@ def postgres_stores() -> dict[str, Schema]:
         channels.STORE: channels.SCHEMA,
         limits.STORE: limits.SCHEMA,
         log.STORE: log.SCHEMA,
+        sessions.STORE: sessions.SCHEMA,
         admission.STORE: admission.SCHEMA,
         oauth.STORE: oauth.SCHEMA,
     }

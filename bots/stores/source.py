@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bots.chat import channels
+from bots.chat.uploads import UPLOADS
+from bots.page import sessions
 from bots.slack import oauth
 from core.library import tables
 from core.library.fts5 import indexed_from
@@ -35,9 +37,10 @@ STORES: Mapping[str, Schema] = {
     "slack": oauth.SCHEMA,
     "spending": limits.SCHEMA,
     "questions": log.SCHEMA,
+    "page": sessions.SCHEMA,
     "library": tables.SCHEMA,
 }
-VECTORS, UPLOADS = "vectors", "learned"  # folders of the data folder, and of the archive
+VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLOADS is
 
 #: What DBOS writes about itself when it starts.
 OF_DBOS = frozenset({"dbos_migrations", "queues", "application_versions"})

@@ -20,6 +20,7 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
 from core.storage.schema import check, version_in
 from core.turns.archive import COMMAND, TURN, plain
+from core.turns.dbos_patches import check_patched, refuse_pickles
 from core.turns.queue import (
     APPLICATION,
     APPLICATION_VERSION,
@@ -29,7 +30,6 @@ from core.turns.queue import (
     SCHEMA,
     configure_connections,
     empty_log,
-    refuse_pickles,
 )
 from core.turns.waiting import order_of
 
@@ -71,7 +71,7 @@ class RemoteQueue:
         If this is cancelled, the work is ended. ServerGone if nobody does it; VersionMismatch if whoever serves
         does not know it.
         """
-        await self._enqueue(work, route)
+        await self.enqueue(work, route)
         try:
             return await self._follow(work.id, on_item)
         except BaseException:
@@ -80,7 +80,8 @@ class RemoteQueue:
         finally:
             await self._delete(work.id)
 
-    async def _enqueue(self, work: Turn | Command, route: Record) -> None:
+    async def enqueue(self, work: Turn | Command, route: Record) -> None:
+        """Store it: once this returns, whoever serves does it, now or later."""
         from dbos import EnqueueOptions, WorkflowSerializationFormat
 
         is_command = isinstance(work, Command)
@@ -169,6 +170,7 @@ async def open_remote_queue(
     """The queue of whoever serves. Waits for one that is just starting; SettingsError if it cannot be used."""
     from sqlalchemy.exc import SQLAlchemyError
 
+    check_patched()
     refuse_pickles()
     configure_connections()
     logging.getLogger("dbos").handlers.clear()
