@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-LONGEST = 50_000  # characters; an answer is far shorter
+LONGEST = 20_000  # characters; an answer is far shorter
 _MARKER = re.compile(r"\[(\d{1,4})\]")
 
 #: The tags that may come out, and nothing else.
@@ -52,7 +52,7 @@ def _blocks(tokens: Sequence[Token], turn: str, numbers: Collection[int]) -> Ite
 
 def _tag(token: Token) -> Markup:
     if token.nesting == -1:
-        return Markup("</{}>\n").format(token.tag)
+        return Markup("</{}>{}").format(token.tag, "\n" if token.block else "")
     start = token.attrs.get("start") if token.tag == "ol" else None
     return Markup("<{}{}>").format(token.tag, Markup(' start="{}"').format(int(start)) if start else "")
 

@@ -53,7 +53,7 @@ async def serving(site: Site) -> AsyncIterator[str]:
     """Serve the page; its address. SettingsError where it cannot listen."""
     from core.errors import SettingsError, reason_of
 
-    runner = web.AppRunner(application(site), access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(application(site), access_log=None, logger=_silent(), shutdown_timeout=1.0)
     await runner.setup()
     try:
         try:
@@ -68,6 +68,13 @@ async def serving(site: Site) -> AsyncIterator[str]:
         yield url
     finally:
         await runner.cleanup()
+
+
+def _silent() -> logging.Logger:
+    """aiohttp logs the address of a request that it cannot read, and addresses hold words that were searched for."""
+    silent = logging.getLogger(f"{__name__}.requests")
+    silent.disabled = True
+    return silent
 
 
 def _local_url(host: str, port: int) -> str:

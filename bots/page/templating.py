@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bots.page.site import View
 
 HERE = Path(__file__).parent
-SHOWN = 20_000  # characters of one text; nothing that the page shows is longer but by an attack
+SHOWN = 5_000  # characters of one text; nothing that the page shows is longer but by an attack
 
 
 def make_templates(views: Iterable[View]) -> Environment:
