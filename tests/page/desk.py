@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
+from core.turns.serving import queue_url
 from yarl import URL
 
 from bots.chat.channels import ChannelStore, open_channel_store
@@ -38,7 +39,6 @@ from core.traces.trace import (
     TracedStrip,
 )
 from core.turns.queue import prepare_file
-from core.turns.serving import queue_url
 from core.turns.turns import Turns, open_turns
 
 NOON = 1_790_000_000.0
