@@ -37,8 +37,7 @@ from core.traces.trace import (
     TracedSentence,
     TracedStrip,
 )
-from core.turns.queue import prepare_file
-from core.turns.serving import queue_url
+from core.turns.queue import prepare_file, queue_url
 from core.turns.turns import Turns, open_turns
 
 NOON = 1_790_000_000.0
