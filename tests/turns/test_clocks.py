@@ -60,6 +60,8 @@ READ_ON_THE_WALL = {
     "bots/page/sessions.py": "how long links and sessions live; a jump ends them earlier or later",
     "bots/page/templating.py": "tells a time",
     "bots/page/views/ask.py": "when a question was asked",
+    "core/gaps/finder.py": "the span that is looked at",
+    "bots/commands/gaps.py": "tells a time",
     "bots/commands/questions.py": "the span that is listed; tells a time",
     "core/library/library.py": "when the documents were last brought up to date, as help tells",
     "bots/terminal/session.py": "tells when a question was asked",
