@@ -71,6 +71,7 @@ async def make_postgres_stores(storage: Storage) -> None:
 def postgres_stores() -> dict[str, Schema]:
     from bots.chat import channels
     from bots.slack import oauth
+    from core.answers import store as answers
     from core.reasoning import limits
     from core.traces import log
     from core.turns import admission
@@ -80,6 +81,7 @@ def postgres_stores() -> dict[str, Schema]:
         channels.STORE: channels.SCHEMA,
         limits.STORE: limits.SCHEMA,
         log.STORE: log.SCHEMA,
+        answers.STORE: answers.SCHEMA,
         admission.STORE: admission.SCHEMA,
         oauth.STORE: oauth.SCHEMA,
     }

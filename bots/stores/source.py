@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from bots.chat import channels
 from bots.slack import oauth
+from core.answers import store as answers
 from core.library import tables
 from core.library.fts5 import indexed_from
 from core.reasoning import limits
@@ -35,6 +36,7 @@ STORES: Mapping[str, Schema] = {
     "slack": oauth.SCHEMA,
     "spending": limits.SCHEMA,
     "questions": log.SCHEMA,
+    answers.STORE: answers.SCHEMA,
     "library": tables.SCHEMA,
 }
 VECTORS, UPLOADS = "vectors", "learned"  # folders of the data folder, and of the archive

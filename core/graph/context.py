@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -44,6 +44,10 @@ class Web(Protocol):
         ...
 
 
+async def _ignore_dispute(_answer: str, _others: Sequence[str]) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deps:
     policy: Policy
@@ -53,6 +57,8 @@ class Deps:
     approval: WebApproval = "asker"
     approvers: tuple[str, ...] = ()
     report: Callable[[Progress], None] = lambda _: None
+    #: Told the source of a person's answer, and those of the documents that say something else.
+    note_dispute: Callable[[str, Sequence[str]], Awaitable[None]] = _ignore_dispute
     tracer: Tracer = field(init=False)
 
     def __post_init__(self) -> None:

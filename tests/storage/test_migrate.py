@@ -16,7 +16,7 @@ from core.storage.postgres import making_tables
 from core.storage.schema import Schema
 from core.storage.storage import open_storage
 
-STORES = ["conversations", "library", "questions", "rates", "rooms", "slack", "spending", "turns"]
+STORES = ["answers", "conversations", "library", "questions", "rates", "rooms", "slack", "spending", "turns"]
 
 
 @pytest.fixture
