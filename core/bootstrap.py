@@ -93,8 +93,8 @@ async def open_footnote(
 ) -> AsyncIterator[Footnote]:
     """Lock the data folder and build everything that answers need. Raises SettingsError.
 
-    Without ``storage`` it is opened here, and closed at the end. ``refresh`` is for a long-running process; a command syncs the index itself. ``sentence`` turns an error
-    into a sentence for the person who asked.
+    Without ``storage`` it is opened here, and closed at the end. ``refresh`` is for a long-running process; a
+    command syncs the index itself. ``sentence`` turns an error into a sentence for the person who asked.
     """
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
     from core.answers.answers import CountedUses, open_answers
@@ -102,37 +102,26 @@ async def open_footnote(
     from core.traces.log import open_question_log
     from core.turns.assistant import Assistant
 
-    with (
-        own_data_dir(settings, purpose),
-        nullcontext(storage) if storage else open_storage(settings) as stores,
-    ):
-        library = open_library(settings, stores, embedder=embedder, is_owner=True)
-        try:
-            library.check_model()
-            async with AsyncExitStack() as open_now:
-                replicas, checkpoints = await _open_conversations(stores, purpose, open_now)
-                models = _models_of(settings, stores, open_now)
-                log = open_now.enter_context(open_question_log(stores, days=settings.trace_days))
-                answers = open_now.enter_context(
-                    open_answers(stores, library, review_after=settings.review_after)
-                )
-                await asyncio.to_thread(answers.sync)
-                assistant = Assistant(
-                    graph=build_graph(checkpoints),
-                    checkpoints=checkpoints,
-                    replicas=replicas,
-                    make_deps=_deps_maker(settings, answers, reads, models, refresh),
-                    turn_timeout=settings.turn_timeout,
-                    link=_linker(settings, library),
-                    sentence=sentence,
-                    log=CountedUses(log, answers),
-                )
-                yield Footnote(
-                    settings=settings, storage=stores, library=library, assistant=assistant, log=log,
-                    answers=answers, replicas=replicas,
-                )  # fmt: skip
-        finally:
-            library.close()
+    async with AsyncExitStack() as open_now:
+        open_now.enter_context(own_data_dir(settings, purpose))
+        storage = storage or open_now.enter_context(open_storage(settings))
+        library = open_library(settings, storage, embedder=embedder, is_owner=True)
+        open_now.callback(library.close)
+        library.check_model()
+        replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
+        models = _models_of(settings, storage, open_now)
+        log = open_now.enter_context(open_question_log(storage, days=settings.trace_days))
+        answers = open_now.enter_context(open_answers(storage, library, review_after=settings.review_after))
+        await asyncio.to_thread(answers.sync)
+        assistant = Assistant(
+            graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, sentence=sentence,
+            make_deps=_deps_maker(settings, answers, reads, models, refresh), turn_timeout=settings.turn_timeout,
+            link=_linker(settings, library), log=CountedUses(log, answers),
+        )  # fmt: skip
+        yield Footnote(
+            settings=settings, storage=storage, library=library, assistant=assistant, log=log, answers=answers,
+            replicas=replicas,
+        )  # fmt: skip
 
 
 async def _open_conversations(

@@ -97,6 +97,20 @@ def reason_of(fault: OSError) -> str:
     return (fault.strerror or "the disk refused").lower()
 
 
+#: Providers of models whose packages an extra of Footnote installs, each of its name.
+EXTRAS = frozenset({"openai", "anthropic", "ollama"})
+
+
+def how_to_install(provider: str, package: str) -> str:
+    """What a model of this provider needs that is not installed, as the rest of a sentence."""
+    if provider in EXTRAS:
+        return (
+            f"needs packages that are not installed: uv sync --no-dev --extra {provider}, "
+            f"or pip install '.[{provider}]', in Footnote's folder."
+        )
+    return f"needs a package: pip install {package.partition('.')[0].replace('_', '-')}."
+
+
 def causes(error: BaseException | None) -> Iterator[BaseException]:
     """The exception and those it was raised from, outermost first."""
     seen: set[int] = set()

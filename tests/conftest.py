@@ -7,8 +7,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import certifi
 import pytest
@@ -17,6 +18,10 @@ from hypothesis import settings
 
 from core.settings import Settings
 from core.storage.storage import Storage, open_storage
+
+if TYPE_CHECKING:
+    from fakes.discord import FakeDiscord
+    from fakes.slack import FakeSlack
 
 #: What hypothesis draws is the same in every run, so that a red run is a change's fault; HYPOTHESIS=random draws anew.
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -107,6 +112,24 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]
     url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
     with open_storage(Settings(data_dir=tmp_path, database_url=url)) as storage:
         yield storage
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[FakeSlack]:
+    """A local Slack with one workspace."""
+    from fakes.slack import FakeSlack
+
+    async with FakeSlack() as server:
+        yield server
+
+
+@pytest.fixture
+async def discord() -> AsyncIterator[FakeDiscord]:
+    """A local Discord with one server."""
+    from fakes.discord import FakeDiscord
+
+    async with FakeDiscord() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 
+UPLOADS = "learned"  # the folder of the data folder
 Upload = tuple[str, str]  # its collection, and its path
 
 
 def folder_of(data_dir: Path, collection: str) -> Path:
     """The folder of a collection's uploads."""
-    return data_dir / "learned" / collection
+    return data_dir / UPLOADS / collection
 
 
 def uploads_in(data_dir: Path) -> list[Upload]:
     """All uploads."""
-    folders = sorted((data_dir / "learned").resolve().glob("*/"))
+    folders = sorted((data_dir / UPLOADS).resolve().glob("*/"))
     return [
         (folder.name, str(file)) for folder in folders for file in sorted(folder.iterdir()) if file.is_file()
     ]
@@ -33,7 +34,7 @@ def uploads_in(data_dir: Path) -> list[Upload]:
 
 def discard(data_dir: Path, files: Iterable[Path]) -> None:
     """Delete the files that are uploads; all others belong to somebody else."""
-    kept = (data_dir / "learned").resolve()
+    kept = (data_dir / UPLOADS).resolve()
     for file in files:
         if file.is_relative_to(kept):
             file.unlink(missing_ok=True)

@@ -23,7 +23,7 @@ from core.library.data_lock import SERVING, find_owner
 from core.library.library import EMBED_BATCH, Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
-from core.turns.serving import is_served
+from core.turns.replicas import is_served
 
 PATIENCE = 60.0  # seconds that a command waits for another one
 LOOK_EVERY = 0.2  # seconds

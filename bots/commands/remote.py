@@ -25,8 +25,9 @@ from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 from core.turns.archive import outcome_from, turn_from
 from core.turns.messenger import SHOWN_BY
+from core.turns.queue import queue_url
 from core.turns.remote import OPERATOR, RemoteQueue, open_remote_queue
-from core.turns.serving import is_served, queue_url
+from core.turns.replicas import is_served
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -21,7 +21,7 @@ from core.errors import SettingsError, VersionMismatch
 from core.library.data_lock import PRIVATE_UMASK
 from core.settings import Settings
 from core.storage.schema import check, version_in
-from core.turns.serving import is_served
+from core.turns.replicas import is_served
 
 NAME, TURNS = "data folder", "turns"
 LITTLE_SPACE = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from bots.chat.uploads import UPLOADS
 from bots.slack import oauth
 from bots.slack.oauth_stores import make_all_tables
 from bots.stores.source import (
     COMPARING,
     STORES,
-    UPLOADS,
     VECTORS,
     Progress,
     StoredContent,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bots.chat import channels
+from bots.chat.uploads import UPLOADS
 from bots.slack import oauth
 from core.answers import store as answers
 from core.library import tables
@@ -39,7 +40,7 @@ STORES: Mapping[str, Schema] = {
     answers.STORE: answers.SCHEMA,
     "library": tables.SCHEMA,
 }
-VECTORS, UPLOADS = "vectors", "learned"  # folders of the data folder, and of the archive
+VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLOADS is
 
 #: What DBOS writes about itself when it starts.
 OF_DBOS = frozenset({"dbos_migrations", "queues", "application_versions"})

@@ -18,13 +18,13 @@ from core.library.documents import Document, Passage, Retrieval
 from core.library.formats import parser_process
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
-from core.library.store import MODEL, REFRESHED, DenseIndex, DocumentStore, Entry, NewDocument
+from core.library.store import MODEL, REFRESHED, DocumentStore, Entry, NewDocument
 from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
 from core.text.characters import whole
 
 if TYPE_CHECKING:
     from core.library.embedding.embedder import Embedder
-    from core.library.vectors import VectorIndex
+    from core.library.vectors import DenseIndex, VectorIndex
 
 DEFAULT_COLLECTION = "default"
 NOTE_EVERY = 30.0  # seconds between two notes of when the files were synced

@@ -20,6 +20,7 @@ from core.library.roots import Roots
 from core.library.scoping import among, scope_condition
 from core.library.tables import ERASED
 from core.library.throttle import throttle
+from core.library.vectors import DenseIndex
 from core.storage.database import Connection, Database, Dialect
 
 #: Keys of the table ``meta``.
@@ -70,14 +71,6 @@ class NewDocument:
     size: int
     modified: int
     pieces: Sequence[Piece]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DenseIndex:
-    """Which vectors there are: another process may have made them anew."""
-
-    model: str  #: the name of the embedding model that made them
-    generation: int  #: how often all of them were dropped
 
 
 _LEXICAL: Mapping[Dialect, Callable[[Database], LexicalIndex]] = {

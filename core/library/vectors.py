@@ -10,9 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from core.conversation import value
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+@value
+class DenseIndex:
+    """Which vectors there are: another process may have made them anew."""
+
+    model: str  #: the name of the embedding model that made them
+    generation: int  #: how often all of them were dropped
 
 
 class VectorIndex(Protocol):

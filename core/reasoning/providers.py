@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from core.errors import SettingsError
-from core.extras import how_to_install
+from core.errors import SettingsError, how_to_install
 from core.settings import Settings
 
 if TYPE_CHECKING:

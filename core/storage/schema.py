@@ -87,13 +87,13 @@ def prepare(database: sqlite3.Connection, file: Path, schema: Schema) -> None:
         logger.info("%s was migrated from version %d to %d", file, version, schema.version)
 
 
-def prepare_store(connection: Connection, store: str, schema: Schema) -> bool:
-    """The same for a store in PostgreSQL, within the transaction of this connection; whether it changed anything.
+def prepare_store(connection: Connection, store: str, schema: Schema) -> None:
+    """The same for a store in PostgreSQL, within the transaction of this connection.
 
     VersionMismatch if the tables belong to another program, or to a version that is newer by more than one.
     """
     if _stored_version(connection, store) == schema.version:
-        return False
+        return
     connection.execute(f"SELECT pg_advisory_xact_lock({AdvisoryLock.STORE})")
     connection.execute(
         f"CREATE TABLE IF NOT EXISTS {VERSIONS} (store TEXT PRIMARY KEY, version INTEGER NOT NULL)"
@@ -104,7 +104,7 @@ def prepare_store(connection: Connection, store: str, schema: Schema) -> bool:
             # A table of this name that is there already is not ours.
             connection.execute(_IF_NOT_EXISTS.sub(r"\1 ", schema.postgresql or schema.tables))
         connection.execute(f"INSERT INTO {VERSIONS} VALUES (?, ?)", (store, schema.version))
-        return True
+        return
     if version > schema.version + 1:
         raise VersionMismatch(
             f"The {store} in the PostgreSQL of DATABASE_URL was written by a newer version of Footnote. "
@@ -115,7 +115,6 @@ def prepare_store(connection: Connection, store: str, schema: Schema) -> bool:
     if version < schema.version:
         connection.execute(f"UPDATE {VERSIONS} SET version = ? WHERE store = ?", (schema.version, store))
         logger.info("the %s was migrated from version %d to %d", store, version, schema.version)
-    return version < schema.version
 
 
 def _stored_version(connection: Connection, store: str) -> int | None:

@@ -19,11 +19,6 @@ class Unreachable(Exception):
     """The platform cannot be reached now; the call is tried again."""
 
 
-def is_by_operator(route: ReplyRoute) -> bool:
-    """Whether it is the work of a command, which may cancel it while it runs."""
-    return SHOWN_BY in route
-
-
 class Messenger(Protocol):
     """Any method may be called again after a crash, and must then do nothing twice."""
 

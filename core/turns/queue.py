@@ -7,24 +7,32 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import (
     AbstractContextManager,
     asynccontextmanager,
     closing,
-    contextmanager,
     nullcontext,
     suppress,
 )
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingsError
+from core.settings import Settings
 from core.storage.schema import Schema, add_fields, prepare
-from core.turns.dbos_calls import STOPS, Claims, few_threads, poll_sparingly
+from core.turns.dbos_patches import (
+    STOPS,
+    Claims,
+    check_patched,
+    few_threads,
+    poll_sparingly,
+    refuse_pickles,
+    retrying_writes,
+)
 from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.replicas import ALONE, Replicas
 from core.turns.waiting import UnhurriedClock
@@ -73,6 +81,11 @@ POSTGRES_ENGINE = {
 DISCREET = {"hide_parameters": True}
 
 
+def queue_url(settings: Settings) -> str:
+    """The address of its database."""
+    return settings.database_url or f"sqlite:///{settings.data_dir.resolve() / 'turns.sqlite'}"
+
+
 @asynccontextmanager
 async def launched(
     database_url: str,
@@ -88,6 +101,7 @@ async def launched(
     While it runs, failed writes are retried, and ``disk`` knows why they fail; ``claims`` knows what is taken
     from the queue. Raises SettingsError if the database cannot be opened or written at the start.
     """
+    check_patched()
     refuse_pickles()
     with (claims or Claims()).noted(), few_threads():  # what an earlier process left begins with the launch
         _launch(database_url, replicas.executor)
@@ -234,44 +248,6 @@ def _is_fault(record: logging.LogRecord) -> bool:
     return not isinstance(error, DBOSAwaitedWorkflowCancelledError | DBOSNonExistentWorkflowError)
 
 
-@contextmanager
-def retrying_writes(disk: DiskWatch) -> Iterator[None]:
-    """Retry writes that a full disk refuses, as DBOS does if another process locks the file.
-
-    Otherwise a turn whose step cannot be recorded would silently wait for the next start.
-    """
-    from dbos import _sys_db
-
-    of_files = _sys_db.retriable_sqlite_exception  # type: ignore[attr-defined]
-    of_servers = _sys_db.retriable_postgres_exception  # type: ignore[attr-defined]
-
-    def is_retriable(error: Exception) -> bool:
-        """As DBOS has it for a server; the watch learns why writes wait."""
-        disk.is_passing(error)
-        return of_servers(error)
-
-    _sys_db.retriable_sqlite_exception = disk.is_passing  # type: ignore[attr-defined, assignment]
-    _sys_db.retriable_postgres_exception = is_retriable  # type: ignore[attr-defined, assignment]
-    try:
-        yield
-    finally:
-        _sys_db.retriable_sqlite_exception = of_files  # type: ignore[attr-defined]
-        _sys_db.retriable_postgres_exception = of_servers  # type: ignore[attr-defined]
-
-
-def refuse_pickles() -> None:
-    """Never unpickle a row. With any serializer, DBOS unpickles rows that are marked as pickles, so
-    somebody who can write to the database could run code here.
-    """
-    from dbos._serialization import DefaultSerializer
-
-    DefaultSerializer.deserialize = _refuse  # type: ignore[method-assign, assignment]
-
-
-def _refuse(_self: object, _row: str) -> NoReturn:
-    raise ValueError("pickled rows are not read")
-
-
 def requeue_left(living: Collection[str]) -> None:
     """Put back into the queue what runs in no living process; what another process took meanwhile stays there.
 
@@ -298,13 +274,6 @@ def requeue_left(living: Collection[str]) -> None:
     if dead:
         logger.info("turns of dead processes go on", extra={"executors": dead})
         DBOS._recover_pending_workflows(dead)  # noqa: SLF001 - as above
-
-
-def run_as(executor: str) -> None:
-    """The name under which this process takes turns from now on; DBOS reads it each time."""
-    from dbos._utils import GlobalParams
-
-    GlobalParams.executor_id = executor
 
 
 def release_delayed() -> None:

@@ -20,6 +20,7 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
 from core.storage.schema import check, version_in
 from core.turns.archive import COMMAND, TURN, plain
+from core.turns.dbos_patches import check_patched, refuse_pickles
 from core.turns.queue import (
     APPLICATION,
     APPLICATION_VERSION,
@@ -29,7 +30,6 @@ from core.turns.queue import (
     SCHEMA,
     configure_connections,
     empty_log,
-    refuse_pickles,
 )
 from core.turns.waiting import order_of
 
@@ -169,6 +169,7 @@ async def open_remote_queue(
     """The queue of whoever serves. Waits for one that is just starting; SettingsError if it cannot be used."""
     from sqlalchemy.exc import SQLAlchemyError
 
+    check_patched()
     refuse_pickles()
     configure_connections()
     logging.getLogger("dbos").handlers.clear()

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakValueDictionary
 
-from dbos import DBOS, EnqueueOptions, StepOptions, WorkflowSerializationFormat
+from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
 
 from core.conversation import (
     Command,
@@ -33,11 +33,11 @@ from core.conversation import (
 from core.errors import FootnoteError, for_people
 from core.text.language import language_of
 from core.turns import archive
-from core.turns.archive import COMMAND, TURN, command_from, is_erased, outcome_from, plain, turn_from
+from core.turns.archive import COMMAND, TURN, is_erased, plain
 from core.turns.assistant import Assistant, Report
-from core.turns.dbos_calls import IS_FIRST, Claims
+from core.turns.dbos_patches import Claims, run_as, share_claims
 from core.turns.disk_watch import DiskWatch
-from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable, is_by_operator
+from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable
 from core.turns.queue import (
     APPLICATION_VERSION,
     CONCURRENCY,
@@ -46,10 +46,8 @@ from core.turns.queue import (
     launched,
     release_delayed,
     requeue_left,
-    run_as,
 )
 from core.turns.replicas import ALONE, Replicas
-from core.turns.share import share_claims
 from core.turns.waiting import (
     Position,
     Resequencer,
@@ -60,36 +58,18 @@ from core.turns.waiting import (
     until_settled,
     wait_for_earlier,
 )
+from core.turns.workflow import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE, Record, TurnRun, register, retry
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
 
-ATTEMPTS = 3  # runs of one turn before it ends in an apology
 THINKING = 32  # turns that think side by side; the others have shown their first sign and wait
 DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest resume at the next start
-PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 REMEMBERED = 10_000  # stored turns whose redelivery costs nothing
-
-Record = dict[str, Any]  # JSON types only
-T = TypeVar("T")
 
 
 class TurnsClosed(Exception):
     """No turn is accepted any more: the platform has to deliver it again."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRun:
-    """One run of a workflow: the first, or a later one that continues after what was recorded."""
-
-    attempt: int  #: counts from 1
-    stops: int  #: earlier runs that were cut off by an orderly stop of their process
-
-    @property
-    def is_hopeless(self) -> bool:
-        """Whether as many runs as a turn gets ended with their process, other than by a stop."""
-        return self.attempt - self.stops > ATTEMPTS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -220,7 +200,7 @@ class Turns:
             if is_unaddressed(turn):  # it may never be answered
                 return ""
             messenger = self._messenger(turn, route)
-            handle = await _retry(
+            handle = await retry(
                 turn,
                 lambda is_again: messenger.begin(turn, route, is_again=is_again),
                 is_again=run.attempt > 1,
@@ -283,7 +263,7 @@ class Turns:
     ) -> None:
         with self._step(turn, "deliver"):
             messenger = self._messenger(turn, route)
-            await _retry(
+            await retry(
                 turn,
                 lambda is_again: messenger.deliver(turn, route, handle, outcome, is_again=is_again),
                 is_again=is_again,
@@ -293,14 +273,14 @@ class Turns:
         with self._step(command, "command"):
             messenger = self._messenger(command, route)
             if not run.is_hopeless:
-                await _retry(
+                await retry(
                     command,
                     lambda is_again: messenger.carry_out(command, route, is_again=is_again),
                     is_again=run.attempt > 1,
                 )
                 return
             ended = Outcome(kind="failed", turn_id=command.id, reason=Sentence("cut_off", count=ATTEMPTS))
-            await _retry(
+            await retry(
                 command,
                 lambda is_again: messenger.deliver(command, route, "", ended, is_again=is_again),
                 is_again=True,
@@ -332,14 +312,14 @@ class Turns:
 
     async def _run(self, turn: Turn, route: ReplyRoute, report: Report, seat: Seat) -> Outcome:
         messenger = self._messenger(turn, route)
-        retry = partial(_retry, turn, is_again=False, sleep=seat.sleep)
+        call = partial(retry, turn, is_again=False, sleep=seat.sleep)
 
         async def read_thread() -> tuple[ThreadMessage, ...]:
-            read = await retry(lambda _: messenger.thread_context(turn, route))
+            read = await call(lambda _: messenger.thread_context(turn, route))
             return read or ()
 
         async def read_attachments(question: Question) -> Question:
-            read = await retry(lambda _: messenger.read_attachments(question, route))
+            read = await call(lambda _: messenger.read_attachments(question, route))
             return read or question
 
         task = asyncio.create_task(
@@ -382,61 +362,6 @@ class Turns:
             self._steps.discard(task)
 
 
-async def _retry(
-    turn: Turn | Command,
-    call: Callable[[bool], Awaitable[T]],
-    *,
-    is_again: bool,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> T | None:
-    """Call a platform until it can be reached. None if it refuses, or stays out of reach for too long."""
-    loop = asyncio.get_running_loop()
-    until, pause, level = loop.time() + PATIENCE, FIRST_PAUSE, logging.WARNING
-    while True:
-        try:
-            return await call(is_again)
-        except Unreachable:
-            logger.log(level, "platform out of reach", extra={**log_fields(turn), "pause_seconds": pause})
-            if loop.time() + pause > until:
-                return None
-        except Exception:
-            # A message that can never be sent must not hold up the conversation behind it.
-            logger.exception("platform refused", extra=log_fields(turn))
-            return None
-        await sleep(pause)
-        pause, is_again, level = min(2 * pause, LONGEST_PAUSE), True, logging.INFO
-
-
-def _register(turns: Turns) -> None:
-    """Register the workflows of a turn and of a command under the names that the queue has stored."""
-    workflow = partial(
-        DBOS.workflow,
-        max_recovery_attempts=None,  # DBOS would give up silently; ours ends in an apology
-        serialization_type=WorkflowSerializationFormat.PORTABLE,
-    )
-
-    @workflow(name=TURN)
-    async def run_turn(record: Record, route: Record) -> Record:
-        """First sign, outcome, delivery. The first two are recorded, so a restart continues after the last of them.
-
-        Delivery is recorded by the end of the workflow: if it is cut off, it is done again.
-        """
-        run, turn = TurnRun(*turns.claims.take(record["id"])), turn_from(record)
-        IS_FIRST.set(run.attempt == 1 and not is_by_operator(route))  # who may cancel it before it begins
-        handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
-        thinking: StepOptions = {"name": "think", "preemptible": is_by_operator(route)}
-        outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)
-        if (ended := outcome_from(outcome)).is_shown:
-            await turns.deliver(turn, route, handle, ended, is_again=run.attempt > 1)
-        return outcome
-
-    @workflow(name=COMMAND)
-    async def run_command(record: Record, route: Record) -> None:
-        run, command = TurnRun(*turns.claims.take(record["id"])), command_from(record)
-        carrying: StepOptions = {"name": "carry_out", "preemptible": is_by_operator(route)}
-        await DBOS.run_step_async(carrying, turns.carry_out, run, command, route)
-
-
 @asynccontextmanager
 async def open_turns(
     assistant: Assistant,
@@ -448,7 +373,7 @@ async def open_turns(
 ) -> AsyncIterator[Turns]:
     """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain, replicas=replicas)
-    _register(turns)
+    register(turns)
     async with (
         launched(
             database_url, QUEUE, disk=turns.disk, close=turns.close, replicas=replicas, claims=turns.claims

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -148,7 +149,7 @@ def settings_of(model_url: str, *, is_watched: bool = False) -> dict[str, str]:
     }
 
 
-async def ask(slack: FakeSlack, ann: str, channels: list[str], asked: Load, answers: Answers) -> float:
+async def ask(slack: FakeSlack, ann: str, channels: Sequence[str], asked: Load, answers: Answers) -> float:
     """Ask at a steady rate; returns the seconds that it took."""
     began, places = time.monotonic(), cycle(channels)
     for number in range(round(asked.rate * asked.seconds)):

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import cycle
 from pathlib import Path
+from typing import Any, TypeVar
 
 from fakes.postgres import PostgresServer
-from fakes.served import HANDBOOK, environment
+from fakes.served import index_handbook
 from fakes.slack import FakeSlack
 
 from benchmarks import Say
-from benchmarks.load import CHANNELS, FERRY, PATIENCE, Answers, Office, settings_of, used_by
+from benchmarks.load import CHANNELS, FERRY, PATIENCE, WARM, Answers, Office, settings_of, used_by
 from benchmarks.model_server import Scenario, local_model
 from bots.eval.report import Section, Table
 from core.conversation import value
+
+T = TypeVar("T")
 
 
 @value
@@ -38,59 +40,76 @@ class Burst:
     cpu: float  #: milliseconds a question, of all bots together
 
 
-async def burst(processes: int, questions: int, url: str, scratch: Path) -> Burst:
+@value
+class Company:
+    """Processes of the real command on one PostgreSQL, and the people whom they serve in Slack."""
+
+    offices: tuple[Office, ...]
+    slack: FakeSlack
+    ann: str
+    channels: tuple[str, ...]
+
+
+@asynccontextmanager
+async def serving_together(
+    processes: int, url: str, scratch: Path, *, latency: float = 0.0
+) -> AsyncIterator[Company]:
+    """So many that have answered some questions each; the model takes ``latency`` seconds a reply."""
+    await asyncio.to_thread(index_handbook, scratch, url)
     async with local_model() as model, FakeSlack() as slack, AsyncExitStack() as ending:
-        await model.begin(Scenario(relevant="Sark"))
+        await model.begin(Scenario(latency=latency, relevant="Sark"))
         ann = slack.add_user("ann")
-        channels = [slack.add_channel(f"c{number}", ann) for number in range(CHANNELS)]
-        settings = settings_of(model.base_url) | {"DATABASE_URL": url}
-        offices = [
-            Office(folder=_folder(scratch, number), slack=slack, settings=settings)
-            for number in range(processes)
-        ]
+        channels = tuple(slack.add_channel(f"c{number}", ann) for number in range(CHANNELS))
+        settings, offices = settings_of(model.base_url) | {"DATABASE_URL": url}, []
+        for number in range(processes):
+            (folder := scratch / str(number)).mkdir()
+            offices.append(Office(folder=folder, slack=slack, settings=settings))
+            ending.push_async_callback(offices[-1].__aexit__)
+            await offices[-1].open(is_cold=True, is_connected=False)
+            await slack.until_connected(2 * len(offices), within=PATIENCE)
+        asked = [await slack.mention(ann, each, FERRY) for each in channels[: WARM * processes]]
+        await Answers(slack, asked).until_all_there()
+        yield Company(offices=tuple(offices), slack=slack, ann=ann, channels=channels)
         for office in offices:
-            await office.open(is_cold=True, is_connected=False)
-            ending.push_async_callback(office.__aexit__)
-        await slack.until_connected(2 * processes, within=PATIENCE)
-        warm = Answers(slack, [await slack.mention(ann, each, FERRY) for each in channels[: 4 * processes]])
-        await warm.until_all_there()
+            await office.stop()
+
+
+def by_count(
+    processes: str, measure: Callable[[int, PostgresServer, str, Path], Coroutine[Any, Any, T]]
+) -> dict[int, T]:
+    """What was measured for each of these counts, with commas between, on an empty database of its own."""
+    found: dict[int, T] = {}
+    with PostgresServer.started() as server:
+        for count in map(int, processes.split(",")):
+            with server.database() as url, tempfile.TemporaryDirectory() as scratch:
+                found[count] = asyncio.run(measure(count, server, url, Path(scratch)))
+    return found
+
+
+async def burst(processes: int, questions: int, url: str, scratch: Path) -> Burst:
+    async with serving_together(processes, url, scratch) as company:
+        slack, offices = company.slack, company.offices
         before = [await used_by(office) for office in offices]
-        answers, places = Answers(slack), cycle(channels)
+        answers, places = Answers(slack), cycle(company.channels)
         for _ in range(questions):
-            answers.asked.append(await slack.mention(ann, next(places), FERRY))
+            answers.asked.append(await slack.mention(company.ann, next(places), FERRY))
         await answers.until_all_there()
         took = time.monotonic() - before[-1].at
         after = [await used_by(office) for office in offices]
-        cpu = sum(end.since(begin).cpu for begin, end in zip(before, after, strict=True))
-        for office in offices:
-            await office.stop()
+    cpu = sum(end.since(begin).cpu for begin, end in zip(before, after, strict=True))
     answered = len(answers.at)
     return Burst(processes=processes, answered=answered, rate=answered / took, cpu=cpu / questions)
 
 
-def _folder(scratch: Path, number: int) -> Path:
-    folder = scratch / str(number)
-    folder.mkdir()
-    (folder / "handbook.md").write_text(HANDBOOK)
-    return folder
-
-
-def _ingest(folder: Path, url: str) -> None:
-    command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
-    subprocess.run(
-        command, cwd=folder, env=environment(folder) | {"DATABASE_URL": url}, check=True, capture_output=True
-    )
-
-
 def run(say: Say, *, questions: int = 300, processes: str = "1,2,3") -> Section:
     """``processes``: how many of them, with commas between the runs."""
-    found: list[Burst] = []
-    with PostgresServer.started() as server:
-        for count in map(int, processes.split(",")):
-            with server.database() as url, tempfile.TemporaryDirectory() as scratch:
-                _ingest(_folder(Path(scratch), 99), url)
-                found.append(asyncio.run(burst(count, questions, url, Path(scratch))))
-            say(f"{count}: {found[-1].rate:.1f} turns a second")
+
+    async def measure(count: int, _server: PostgresServer, url: str, scratch: Path) -> Burst:
+        found = await burst(count, questions, url, scratch)
+        say(f"{count}: {found.rate:.1f} turns a second")
+        return found
+
+    found = tuple(by_count(processes, measure).values())
     first = found[0].rate
     return Section(
         name="processes",

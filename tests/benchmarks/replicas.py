@@ -68,7 +68,7 @@ async def story(
         async with (
             FakeSlack(retries_by_itself=True) as slack, FakeDiscord() as discord, WatchedModel() as model
         ):  # fmt: skip
-            discord.reads_document, slack.faults.told, discord.faults.told = False, (5_000, 1.0), (5_000, 1.0)
+            discord.hasten()
             cluster = Cluster(folder, server, url, slack, discord, model, random.Random(seed))
             crowd = Crowd(slack, discord, random.Random(seed))
             async with cluster.serving():

@@ -8,21 +8,17 @@ there is, so the counts say more than the time.
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
-import tempfile
 import time
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
 from fakes.postgres import PostgresServer
-from fakes.served import HANDBOOK, environment
-from fakes.slack import FakeSlack
 
 from benchmarks import Say
-from benchmarks.load import CHANNELS, FERRY, IDLE, WARM, Answers, Load, Office, ask, cpu_of, settings_of
-from benchmarks.model_server import Scenario, local_model
+from benchmarks.load import IDLE, Answers, Load, Office, ask, cpu_of
+from benchmarks.processes import by_count, serving_together
 from bots.eval.report import Section, Table
 from core.conversation import value
 
@@ -56,7 +52,7 @@ class Taken:
         }
 
 
-def taken(server: PostgresServer, url: str, offices: list[Office]) -> Taken:
+def taken(server: PostgresServer, url: str, offices: Sequence[Office]) -> Taken:
     with psycopg.connect(url) as connection:
         transactions, log, room, connections = connection.execute(_COUNTS).fetchone() or (0, 0, 0, 0)
     return Taken(
@@ -82,33 +78,17 @@ def _cpu_of_server(server: PostgresServer) -> float:
 
 
 async def measure(
-    asked: Load, processes: int, server: PostgresServer, url: str, folder: Path
+    asked: Load, processes: int, server: PostgresServer, url: str, scratch: Path
 ) -> dict[str, float]:
-    async with local_model() as model, FakeSlack() as slack, AsyncExitStack() as ending:
-        await model.begin(Scenario(latency=asked.latency, relevant="Sark"))
-        ann = slack.add_user("ann")
-        channels = [slack.add_channel(f"c{number}", ann) for number in range(CHANNELS)]
-        offices = []
-        for number in range(processes):
-            (place := folder / str(number)).mkdir()
-            settings = settings_of(model.base_url) | {"DATABASE_URL": url}
-            offices.append(Office(folder=place, slack=slack, settings=settings))
-            ending.push_async_callback(offices[-1].__aexit__)
-        for number, office in enumerate(offices, start=1):
-            await office.open(is_connected=False, is_cold=True)
-            await slack.until_connected(2 * number, within=120)
-        warm = Answers(
-            slack, [await slack.mention(ann, each, FERRY) for each in channels[: WARM * processes]]
-        )
-        await warm.until_all_there()
-        began = taken(server, url, offices)
+    async with serving_together(processes, url, scratch, latency=asked.latency) as company:
+        began = taken(server, url, company.offices)
         await asyncio.sleep(IDLE)
-        before = taken(server, url, offices)
-        answers = Answers(slack)
-        await ask(slack, ann, channels, asked, answers)
+        before = taken(server, url, company.offices)
+        answers = Answers(company.slack)
+        await ask(company.slack, company.ann, company.channels, asked, answers)
         await answers.until_all_there()
         await asyncio.sleep(SETTLED)
-        after = taken(server, url, offices)
+        after = taken(server, url, company.offices)
     return _figures(began, before, after, len(answers.asked), len(answers.at))
 
 
@@ -139,17 +119,12 @@ def run(
 ) -> Section:
     """``rate`` questions a second, the model takes ``latency`` seconds a reply."""
     asked = Load(rate=rate, events=0, seconds=5.0 if quick else seconds, latency=latency, is_watched=False)
-    found: dict[str, dict[str, float]] = {}
-    with PostgresServer.started() as server:
-        for count in map(int, processes.split(",")):
-            say(f"{count} processes, {asked.rate * asked.seconds:,.0f} questions")
-            with server.database() as url, tempfile.TemporaryDirectory() as name:
-                folder = Path(name)
-                (folder / "handbook.md").write_text(HANDBOOK)
-                command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
-                given = environment(folder) | {"DATABASE_URL": url}
-                subprocess.run(command, cwd=folder, env=given, check=True, capture_output=True)
-                found[str(count)] = asyncio.run(measure(asked, count, server, url, folder))
+
+    async def of(count: int, server: PostgresServer, url: str, scratch: Path) -> dict[str, float]:
+        say(f"{count} processes, {asked.rate * asked.seconds:,.0f} questions")
+        return await measure(asked, count, server, url, scratch)
+
+    found = {str(count): figures for count, figures in by_count(processes, of).items()}
     columns = tuple(found)
     rows = tuple((what, *(found[count][what] for count in columns)) for what in found[columns[0]])
     return Section(

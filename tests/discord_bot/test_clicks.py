@@ -16,7 +16,7 @@ SEARCH, NO_THANKS = "Search the web", "No thanks"
 
 @pytest.fixture
 async def server(template, tmp_path, fake):
-    fake.reads_document, fake.faults.told = False, (5_000, 1.0)
+    fake.hasten()
     async with FakeSearXNG([FRANCE]) as engine, Server.copied(template, tmp_path, fake) as server:
         server.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
         server.engine = engine

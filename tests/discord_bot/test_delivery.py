@@ -15,7 +15,7 @@ TROUBLE = {RateLimited(1): 0.1, ServerError(): 0.1, LostResponse(): 0.1}
 
 @pytest.fixture
 async def server(template, tmp_path, fake):
-    fake.reads_document, fake.faults.told = False, (5_000, 1.0)
+    fake.hasten()
     async with Server.copied(template, tmp_path, fake) as server:
         yield server
 

@@ -14,7 +14,7 @@ AN_HOUR_WITHOUT_TRAFFIC = 3_600.0  # seconds, after which Discord archives some 
 
 @pytest.fixture
 async def server(template, tmp_path, fake):
-    fake.reads_document, fake.faults.told = False, (5_000, 1.0)
+    fake.hasten()
     async with Server.copied(template, tmp_path, fake) as server:
         yield server
 

@@ -20,7 +20,7 @@ LATER = 3_600.0  # seconds, by which Discord has long forgotten a nonce
 
 @pytest.fixture
 async def server(template, tmp_path, fake):
-    fake.reads_document, fake.faults.told = False, (5_000, 1.0)
+    fake.hasten()
     async with Server.copied(template, tmp_path, fake) as server:
         yield server
 

@@ -24,7 +24,7 @@ ODDITIES = [
 
 @pytest.fixture
 async def server(template, tmp_path, fake):
-    fake.reads_document, fake.faults.told = False, (5_000, 1.0)
+    fake.hasten()
     async with Server.copied(template, tmp_path, fake) as server:
         yield server
 

@@ -11,8 +11,6 @@ import json
 import math
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -24,7 +22,7 @@ from typing import Any
 from fakes.crowd import Crowd
 from fakes.discord import FakeDiscord
 from fakes.postgres import PostgresServer
-from fakes.served import HANDBOOK, Served, environment
+from fakes.served import Served, index_handbook
 from fakes.slack import FakeSlack
 from fakes.thoughts import WatchedModel
 
@@ -103,7 +101,7 @@ class Cluster:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        await asyncio.to_thread(self._ingest)
+        await asyncio.to_thread(index_handbook, self.folder, self.url)
         try:
             await self._add()  # the first, which leads
             await self.discord.until(lambda: self.discord.gateway.live, within=PATIENCE)
@@ -116,12 +114,6 @@ class Cluster:
                 assert each.process is not None
                 each.process.send_signal(signal.SIGCONT)
                 await each.__aexit__()
-
-    def _ingest(self) -> None:
-        (self.folder / "handbook.md").write_text(HANDBOOK)
-        command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
-        settings = environment(self.folder) | {"DATABASE_URL": self.url}
-        subprocess.run(command, cwd=self.folder, env=settings, check=True, capture_output=True)
 
     async def _add(self) -> Replica:
         name = f"process-{next(self._numbers)}"

@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -155,6 +156,20 @@ class PostgresServer:
     def _administer(self, statement: str) -> None:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(statement)
+
+
+def until_waiting(url: str, count: int) -> bool:
+    """Whether so many connections come to wait for an advisory lock of this database."""
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'"
+    )
+    until = time.monotonic() + BOUND / 2
+    with psycopg.connect(url, autocommit=True) as connection:
+        while time.monotonic() < until:
+            if connection.execute(waiting).fetchone() == (count,):
+                return True
+            time.sleep(0.02)
+    return False
 
 
 def _as_nobody() -> dict[str, str]:

@@ -58,11 +58,17 @@ FRANCE = Result(
 
 def make_data_dir(folder: Path) -> Path:
     """A data folder in which the handbook is indexed and a queue is ready."""
-    (folder / "handbook.md").write_text(HANDBOOK)
-    command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
-    subprocess.run(command, cwd=folder, env=environment(folder), check=True, capture_output=True)
+    index_handbook(folder)
     make_empty_queue(folder / ".footnote")
     return folder
+
+
+def index_handbook(folder: Path, url: str = "") -> None:
+    """As an operator does it, into the data folder or into the PostgreSQL of this address."""
+    (folder / "handbook.md").write_text(HANDBOOK)
+    command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
+    settings = environment(folder) | {"DATABASE_URL": url}
+    subprocess.run(command, cwd=folder, env=settings, check=True, capture_output=True)
 
 
 def environment(folder: Path) -> dict[str, str]:

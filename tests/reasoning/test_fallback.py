@@ -18,6 +18,7 @@ from core.reasoning.reasoner import Ask, Grounded, Rejected, Strip
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
 
+TIMEOUT = 60.0  # seconds for one call
 TEXT = "Uploads take at most five files. Each file may have two megabytes."
 ASK = Ask(question="How many files may uploads take?")
 FOUND = Retrieved(
@@ -40,14 +41,14 @@ async def gemini():
 
 @pytest.fixture
 async def reasoner(gemini):
-    access = Access(google_api_key="test-key", google_url=gemini.base_url, timeout=0.5)
+    access = Access(google_api_key="test-key", google_url=gemini.base_url, timeout=TIMEOUT)
     models = ChatModels.open(
         chat_model="gemini-3.5-flash",
         grader_model="gemini-3.5-flash-lite",
         access=access,
         limits=Limits(pause=0.001),
     )
-    yield FallbackReasoner(models.reasoner(turn_timeout=60), ExtractiveReasoner())
+    yield FallbackReasoner(models.reasoner(turn_timeout=10 * TIMEOUT), ExtractiveReasoner())
     await models.aclose()
 
 
@@ -74,24 +75,29 @@ async def test_a_turn_without_trouble_is_the_models_own(gemini, reasoner):
 
 
 @pytest.mark.parametrize(
-    ("fault", "sentence", "calls"),
+    ("fault", "trouble"),
     [
-        (Hang(), "The model did not answer within 0.5 s.", 1),
-        (Status(401), "The model key was refused.", 1),
-        (Status(429, retry_delay="60s"), "The model is busy.", 1),
-        (Status(503), "The model is busy.", 2),
+        (Hang(), ("The model did not answer within 60 s.", 1)),
+        (Status(401), ("The model key was refused.", 1)),
+        (Status(429, retry_delay="60s"), ("The model is busy.", 1)),
+        (Status(503), ("The model is busy.", 2)),
     ],
     ids=["hangs", "refuses the key", "is busy for long", "stays busy"],
 )
 async def test_a_model_in_lasting_trouble_is_left_alone_and_the_turn_is_quoted(
-    gemini, reasoner, fault, sentence, calls
+    gemini, reasoner, pass_time, fault, trouble
 ):
-    gemini.reply = lambda _step, _call: fault
+    def reply(_step, _call):
+        if isinstance(fault, Hang):
+            pass_time(TIMEOUT)
+        return fault
+
+    gemini.reply = reply
 
     plan, grades, draft, grounded, _ = await whole_turn(reasoner)
 
-    assert len(gemini.calls) == reasoner.usage.calls == calls
-    assert reasoner.trouble == sentence
+    assert (reasoner.trouble, len(gemini.calls)) == trouble
+    assert reasoner.usage.calls == len(gemini.calls)
     assert plan.standalone == ASK.question
     assert set(grades.of) == {"doc:1"}
     assert not draft.composed

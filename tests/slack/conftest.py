@@ -6,7 +6,6 @@ import logging
 
 import pytest
 from fakes.ports import free_port
-from fakes.slack import FakeSlack
 from fakes.slack.oauth import Browser
 from office import Office
 from slack_bolt.app.async_app import AsyncApp
@@ -18,12 +17,6 @@ def no_proxy(monkeypatch):
     """The SDK takes a proxy from the environment without a look at NO_PROXY."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-async def slack():
-    async with FakeSlack() as server:
-        yield server
 
 
 @pytest.fixture

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 
 import psycopg
 import pytest
 from fakes.balancer import Balancer
 from fakes.ports import free_port
-from fakes.served import HANDBOOK
+from fakes.served import index_handbook
 from fakes.slack.oauth import Browser, announce_uninstall
 from fakes.web_servers import FakeSearXNG
 from office import (
@@ -22,7 +20,6 @@ from office import (
     PONTOON,
     PONTOON_ANSWER,
     Office,
-    environment,
     served,
 )  # fmt: skip
 
@@ -46,11 +43,7 @@ def settings(postgres_url, engine):
 @pytest.fixture
 async def processes(tmp_path, slack, settings):
     """Not begun yet; each with a folder of its own, as on two machines."""
-    (tmp_path / "handbook.md").write_text(HANDBOOK)
-    command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
-    await asyncio.to_thread(
-        subprocess.run, command, cwd=tmp_path, env=environment(tmp_path) | settings, check=True
-    )
+    await asyncio.to_thread(index_handbook, tmp_path, settings["DATABASE_URL"])
     both = []
     for name in ("first", "second"):
         (folder := tmp_path / name).mkdir()

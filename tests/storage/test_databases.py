@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
+from core.settings import Settings
+from core.storage.postgres import POOL_SIZE
 from core.storage.schema import Schema
+from core.storage.storage import open_storage
 
 NOTES = Schema(
     tables="CREATE TABLE notes (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE, at REAL, size INTEGER, body BLOB)"
@@ -94,3 +98,23 @@ def test_threads_write_at_the_same_time(notes):
         thread.join()
 
     assert len(texts(notes)) == 50
+
+
+def test_threads_that_wait_for_their_turn_take_no_connection_from_others(postgres_url, tmp_path):
+    with open_storage(Settings(data_dir=tmp_path, database_url=postgres_url)) as storage:
+        notes = storage.database("notes", replace(NOTES, is_serial=True))
+
+        def write(number):
+            with notes.transaction() as writing:
+                writing.execute(ADD, (str(number),))
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(2 * POOL_SIZE)]
+        with notes.transaction():
+            for thread in threads:
+                thread.start()
+            meanwhile = [texts(notes) for _ in range(100)]
+        for thread in threads:
+            thread.join()
+
+        assert meanwhile == [[]] * 100
+        assert len(texts(notes)) == 2 * POOL_SIZE

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from threading import Thread
+from threading import Event, Thread
+from time import sleep
 
 import psycopg
 import pytest
@@ -12,10 +13,12 @@ from fakes.version_1 import lay_down
 from bots.commands.migrate import run
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
+from core.storage import postgres
 from core.storage.postgres import making_tables
 from core.storage.schema import Schema
 from core.storage.storage import open_storage
 
+PATIENCE = 30.0  # seconds until a story that hangs fails
 STORES = ["answers", "conversations", "library", "questions", "rates", "rooms", "slack", "spending", "turns"]
 
 
@@ -69,21 +72,29 @@ def test_an_empty_folder_has_nothing_to_migrate(tmp_path, capsys):
 
 
 def test_tables_of_a_library_are_made_by_one_process_at_a_time_and_who_waits_keeps_no_index_from_it(
-    postgres_url,
+    postgres_url, monkeypatch
 ):
     order: list[str] = []
+    looked = Event()
+
+    def look_again(_seconds: float) -> None:
+        looked.set()
+        sleep(0.01)
 
     def second() -> None:
         with making_tables(postgres_url):
             order.append("second")
 
+    monkeypatch.setattr(postgres.time, "sleep", look_again)
     waiting = Thread(target=second)
     with making_tables(postgres_url), psycopg.connect(postgres_url, autocommit=True) as connection:
         waiting.start()
+        has_looked = looked.wait(PATIENCE)
         connection.execute("SET statement_timeout = '30s'")
         connection.execute("CREATE TABLE made (number INT)")
         connection.execute("CREATE INDEX CONCURRENTLY made_by ON made (number)")
         order.append("first")
     waiting.join()
 
+    assert has_looked
     assert order == ["first", "second"]

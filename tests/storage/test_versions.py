@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from fakes.postgres import until_waiting
 
 from core.errors import VersionMismatch
 from core.settings import Settings
 from core.storage.schema import VERSIONS, Schema
 from core.storage.storage import open_storage
 
+PATIENCE = 60.0  # seconds until a story that hangs fails
 NOTES = Schema(tables="CREATE TABLE notes (text TEXT)")
 
 
@@ -95,25 +96,18 @@ def test_tables_of_another_program_are_refused_and_left_alone(shared):
     assert shared.database("others", Schema()).rows("SELECT number FROM notes") == []
 
 
-MIGRATING = """
-import sys
-from core.settings import Settings
-from core.storage.schema import Schema
-from core.storage.storage import open_storage
-
-def add_author(notes):
-    notes.execute("ALTER TABLE notes ADD COLUMN author TEXT")  # fails if another process did it already
-
-schema = Schema(tables="CREATE TABLE notes (text TEXT, author TEXT)", migrations=(add_author,))
-with open_storage(Settings(database_url=sys.argv[1])) as storage:
-    storage.database("notes", schema)
-"""
-
-
 def test_of_processes_that_start_together_one_migrates_and_the_others_wait(shared, postgres_url):
     shared.database("notes", NOTES)
+    waited = []
 
-    started = [subprocess.Popen([sys.executable, "-c", MIGRATING, postgres_url]) for _ in range(3)]
-    ended = [process.wait(timeout=60) for process in started]
+    def migrate(notes):
+        waited.append(until_waiting(postgres_url, 2))
+        add_author(notes)  # fails where it was done already
 
-    assert (ended, version(shared)) == ([0, 0, 0], 2)
+    schema = replace(NOTES, migrations=(migrate,))
+    with ThreadPoolExecutor(3) as together:  # each has a connection of its own, as a process has
+        opened = [together.submit(shared.database, "notes", schema) for _ in range(3)]
+        found = [each.result(PATIENCE).rows("SELECT text, author FROM notes") for each in opened]
+
+    assert waited == [True]
+    assert (found, version(shared)) == ([[], [], []], 2)

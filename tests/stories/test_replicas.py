@@ -8,29 +8,15 @@ import pytest
 from benchmarks.replicas import Sizes, fates_of
 from fakes.cluster import PATIENCE, Cluster, befall
 from fakes.crowd import Crowd, Tally
-from fakes.discord import FakeDiscord
-from fakes.slack import FakeSlack
 from fakes.thoughts import WatchedModel
 
 SOON = (0.0, 5.0, 15.0)  # seconds until Slack delivers again; really nearly at once, a minute, five
 
 
 @pytest.fixture
-async def slack():
-    async with FakeSlack(retries_by_itself=True, retry_delays=SOON) as server:
-        server.faults.told = (5_000, 1.0)
-        yield server
-
-
-@pytest.fixture
-async def discord():
-    async with FakeDiscord() as server:
-        server.reads_document, server.faults.told = False, (5_000, 1.0)
-        yield server
-
-
-@pytest.fixture
 async def cluster(tmp_path, postgres, postgres_url, slack, discord):
+    slack.retries_by_itself, slack.retry_delays = True, SOON
+    discord.hasten()
     async with WatchedModel() as model:
         cluster = Cluster(tmp_path, postgres, postgres_url, slack, discord, model, random.Random(1))
         async with cluster.serving():

@@ -6,9 +6,7 @@ import random
 
 import pytest
 from fakes.cluster import PATIENCE, Cluster
-from fakes.discord import FakeDiscord
 from fakes.served import FERRY
-from fakes.slack import FakeSlack
 from fakes.thoughts import WatchedModel, numbered
 
 NEVER = 3600.0  # seconds that the model takes
@@ -17,20 +15,8 @@ STOPPED = "Stopped"
 
 
 @pytest.fixture
-async def slack():
-    async with FakeSlack() as server:
-        yield server
-
-
-@pytest.fixture
-async def discord():
-    async with FakeDiscord() as server:
-        server.reads_document, server.faults.told = False, (5_000, 1.0)
-        yield server
-
-
-@pytest.fixture
 async def cluster(tmp_path, postgres, postgres_url, slack, discord):
+    discord.hasten()
     async with WatchedModel(taking=NEVER) as model:
         cluster = Cluster(tmp_path, postgres, postgres_url, slack, discord, model, random.Random(1), size=2)
         async with cluster.serving():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from fakes.postgres import until_waiting
 
 from core.conversation import Conversation, Question
 from core.settings import Settings
@@ -51,10 +52,18 @@ async def test_an_hour_later_there_is_room_again(processes):
     assert has_room == [False, False, True]
 
 
-async def test_the_last_question_within_the_rate_is_admitted_by_one_process_alone(processes):
-    answers = await asyncio.gather(*(processes[number % 2].admit(asked(number)) for number in range(12)))
+async def test_the_last_question_within_the_rate_is_admitted_by_one_process_alone(processes, postgres_url):
+    first, second = processes
+    await first.count(asked(1))
 
-    assert answers.count(None) == 2
+    with first.shared.database.transaction():
+        late = asyncio.create_task(second.admit(asked(3)))
+        has_waited = await asyncio.to_thread(until_waiting, postgres_url, 1)
+        admitted = first._admit(asked(2))  # in the transaction that is open
+    refused = await late
+
+    assert (has_waited, admitted) == (True, None)
+    assert refused.until == NOW + 3_600.0
 
 
 async def test_without_postgres_a_process_counts_for_itself(tmp_path):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import psycopg
 import pytest
 
 from core.settings import Settings
+from core.storage.postgres import conninfo
 from core.storage.storage import open_storage
 from core.turns import leases
 from core.turns.disk_watch import DiskWatch
-from core.turns.leases import BEAT, LEASE, open_leases
+from core.turns.leases import BEAT, LEASE, Leases, open_leases
 from core.turns.queue import QUEUE, launched, requeue_left
 
 HERE = "test/space/channel/thread"
@@ -109,8 +111,10 @@ async def test_a_hold_ends_when_its_thought_is_cancelled(store, postgres_url):
         thinking = asyncio.create_task(think())
         await until(lambda: rows(postgres_url, "SELECT 1 FROM conversation_holds"))
         thinking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await thinking
 
-        await until(lambda: not rows(postgres_url, "SELECT 1 FROM conversation_holds"))
+        assert rows(postgres_url, "SELECT 1 FROM conversation_holds") == []
 
 
 async def test_what_a_dead_process_held_is_free_once_its_lease_has_expired(store, quick):
@@ -118,7 +122,10 @@ async def test_what_a_dead_process_held_is_free_once_its_lease_has_expired(store
         dead.end()  # its thread renews no more, as after a kill
 
         async with asyncio.timeout(PATIENCE), living.hold(HERE):
-            pass
+            leased = rows(store.url, "SELECT id FROM replicas")
+            held = rows(store.url, "SELECT replica FROM conversation_holds")
+
+        assert leased == held == [(living.executor,)]
 
 
 async def test_a_role_passes_to_another_process_when_its_holder_stops_and_when_it_dies(store, quick):
@@ -139,11 +146,12 @@ async def test_a_role_passes_to_another_process_when_its_holder_stops_and_when_i
         await until(lambda: at_work == ["first", "second"])
         last = asyncio.create_task(lead(third, "third"))
         second.end()
-        await until(lambda: at_work == ["first", "second", "third"])
-
+        await until(lambda: at_work[2:])
         for task in (next_, last):
             task.cancel()
         await asyncio.wait([leading, next_, last])
+
+    assert at_work == ["first", "second", "third"]
 
 
 async def test_what_a_dead_process_ran_and_led_passes_on_after_a_lease_and_two_looks(store, quick):
@@ -232,6 +240,27 @@ async def test_nobody_is_declared_dead_for_the_time_in_which_the_database_was_aw
         )
 
         assert {one.executor, other.executor} == names
+
+
+async def test_a_process_judges_others_only_after_it_renewed_its_own_lease_for_as_long_as_one_lasts(
+    store, monkeypatch
+):
+    clock = SimpleNamespace(monotonic=lambda: moment)
+    monkeypatch.setattr(leases, "time", clock)
+    store.database("turns", leases.SCHEMA).close()
+    lease, start, after_outage = Leases(conninfo(store.url), "footnote run", None), 1_000, 2_000
+    expired = "INSERT INTO replicas VALUES (%s, 'footnote run', TRUE, now() - interval '1 h') ON CONFLICT DO NOTHING"
+    spared = []
+
+    with psycopg.connect(store.url, autocommit=True) as connection:
+        lease.stand(connection)
+        for began in (start, after_outage):
+            connection.execute(expired, (f"since {began}",))
+            for moment in range(began, began + int(LEASE) + 1):  # noqa: B007 - which the clock shows
+                lease._beat(connection)
+                spared.append(len(connection.execute("SELECT id FROM replicas").fetchall()) - 1)
+
+    assert spared == ([1] * int(LEASE) + [0]) * 2
 
 
 async def test_while_the_database_is_away_that_is_told_once_and_no_fault(store, quick, postgres, caplog):

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+import psycopg
 import pytest
 from fakes.messengers import RecordingMessenger
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
@@ -241,5 +242,9 @@ async def test_on_postgresql_somebody_serves_who_has_a_living_lease_and_takes_tu
                     while not is_any_serving(postgres_url):  # noqa: ASYNC110 - what changes is in a database
                         await asyncio.sleep(0.05)
     after = is_any_serving(postgres_url)
+    with psycopg.connect(postgres_url) as connection:
+        dead = "INSERT INTO replicas VALUES ('dead', 'footnote run', TRUE, now() - interval '1 h')"
+        connection.execute(dead)
+    beside_dead = is_any_serving(postgres_url)
 
-    assert (before, only_there, after) == (False, False, False)
+    assert (before, only_there, after, beside_dead) == (False, False, False, False)

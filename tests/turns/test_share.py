@@ -11,9 +11,9 @@ from fakes.messengers import RecordingMessenger
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 
-from core.turns import share
+from core.turns import dbos_patches
+from core.turns.dbos_patches import FULL, Share
 from core.turns.replicas import Alone
-from core.turns.share import FULL, Share
 from core.turns.turns import THINKING, open_turns
 
 BURST = THINKING + 8
@@ -55,12 +55,6 @@ async def burst(folder, replicas):
         yield reasoner, messenger, [each.id for each in asked]
 
 
-async def until_taken(count):
-    async with asyncio.timeout(PATIENCE):
-        while len(await _of_status("PENDING")) < count:  # noqa: ASYNC110 - what is taken is in a database
-            await asyncio.sleep(0.02)
-
-
 async def _of_status(status):
     return await DBOS.list_workflows_async(status=status, load_input=False, load_output=False)
 
@@ -68,7 +62,7 @@ async def _of_status(status):
 async def test_a_process_without_a_free_seat_leaves_the_others_what_it_cannot_think_about(
     folder, monkeypatch
 ):
-    monkeypatch.setattr(share, "FULL", 3600.0)
+    monkeypatch.setattr(dbos_patches, "FULL", 3600.0)
     looks = []
 
     class RecordingShare(Share):
@@ -76,7 +70,7 @@ async def test_a_process_without_a_free_seat_leaves_the_others_what_it_cannot_th
             looks.append(running)
             return super().take(running, now)
 
-    monkeypatch.setattr(share, "Share", RecordingShare)
+    monkeypatch.setattr(dbos_patches, "Share", RecordingShare)
 
     async with burst(folder, BesideOthers()) as (reasoner, messenger, ids):
         async with asyncio.timeout(PATIENCE):
@@ -89,11 +83,19 @@ async def test_a_process_without_a_free_seat_leaves_the_others_what_it_cannot_th
     assert (taken, left) == (THINKING, BURST - THINKING)
 
 
-async def test_a_process_that_is_alone_takes_all_at_once(folder):
+async def test_a_process_that_is_alone_takes_all_at_once(folder, monkeypatch):
+    monkeypatch.setattr(
+        dbos_patches, "FULL", 3600.0
+    )  # beside others, it would take no more than it has seats for
+
     async with burst(folder, Alone()) as (reasoner, messenger, ids):
-        await until_taken(BURST)
+        for each in ids:
+            await messenger.until_shown("begin", each)
+        ended = list(messenger.delivered)
         reasoner.go_on.set()
         await messenger.until_delivered(*ids)
+
+    assert ended == []
 
 
 def test_it_takes_as_many_as_it_has_free_seats():

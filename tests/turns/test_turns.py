@@ -200,7 +200,7 @@ class UnreadableThreads(RecordingMessenger):
 
 async def test_a_turn_whose_platform_is_out_of_reach_leaves_its_seat_and_can_be_stopped(folder, monkeypatch):
     monkeypatch.setattr("core.turns.turns.THINKING", 1)
-    monkeypatch.setattr("core.turns.turns.FIRST_PAUSE", 3600.0)
+    monkeypatch.setattr("core.turns.workflow.FIRST_PAUSE", 3600.0)
     messenger = UnreadableThreads(away=HERE)
 
     async with turns_over(folder, messenger) as turns:
@@ -217,7 +217,7 @@ async def test_a_turn_whose_platform_is_out_of_reach_leaves_its_seat_and_can_be_
 
 async def test_a_turn_that_is_stopped_while_it_waits_for_its_seat_again_takes_none(folder, monkeypatch):
     monkeypatch.setattr("core.turns.turns.THINKING", 1)
-    monkeypatch.setattr("core.turns.turns.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("core.turns.workflow.FIRST_PAUSE", 0.0)
     messenger, reasoner = UnreadableThreads(away=HERE), HangingReasoner()
 
     async with turns_over(folder, messenger, reasoner) as turns:

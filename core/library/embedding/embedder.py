@@ -50,6 +50,17 @@ class Embedder(Protocol):
         ...
 
 
+def _minilm(announce: Announce, progress: DownloadProgress, *, is_optional: bool) -> Embedder | None:
+    """The network that runs here, downloaded if need be; None if it cannot be, and need not."""
+    try:
+        return minilm(announce=announce, progress=progress)
+    except DownloadError as failure:
+        if not is_optional:
+            raise SettingsError(f"EMBEDDING_MODEL=minilm could not be downloaded: {failure}.") from failure
+        announce(f"Searching by words alone, because the embedding network is not here: {failure}.")
+        return None
+
+
 def embedder_for(
     setting: str,
     *,
@@ -78,15 +89,7 @@ def embedder_for(
         case "auto" if google_api_key:
             return connected(GEMINI)
         case "auto" | "minilm" as choice:
-            try:
-                return minilm(announce=announce, progress=progress)
-            except DownloadError as failure:
-                if choice == "minilm":
-                    raise SettingsError(
-                        f"EMBEDDING_MODEL=minilm could not be downloaded: {failure}."
-                    ) from failure
-                announce(f"Searching by words alone, because the embedding network is not here: {failure}.")
-                return None
+            return _minilm(announce, progress, is_optional=choice == "auto")
         case folder if Path(folder).expanduser().is_dir():
             return OnnxEmbedder(Path(folder).expanduser())
         case name if ":" in name:

@@ -10,8 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from core.errors import ModelTrouble, SettingsError, is_timeout
-from core.extras import how_to_install
+from core.errors import ModelTrouble, SettingsError, how_to_install, is_timeout
 from core.library.embedding.network import l2_normalised
 
 if TYPE_CHECKING:
