@@ -91,6 +91,7 @@ async def _run(served: Served, settings: Settings) -> int:
             ),
             log_lag(),
         ):
+            await channel_store.hand_over_ratings(footnote.log)
             with favor_loop():
                 sys.stdout.write(f"{_greeting(served, footnote)}\n")
                 sys.stdout.flush()

@@ -18,7 +18,7 @@ from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.messenger import ChatMessenger
 from bots.chat.unreadable import Unreadable
-from bots.discord import render
+from bots.discord import render, teaching
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
 from bots.discord.client import DiscordListeners
@@ -227,7 +227,7 @@ async def open_discord(
             calls=calls, channel_store=channel_store, my_user_id=str(client.user.id), unreadable=client.unreadable
         )  # fmt: skip
         messenger = ChatMessenger.over(
-            footnote, channel_store, posts=posts, renderer=render, people=DiscordPeople(calls=calls),
+            footnote, channel_store, posts=posts, renderer=render, teaching_renderer=teaching, people=DiscordPeople(calls=calls),
             uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,
             slash_commands=SLASH_COMMANDS,
         )  # fmt: skip
