@@ -29,6 +29,8 @@ COMPLETED_AS = {
     "DIR": "directory",
 }
 SHELLS = ("bash", "zsh")
+SPANS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}  # seconds
+OUTCOMES = ("answered", "approval_needed", "no_answer", "clarify", "failed")  # core.conversation.OutcomeKind
 
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
@@ -264,6 +266,19 @@ def _define_run(run: _Parser) -> None:
         metavar="PORT",
         help="take Slack's events over HTTP on this port, or on the one in the variable PORT, not a socket",
     )
+    _add_page(run, "serve the operators' page too, on this machine unless HOST says otherwise")
+
+
+def _add_page(parser: _Parser, help_text: str) -> None:
+    parser.add_argument("--page", metavar="[HOST:]PORT", help=help_text)
+
+
+def _define_page(page: _Parser) -> None:
+    _add_page(page, "where it is served (127.0.0.1:8467)")
+    page.add_argument("--link", action="store_true", help="print a link that lets one browser in, and end")
+    page.add_argument("--role", choices=("reader", "editor"), default="editor", help="of the link (editor)")
+    page.add_argument("--name", help="of the person whom the link is for")
+    page.add_argument("--collections", metavar="NAME,…", help="all that the link lets them read")
 
 
 def _define_doctor(doctor: _Parser) -> None:
@@ -281,6 +296,18 @@ def _define_manifest(manifest: _Parser) -> None:
     manifest.add_argument("platform", choices=PLATFORMS)
     manifest.add_argument("--sync", action="store_true", help="register Discord's commands")
     manifest.add_argument("--http", metavar="ADDRESS", help="for Slack over HTTP at https://your.host")
+
+
+def _define_questions(questions: _Parser) -> None:
+    questions.add_argument(
+        "--since",
+        type=_span,
+        default=_span("7d"),
+        metavar="SPAN",
+        help="as 90m, 12h, 7d or 4w; by default 7d",
+    )
+    questions.add_argument("--outcome", choices=OUTCOMES, metavar="OUTCOME", help=", ".join(OUTCOMES))
+    questions.add_argument("--csv", action="store_true", help="print comma-separated values and nothing else")
 
 
 def _define_completion(completion: _Parser) -> None:
@@ -318,7 +345,9 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
     "ingest": ("documents:ingest", _define_ingest, "index files, folders and web pages, or update them"),
     "sources": ("documents:list_sources", _add_json, "list what is indexed"),
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
+    "questions": ("questions:run", _define_questions, "list what was asked and how it ended"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
+    "page": ("page:run", _define_page, "serve the operators' page, or print a link to it"),
     "migrate": ("migrate:run", lambda _: None, "make or migrate every store, as before a deploy"),
     "move": ("move:run", _define_move, "copy every store into a PostgreSQL, or back into a folder"),
     "backup": ("backup:back_up", _define_archive, "write all that the stores hold into one file"),
@@ -339,6 +368,14 @@ def _port(typed: str) -> int:
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{typed} is not a port")
     return number
+
+
+def _span(typed: str) -> float:
+    """Seconds of "7d"."""
+    number, unit = typed[:-1], typed[-1:]
+    if not (number.isascii() and number.isdecimal()) or unit not in SPANS or not 0 < int(number) <= 100_000:
+        raise argparse.ArgumentTypeError(f"{typed} is not a span of time, as 12h or 7d")
+    return int(number) * SPANS[unit]
 
 
 def _price(typed: str) -> float:

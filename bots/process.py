@@ -8,6 +8,7 @@ import gc
 import json
 import logging
 import os
+import signal
 import sys
 import threading
 import time
@@ -60,6 +61,24 @@ def run(command: Coroutine[Any, Any, int]) -> int:
     if _has_blocked_threads():
         _exit(code)
     return code
+
+
+@contextmanager
+def clearing_up() -> Iterator[None]:
+    """Within, SIGTERM and a terminal that is closed end the command as Ctrl-C does: what it began is cleared away."""
+
+    def end(number: int, _frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    # What is ignored stays so: `nohup` asks for that.
+    heeded = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    for each in heeded:
+        signal.signal(each, end)
+    try:
+        yield
+    finally:
+        for each in heeded:
+            signal.signal(each, signal.SIG_DFL)
 
 
 def _has_blocked_threads() -> bool:

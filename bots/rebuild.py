@@ -78,6 +78,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
     if settings.postgres_url:
         return {}
     from bots.chat import channels
+    from bots.page import sessions
     from bots.slack import oauth
     from core.answers import store as answers
     from core.reasoning import limits
@@ -91,6 +92,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "spending.sqlite": limits.SCHEMA,
         data / "questions.sqlite": log.SCHEMA,
         data / "answers.sqlite": answers.SCHEMA,
+        data / "page.sqlite": sessions.SCHEMA,
         data / oauth.FILE: oauth.SCHEMA,
         # The URL of a server is not the name of a file.
         Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,

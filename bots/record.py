@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bots.chat.texts import reason_of, text_of
-from core.conversation import Outcome
+from core.conversation import Outcome, Usage
 
 #: What is shown of each value, in this order.
 _CITATION = ("number", "title", "location", "source", "url", "quote", "start", "end")
@@ -29,7 +29,7 @@ def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bo
         "turn": outcome.turn_id or None,
         "confidence": outcome.confidence,
         "steps": list(outcome.steps),
-        "model": _fields(outcome.usage, _MODEL),
+        "model": _fields(outcome.usage, _MODEL) | _cost(outcome.usage),
         "timing_ms": dict(outcome.timing_ms),
         "left_out": [_fields(each, ("text", "reason")) for each in answer.left_out] if answer else [],
         "missing": answer.missing if answer else "",
@@ -38,6 +38,11 @@ def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bo
     if passages:
         record["passages"] = [_fields(each, _PASSAGE) for each in outcome.ranked]
     return record
+
+
+def _cost(usage: Usage) -> dict[str, Any]:
+    """Nothing where the operator set no prices."""
+    return {} if usage.cost is None else {"cost": usage.cost, "currency": usage.currency}
 
 
 def failed(reason: str) -> Outcome:

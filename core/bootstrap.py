@@ -29,6 +29,7 @@ from core.library.retriever import Query
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
+from core.reasoning.prices import Prices
 from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
 from core.storage.schema import version_in
@@ -110,7 +111,9 @@ async def open_footnote(
         library.check_model()
         replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
         models = _models_of(settings, storage, open_now)
-        log = open_now.enter_context(open_question_log(storage, days=settings.trace_days))
+        log = open_now.enter_context(
+            open_question_log(storage, days=settings.trace_days, prices=_prices_of(settings))
+        )
         answers = open_now.enter_context(open_answers(storage, library, review_after=settings.review_after))
         await asyncio.to_thread(answers.sync)
         assistant = Assistant(
@@ -274,7 +277,7 @@ def _deps_maker(
         scope = Scope(collections=await reads(turn.conversation, library))
         return Deps(
             policy=PRESETS[settings.policy],
-            reasoner=make_reasoner(),
+            reasoner=make_reasoner(turn),
             documents=ScopedDocuments(library=library, scope=scope, refresh=refresh, answers=answers),
             web=web,
             approval=settings.web_approval,
@@ -294,32 +297,45 @@ def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -
     from core.reasoning.limits import open_budget
     from core.reasoning.providers import Access
 
-    limit = settings.tokens_per_day
-    budget = open_now.enter_context(open_budget(limit, storage)) if limit else None
+    limits = (
+        settings.tokens_per_day, settings.tokens_per_day_per_channel, settings.tokens_per_day_per_person
+    )  # fmt: skip
+    day, channel, person = limits
+    budget = (
+        open_now.enter_context(open_budget(day, storage, per_channel=channel, per_person=person))
+        if any(limits)
+        else None
+    )
     models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,
         access=Access.of(settings, timeout=settings.model_timeout),
         budget=budget,
+        prices=_prices_of(settings),
     )
     open_now.push_async_callback(models.aclose)
     return models
 
 
+def _prices_of(settings: Settings) -> Prices:
+    return Prices(of=settings.prices, currency=settings.currency, is_shown=settings.show_cost)
+
+
 def _reasoner_maker(
     settings: Settings, library: Library, models: ChatModels | None
-) -> Callable[[], Reasoner]:
+) -> Callable[[Turn], Reasoner]:
     def extractive() -> ExtractiveReasoner:
         return ExtractiveReasoner(_similarity_of(library))  # not earlier: the embedder may be set later
 
     if models is None:
-        return extractive
+        return lambda _turn: extractive()
     from core.reasoning.fallback import FallbackReasoner
 
     # Leaves time for quotes if the model hangs.
-    reserve = min(RESERVE, settings.turn_timeout / 5)
-    return lambda: FallbackReasoner(
-        models.reasoner(turn_timeout=settings.turn_timeout - reserve), extractive()
+    seconds = settings.turn_timeout - min(RESERVE, settings.turn_timeout / 5)
+    return lambda turn: FallbackReasoner(
+        models.reasoner(turn_timeout=seconds, channel=turn.conversation.channel_id, person=turn.author),
+        extractive(),
     )
 
 

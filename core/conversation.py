@@ -44,6 +44,8 @@ Origin = Literal["documents", "web"]
 OutcomeKind = Literal["answered", "approval_needed", "no_answer", "clarify", "failed"]
 Stage = Literal["waiting", "reading", "checking", "writing", "verifying", "searching", "fetching"]
 
+EVALUATION = "evaluation"  # the channel of questions that only test the answers: nobody counts them
+
 QUESTION_LIMIT = 4_000  # characters; a longer question is refused with a sentence
 QUERY_LIMIT = 400  # characters of one outgoing web query; DuckDuckGo cuts near 500
 
@@ -236,14 +238,27 @@ class Proposal:
 
 
 @value
+class ModelTokens:
+    """What one model took of a turn's tokens."""
+
+    name: str  #: without its provider
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@value
 class Usage:
-    """What a turn cost at the model."""
+    """What a turn cost at its models."""
 
     name: str = "extractive"  #: the model that writes
     calls: int = 0
     round_trips: int = 0  #: calls that ran side by side count as one
-    input_tokens: int = 0
+    input_tokens: int = 0  #: of all models
     output_tokens: int = 0
+    models: tuple[ModelTokens, ...] = ()  #: those that replied, in the order of their first reply
+    cost: float | None = None  #: None: the operator set no prices
+    currency: str = ""  #: ISO 4217, of the cost
+    is_cost_shown: bool = False  #: whether people are told what it cost
 
 
 @value

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from core.errors import SettingsError
 from core.graph.policy import PRESETS
+from core.reasoning.prices import Price
 from core.turns.rate_limits import PERIODS, Period, Rate
 
 ENV_FILE = Path(".env")
@@ -59,6 +60,11 @@ class Settings:
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn
     tokens_per_day: int = 0  #: for the models, input and output together; 0: no limit
+    tokens_per_day_per_channel: int = 0  #: the same for each channel, in all its threads
+    tokens_per_day_per_person: int = 0
+    prices: Mapping[str, Price] = field(default_factory=dict)  #: by model, without its provider
+    currency: str = "USD"  #: of the prices, ISO 4217
+    show_cost: bool = False  #: whether the line under an answer says what it cost
     questions_per_person: Rate | None = None  #: None: no limit
     questions_per_channel: Rate | None = None
     trace_days: int = 14  #: for which the texts of questions and their traces are kept; 0: figures only
@@ -81,6 +87,14 @@ class Settings:
             return self.grader_model
         writes_with_google = self.chat_model.startswith("google_genai:")
         return "google_genai:gemini-3.5-flash-lite" if writes_with_google else self.chat_model
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The models in use without a price, where there are prices: no cost could be given."""
+        if not self.prices or not self.has_chat_model:
+            return ()
+        used = dict.fromkeys((bare_name(self.chat_model), bare_name(self.judging_model)))
+        return tuple(name for name in used if name not in self.prices)
 
     @property
     def has_chat_model(self) -> bool:
@@ -160,6 +174,11 @@ def _missing(settings: Settings) -> list[str]:
             settings.notify_approvers and not settings.web_approvers,
             "WEB_APPROVERS is needed for NOTIFY_APPROVERS=on",
         ),
+        (
+            settings.show_cost and not settings.prices,
+            "PRICES is needed for SHOW_COST=on",
+        ),
+        *((True, f"PRICES names no price of {model}") for model in settings.unpriced),
     )
     return [sentence for is_missing, sentence in needed if is_missing]
 
@@ -187,6 +206,36 @@ def _tokens(raw: str) -> int:
     if not (raw.isascii() and raw.isdecimal()):
         raise ValueError(f"must be a number of tokens, 0 for no limit, not “{raw}”")
     return int(raw)
+
+
+def _prices(raw: str) -> dict[str, Price]:
+    """``MODEL=IN/OUT`` of a million tokens, separated by commas; the model as its setting names it."""
+    prices: dict[str, Price] = {}
+    for part in _names(raw):
+        found = _PRICE.fullmatch(part)
+        if found is None:
+            raise ValueError(
+                f"must be MODEL=IN/OUT, as in some-model=0.5/2, several with commas, not “{part}”"
+            )
+        name = bare_name(_model(found[1].strip()))
+        if name in prices:
+            raise ValueError(f"names the model {name} twice")
+        prices[name] = Price(float(found[2]), float(found[3]))
+    return prices
+
+
+_PRICE = re.compile(r"([^=]+)=\s*(\d{1,6}(?:\.\d{1,6})?)\s*/\s*(\d{1,6}(?:\.\d{1,6})?)", re.ASCII)
+
+
+def _currency(raw: str) -> str:
+    if not re.fullmatch("[A-Za-z]{3}", raw):
+        raise ValueError(f"must be a currency's code of three letters, as USD, not “{raw}”")
+    return raw.upper()
+
+
+def bare_name(model: str) -> str:
+    """A model without its provider: of ``ollama:llama3:8b``, ``llama3:8b``."""
+    return model.partition(":")[2]
 
 
 def _days(raw: str) -> int:
@@ -340,6 +389,11 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "search_timeout": _seconds,
     "turn_timeout": _seconds,
     "tokens_per_day": _tokens,
+    "tokens_per_day_per_channel": _tokens,
+    "tokens_per_day_per_person": _tokens,
+    "prices": _prices,
+    "currency": _currency,
+    "show_cost": lambda raw: _one_of("on", "off")(raw) == "on",
     "questions_per_person": _rate,
     "questions_per_channel": _rate,
     "trace_days": _days,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import SettingsError
 from core.graph.policy import PRESETS
+from core.reasoning.prices import Price
 from core.settings import Settings, read_settings
 from core.turns.rate_limits import Rate
 
@@ -68,6 +69,14 @@ def test_what_is_not_ours_is_not_read():
         ("search_timeout", "1e1", 10.0),
         ("turn_timeout", "3600", 3600.0),
         ("tokens_per_day", "2000000", 2_000_000),
+        ("tokens_per_day_per_channel", "7", 7),
+        ("tokens_per_day_per_person", "8", 8),
+        (
+            "prices",
+            "gemini-3.5-flash = 1.5/9, openai:gpt-5=2/10.25",
+            {"gemini-3.5-flash": Price(1.5, 9), "gpt-5": Price(2, 10.25)},
+        ),
+        ("currency", "eur", "EUR"),
         ("questions_per_person", "20/hour", Rate(count=20, period="hour")),
         ("questions_per_person", "OFF", None),
         ("questions_per_channel", "3/Day", Rate(count=3, period="day")),
@@ -110,6 +119,12 @@ def test_every_policy_can_be_chosen(policy):
         ("model_timeout", "-1", "MODEL_TIMEOUT must be a number of seconds above 0 and at most 3600, not “-1”"),
         ("search_timeout", "nan", "SEARCH_TIMEOUT must be a number of seconds above 0 and at most 3600, not “nan”"),
         ("tokens_per_day", "-1", "TOKENS_PER_DAY must be a number of tokens, 0 for no limit, not “-1”"),
+        *(
+            ("prices", wrong, f"PRICES must be MODEL=IN/OUT, as in some-model=0.5/2, several with commas, not “{wrong}”")
+            for wrong in ("m", "m=1", "m=-1/2", "m=1/two", "=1/2", "m=nan/1")
+        ),
+        ("prices", "m=1/2, openai:m=3/4", "PRICES names the model m twice"),
+        ("currency", "€", "CURRENCY must be a currency's code of three letters, as USD, not “€”"),
         *(
             (
                 "questions_per_person",
@@ -163,6 +178,11 @@ def test_what_cannot_be_read_is_a_sentence_that_names_the_setting(name, raw, sen
         ({"WEB_SEARCH": "searxng"}, "SEARXNG_URL is needed for WEB_SEARCH=searxng."),
         ({"WEB_APPROVAL": "approvers"}, "WEB_APPROVERS is needed for WEB_APPROVAL=approvers."),
         ({"NOTIFY_APPROVERS": "on"}, "WEB_APPROVERS is needed for NOTIFY_APPROVERS=on."),
+        ({"SHOW_COST": "on"}, "PRICES is needed for SHOW_COST=on."),
+        (
+            {"PRICES": "gemini-3.5-flash=1/2", "GOOGLE_API_KEY": "x"},
+            "PRICES names no price of gemini-3.5-flash-lite.",
+        ),
         ({"NOTIFY_APPROVERS": "maybe"}, "NOTIFY_APPROVERS must be one of on, off, not “maybe”."),
     ],
 )

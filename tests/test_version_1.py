@@ -258,8 +258,13 @@ async def test_channels_and_threads_are_known(data):
 
 
 async def test_tokens_of_the_day_are_counted(data):
-    with open_budget(100, Storage(data_dir=data), now=lambda: SPENT_ON) as budget:
+    with open_budget(100, Storage(data_dir=data), now=lambda: SPENT_ON, per_person=10) as budget:
         assert await budget.spent_today() == 42
+
+        await budget.allowance("slack/T1/C1", "U1").charge(10)
+
+        assert await budget.allowance("slack/T1/C2", "U1").spent() == "person"
+        assert await budget.spent_today() == 52
 
 
 def test_every_file_says_its_version(data):
@@ -307,4 +312,4 @@ async def test_an_older_version_refuses_the_turns_and_conversations_of_this_one(
     async with turns_of(data, RecordingMessenger()):
         pass
 
-    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [2, 2]
+    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [3, 2]

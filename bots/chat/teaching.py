@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Generic, Protocol, get_args
+from typing import Any, Generic, Protocol
 
 from bots.chat.channels import own_collection
 from bots.chat.commands import ChatCommands
@@ -30,7 +30,13 @@ logger = logging.getLogger(__name__)
 ASKED = "/experts"  # ends the id of the command that asks experts about a turn: it runs once, however often it is pressed
 
 
-FAULTS: tuple[Fault, ...] = get_args(Fault)
+#: What can be wrong with an answer -> the key of its words.
+FAULTS: Mapping[Fault, str] = {
+    "wrong": "fault_wrong",
+    "outdated": "fault_outdated",
+    "incomplete": "fault_incomplete",
+    "unrelated": "fault_unrelated",
+}
 REMARK = 500  # characters of the line in which a person says what was wrong
 QUESTION_SHOWN = 300  # characters of a question in a request or a card
 
@@ -72,9 +78,10 @@ class TeachingRenderer(Protocol[Shown_co]):
 
 def fault_of(name: str) -> Fault:
     """What a form calls it; ValueError for what is none."""
-    if name not in FAULTS:
+    found = next((fault for fault in FAULTS if fault == name), None)
+    if found is None:
         raise ValueError(f"{name} is no fault of an answer")
-    return name
+    return found
 
 
 def validity(answer: KeptAnswer, say: Wording) -> str:

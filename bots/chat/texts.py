@@ -9,11 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
+from math import floor, log10
 from pathlib import Path
 
 from bots.chat.markdown.plain import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line
-from core.conversation import Answer, Citation, Grounding, Outcome, Progress, Proposal, Question, Stage, Turn
+from core.conversation import (
+    Answer,
+    Citation,
+    Grounding,
+    Outcome,
+    Progress,
+    Proposal,
+    Question,
+    Stage,
+    Turn,
+    Usage,
+)
 from core.grounding.citations import by_place
 from core.library.store import Entry
 from core.library.sync import SyncReport
@@ -176,8 +188,22 @@ def duration(milliseconds: float, language: str = ENGLISH) -> str:
     return f"{number} {'ms' if is_short else 's'}"
 
 
+def money(amount: float, currency: str, language: str = ENGLISH) -> str:
+    """ "12.30 USD", "0.0042 USD": two decimals, or as many as show two digits; below a millionth, none."""
+    digits = 2 if not amount else min(6, max(2, 1 - floor(log10(abs(amount)))))
+    decimal = say_in(language).entries["decimal"]
+    return f"{f'{amount:.{digits}f}'.replace('.', decimal)} {currency}"
+
+
+def cost_of(usage: Usage, language: str = ENGLISH) -> str:
+    """What a turn cost, where the operator wants it shown and a model was asked."""
+    if not (usage.is_cost_shown and usage.calls) or usage.cost is None:
+        return ""
+    return money(usage.cost, usage.currency, language)
+
+
 def answered_in(outcome: Outcome) -> str:
-    """ "Answered in 2.1 s from 2 passages · written by a language model"; empty for small talk."""
+    """ "Answered in 2.1 s from 2 passages · written by a language model · 0.0042 USD"; empty for small talk."""
     if outcome.is_small_talk:
         return ""
     say, answer = say_in(outcome.language), outcome.answer
@@ -185,7 +211,8 @@ def answered_in(outcome: Outcome) -> str:
     count = len({(citation.source, citation.location) for citation in citations})
     time = duration(outcome.timing_ms.get("total", 0.0), outcome.language)
     answered = say("answered_from" if count else "answered_in", time=time, count=count)
-    return f"{answered} · {say('model_wrote')}" if answer and answer.composed and count else answered
+    wrote = say("model_wrote") if answer and answer.composed and count else ""
+    return " · ".join(filter(None, (answered, wrote, cost_of(outcome.usage, outcome.language))))
 
 
 def decided(proposal: Proposal) -> str:

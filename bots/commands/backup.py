@@ -6,12 +6,14 @@ from argparse import Namespace
 from pathlib import Path
 
 from bots.chat.texts import counted
+from bots.process import clearing_up
 from bots.stores import archives
 from bots.stores.archives import Backup
 from bots.terminal.screen import Screen
 from core.settings import Settings
 
 
+@clearing_up()
 def back_up(arguments: Namespace, settings: Settings) -> int:
     """Also while processes serve the stores."""
     made = archives.back_up(settings, Path(arguments.file))
@@ -22,6 +24,7 @@ def back_up(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
+@clearing_up()
 def restore(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     found = archives.restore(Path(arguments.file), settings, notify=lambda _step: None)

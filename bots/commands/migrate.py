@@ -70,6 +70,7 @@ async def make_postgres_stores(storage: Storage) -> None:
 
 def postgres_stores() -> dict[str, Schema]:
     from bots.chat import channels
+    from bots.page import sessions
     from bots.slack import oauth
     from core.answers import store as answers
     from core.reasoning import limits
@@ -82,6 +83,7 @@ def postgres_stores() -> dict[str, Schema]:
         limits.STORE: limits.SCHEMA,
         log.STORE: log.SCHEMA,
         answers.STORE: answers.SCHEMA,
+        sessions.STORE: sessions.SCHEMA,
         admission.STORE: admission.SCHEMA,
         oauth.STORE: oauth.SCHEMA,
     }

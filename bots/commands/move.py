@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bots.chat.texts import counted
+from bots.process import clearing_up
 from bots.stores.archives import turns_file
 from bots.stores.folder import FolderSource, empty_folder, lay_down, open_folder
 from bots.stores.server import open_snapshot
@@ -18,6 +19,7 @@ from bots.terminal.screen import Screen
 from core.errors import FootnoteError, SettingsError
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
+from core.storage.postgres import SERVER
 from core.storage.schema import check, version_in
 from core.storage.storage import open_storage
 
@@ -25,6 +27,7 @@ PURPOSE = "footnote move"
 URLS = ("postgresql://", "postgres://")
 
 
+@clearing_up()
 def run(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     to, is_url = arguments.to, arguments.to.startswith(URLS)
@@ -56,7 +59,8 @@ def _to_server(url: str, settings: Settings, screen: Screen) -> tuple[Tallies, i
         raise SettingsError(f"There is nothing to move in {settings.data_dir}.")
     with (
         lock_data_dir(settings.data_dir, PURPOSE),
-        _naming_the_option(),
+        _naming_the_option(SERVER, "The PostgreSQL of --to"),
+        _naming_the_option("DATABASE_URL ", "--to "),
         open_folder(settings.data_dir, turns=turns_file(settings)) as folder,
         open_storage(there, may_be_incomplete=True) as storage,
     ):
@@ -67,6 +71,7 @@ def _to_server(url: str, settings: Settings, screen: Screen) -> tuple[Tallies, i
 def _to_folder(name: str, settings: Settings, screen: Screen) -> tuple[Tallies, int]:
     target, url = Path(name).expanduser(), str(settings.postgres_url)
     with (
+        _naming_the_option(f"DATA_DIR {target}", str(target)),
         empty_folder(target, PURPOSE) as beside,
         open_storage(settings),  # refuses a copy that is not whole
         open_snapshot(url, settings.data_dir, is_moving=True) as snapshot,
@@ -75,14 +80,12 @@ def _to_folder(name: str, settings: Settings, screen: Screen) -> tuple[Tallies, 
 
 
 @contextmanager
-def _naming_the_option() -> Iterator[None]:
-    """Sentences about a PostgreSQL name the setting that mostly has it."""
+def _naming_the_option(setting: str, option: str) -> Iterator[None]:
+    """Sentences about a place name the setting that mostly has it."""
     try:
         yield
     except SettingsError as error:
-        raise type(error)(
-            str(error).replace("of DATABASE_URL", "of --to").replace("DATABASE_URL ", "--to ")
-        ) from error
+        raise type(error)(str(error).replace(setting, option)) from error
 
 
 def _refuse_other_versions(folder: FolderSource) -> None:

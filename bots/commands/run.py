@@ -21,6 +21,13 @@ from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import SETTING_NAMES
 from bots.doctor.settings import find_misspellings, read_configuration
+from bots.page.post import PageMessenger
+from bots.page.receive import PLATFORM as PAGE
+from bots.page.receive import collections_of
+from bots.page.serve import OwnWork, link_told, open_page
+from bots.page.sessions import open_page_store
+from bots.page.settings import PageSettings, read_page_settings
+from bots.page.threads import PageThreads
 from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
@@ -53,6 +60,7 @@ class Served:
     slack: SlackSettings | None
     discord: DiscordSettings | None
     port: int | None  #: on which Slack's events come over HTTP; None: over its sockets
+    page: PageSettings | None = None  #: where the operators' page is; None: nowhere
 
     @property
     def platforms(self) -> frozenset[str]:
@@ -61,10 +69,14 @@ class Served:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
+    return serve_until_stopped(_served(arguments), settings)
+
+
+def serve_until_stopped(served: Served, settings: Settings) -> int:
+    """The exit code of a process that serves."""
     limit_arenas()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
-    served = _served(arguments)
     until_free(settings, Screen())  # a command may be ending
     return process.run(_run(served, settings))
 
@@ -88,12 +100,12 @@ async def _run(served: Served, settings: Settings) -> int:
             _refreshing(refresher, footnote),
             _serving(
                 served, footnote, channel_store, Operations(footnote=footnote, refresher=refresher), stop
-            ),
+            ) as link,
             log_lag(),
         ):
             await channel_store.hand_over_ratings(footnote.log)
             with favor_loop():
-                sys.stdout.write(f"{_greeting(served, footnote)}\n")
+                sys.stdout.write(f"{_greeting(served, footnote, link)}\n")
                 sys.stdout.flush()
                 await stop.wait()
             logger.info("stopping")
@@ -107,8 +119,10 @@ async def _serving(
     channel_store: ChannelStore,
     operations: Operations,
     stop: asyncio.Event,
-) -> AsyncIterator[None]:
-    """At the end in reverse: accept nothing more, let running turns end and be delivered, then disconnect."""
+) -> AsyncIterator[str]:
+    """A link to the page, if it is served. At the end in reverse: accept nothing more, let running turns end and be
+    delivered, then disconnect."""
+    link = ""
     async with AsyncExitStack() as open_now:
         slack = discord = None
         if served.slack is not None:
@@ -123,6 +137,8 @@ async def _serving(
             name: server.messenger for name, server in ((SLACK, slack), (DISCORD, discord)) if server
         }
         messengers[TERMINAL] = TerminalMessenger(operations=operations)
+        page_store = open_now.enter_context(open_page_store(footnote.storage))
+        messengers[PAGE] = PageMessenger(PageThreads(page_store))  # also for a page that is served beside
         turns = await open_now.enter_async_context(
             open_turns(
                 footnote.assistant,
@@ -136,7 +152,15 @@ async def _serving(
             await open_now.enter_async_context(slack.serving(turns, served.port))
         if discord is not None:
             await open_now.enter_async_context(discord.serving(turns, stop.set))
-        yield
+        if served.page is not None:
+            link = await open_now.enter_async_context(
+                open_page(
+                    served.page, footnote.settings, library=footnote.library, log=footnote.log,
+                    channels=channel_store, database=page_store,
+                    work=OwnWork(turns=turns, operations=operations),
+                )
+            )  # fmt: skip
+        yield link
 
 
 def _warn_of_misspellings() -> None:
@@ -147,6 +171,7 @@ def _warn_of_misspellings() -> None:
 
 def _served(arguments: Namespace) -> Served:
     """Raise SettingsError if a platform that shall be served lacks a token."""
+    page = read_page_settings(arguments.page, os.environ) if arguments.page else None
     named: Collection[str] = arguments.platforms or (SLACK, DISCORD)
     slack = read_slack_settings(os.environ) if SLACK in named else None
     discord = read_discord_settings(os.environ) if DISCORD in named else None
@@ -165,7 +190,7 @@ def _served(arguments: Namespace) -> Served:
         _check(slack, port)
     elif port is not None:
         raise SettingsError("--http is for Slack, which is not served here; Discord needs no port.")
-    return Served(slack=slack, discord=discord, port=port)
+    return Served(slack=slack, discord=discord, port=port, page=page)
 
 
 def _port_of_host() -> int:
@@ -190,8 +215,10 @@ def _check(slack: SlackSettings, port: int | None) -> None:
 def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
     async def reads(conversation: Conversation, library: Library) -> frozenset[str]:
         """Every collection for the operator; none for a conversation of a platform that is not served."""
-        if conversation.platform == TERMINAL:
-            return await reads_everything(conversation, library)
+        named = collections_of(conversation.channel) if conversation.platform == PAGE else None
+        if conversation.platform in (TERMINAL, PAGE):
+            everything = await reads_everything(conversation, library)
+            return everything if named is None else everything & named
         if conversation.platform not in served:
             return frozenset()
         return await channel_store.reads(conversation, library)
@@ -214,9 +241,10 @@ async def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AsyncIte
         await asyncio.wait(tasks)
 
 
-def _greeting(served: Served, footnote: Footnote) -> str:
+def _greeting(served: Served, footnote: Footnote, link: str) -> str:
     titles = {SLACK: "Slack", DISCORD: "Discord"}
-    names = " and ".join(titles[name] for name in sorted(served.platforms, reverse=True))
+    names = " and ".join(titles[name] for name in sorted(served.platforms, reverse=True)) or "the page"
     documents = len(footnote.library.store.entries())
     reads = counted(documents, "document") if documents else f"no documents yet. {NOTHING_INDEXED}"
-    return f"Serving {names} with {reads.rstrip('.')}. Ctrl-C stops."
+    told = f"{link_told(link)}\n" if link else ""
+    return f"{told}Serving {names} with {reads.rstrip('.')}. Ctrl-C stops."

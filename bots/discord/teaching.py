@@ -55,7 +55,7 @@ def _quoted(answer: str) -> components.Component:
 def explanation(form: ExplanationForm, _route: ReplyRoute) -> dict[str, Any]:
     """The data of a modal, for the response to an interaction."""
     say = say_in(form.language)
-    faults = [{"label": say(f"fault_{fault}"), "value": fault} for fault in FAULTS]
+    faults = [{"label": say(key), "value": fault} for fault, key in FAULTS.items()]
     made = [
         _label(say("what_was_wrong"), "fault", {"type": SELECT, "options": faults}),
         _label(

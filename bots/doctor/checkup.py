@@ -12,6 +12,7 @@ from bots.discord import doctor as discord
 from bots.doctor import folder, index, models, search, settings
 from bots.doctor.findings import Finding, failed, skipped, warning
 from bots.doctor.settings import NAMES, SECRETS, Configuration
+from bots.page.settings import NAMES as PAGE_SETTINGS
 from bots.slack import doctor as slack
 from core.conversation import value
 
@@ -42,7 +43,7 @@ class PlatformDoctor(Protocol):
 PLATFORMS: Mapping[str, PlatformDoctor] = {"slack": slack, "discord": discord}
 
 _PLATFORM_SETTINGS = tuple(name for platform in PLATFORMS.values() for name in platform.SETTINGS)
-SETTING_NAMES = (*NAMES, *_PLATFORM_SETTINGS)
+SETTING_NAMES = (*NAMES, *PAGE_SETTINGS, *_PLATFORM_SETTINGS)
 SECRET_NAMES = (*SECRETS, *_PLATFORM_SETTINGS)
 
 

@@ -15,6 +15,7 @@ from bots.doctor.folder import find_owner, query
 from bots.doctor.models import load_embedder
 from bots.doctor.settings import Configuration
 from core.errors import SettingsError
+from core.library.data_lock import refuse_incomplete
 from core.library.library import Library
 from core.library.store import DocumentStore
 from core.library.sync import plan_sync, scan
@@ -32,6 +33,10 @@ def examine(configuration: Configuration) -> list[Finding]:
     settings = configuration.settings
     if settings.postgres_url is not None:
         return shared_store.examine(NAME, settings.postgres_url)
+    try:
+        refuse_incomplete(settings.data_dir)
+    except SettingsError as error:
+        return [from_error(NAME, error)]
     file = settings.data_dir / "library.sqlite"
     if not (file.is_file() and file.stat().st_size):
         return [warning(NAME, "Nothing is indexed yet.", "`footnote ingest PATH`")]

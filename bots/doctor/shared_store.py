@@ -60,13 +60,14 @@ def rows(url: str, query: str, *values: object) -> list[Any]:
 def _reading(url: str) -> Iterator[psycopg.Connection[Any]]:
     import psycopg
 
-    from core.storage.postgres import conninfo, translate_errors
+    from core.storage.postgres import check_state, conninfo, translate_errors
 
     with (
         translate_errors(),
         psycopg.connect(conninfo(url), prepare_threshold=None, autocommit=True) as connection,
     ):
         connection.read_only = True
+        check_state(connection)
         yield connection
 
 

@@ -17,7 +17,7 @@ from bots.record import failed
 from bots.terminal.backend import CommandTurns
 from bots.terminal.receive import Situation, ask
 from bots.terminal.session import conversation_named, fresh_conversation, situation
-from core.conversation import Outcome, check_question, value
+from core.conversation import EVALUATION, Outcome, check_question, value
 from core.errors import SettingsError
 
 logger = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ async def ask_all(
     slots = asyncio.Semaphore(concurrency)
 
     async def ask_thread(thread: Sequence[EvalQuestion]) -> None:
-        conversation = fresh_conversation()
+        conversation = fresh_conversation(EVALUATION)
         try:
             for each in thread:
                 async with slots:

@@ -1,4 +1,4 @@
-"""A report in tables: on the terminal, as one JSON object and, with Jinja2, as one HTML page."""
+"""A report in tables: on the terminal, as one JSON object and as one HTML page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 PAGE, OBJECT = "report.html", "report.json"
 TEMPLATE = "report.html.j2"
-WITHOUT_PAGE = "with Jinja2 (`uv run --extra report footnote eval …`) there is a page as well"
 
 Cell = str | float | int
 
@@ -94,27 +93,23 @@ def shown(cell: Cell) -> str:
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write the report and return its files; a page only with Jinja2. FootnoteError if they cannot be written."""
+    """Write the report and return its files; FootnoteError if they cannot be written."""
     contents = {PAGE: as_page(report), OBJECT: as_json(report)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / PAGE).unlink(missing_ok=True)  # of an earlier report
         for name, content in contents.items():
-            if content is not None:
-                (folder / name).write_text(content, encoding="utf-8")
+            (folder / name).write_text(content, encoding="utf-8")
     except OSError as fault:
         raise FootnoteError(
             f"{folder} cannot be written: {(fault.strerror or 'the disk refused').lower()}."
         ) from fault
-    return [folder / name for name, content in contents.items() if content is not None]
+    return [folder / name for name in contents]
 
 
-def as_page(report: Report) -> str | None:
-    """One self-contained HTML page; None without Jinja2."""
-    try:
-        from jinja2 import Environment, FileSystemLoader
-    except ModuleNotFoundError:
-        return None
+def as_page(report: Report) -> str:
+    """One self-contained HTML page."""
+    from jinja2 import Environment, FileSystemLoader
+
     pages = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -145,7 +140,7 @@ def print_report(report: Report, files: list[Path], screen: Screen, *, as_object
         for part in (part for section in report.sections for part in as_text(section)):
             screen.show(part)
     named = " and ".join(map(str, files))
-    screen.note(f"Written to {named}" + ("" if len(files) > 1 else f"; {WITHOUT_PAGE}."))
+    screen.note(f"Written to {named}")
 
 
 def as_text(section: Section) -> Iterator[RenderableType]:

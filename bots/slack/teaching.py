@@ -61,7 +61,7 @@ def kept(answer: KeptAnswer) -> Message:
 def explanation(form: ExplanationForm, route: ReplyRoute) -> dict[str, Any]:
     """A view for ``views.open``."""
     say = say_in(form.language)
-    options = [_option(say(f"fault_{fault}"), fault) for fault in FAULTS]
+    options = [_option(say(key), fault) for fault, key in FAULTS.items()]
     made = [
         _input("fault", say("what_was_wrong"), {"type": "radio_buttons", "options": options}),
         _input(

@@ -57,7 +57,9 @@ class ArchiveSource:
 
     @property
     def tables(self) -> Mapping[str, StoredTables]:
-        return {store: _from_facts(facts) for store, facts in self.archive.manifest.facts["stores"].items()}
+        return {
+            store: _from_facts(facts) for store, facts in dict(self.archive.manifest.facts["stores"]).items()
+        }
 
     @property
     def data_dir(self) -> str:

@@ -35,6 +35,7 @@ from core.library.data_lock import INCOMPLETE, lock_data_dir
 from core.library.fts5 import indexed_from, words_row
 from core.library.vacuum import DATABASE
 from core.storage.archive import Row, line_of, row_of
+from core.storage.sqlite import translate_errors
 from core.storage.sqlite_rows import StoredTable, StoredTables, describe, make_file, read_only, rows_of
 from core.storage.storage import Storage
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 PART = ".part"  # of an upload that is still being written
 TRIES = 3  # copies of the vectors, which may be written meanwhile
+SPOOLED = 2  # bytes of temporary files for each byte of the vectors: a copy, and its lines
 BATCH = 250  # vectors that are stored at a time
 #: Codes of SQLite for what is no fault of the rows; an extended code has one of them in its last byte.
 OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
@@ -80,13 +82,17 @@ class FolderSource:
     databases: Mapping[str, sqlite3.Connection]  #: each within a transaction that only reads
 
     def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
-        return rows_of(self.databases[store], table)
+        with translate_errors(self.folder / f"{store}.sqlite", STORES[store]):
+            # Not `yield from`: that would close the cursor, perhaps after its database.
+            for row in rows_of(self.databases[store], table):  # noqa: UP028 - as said above
+                yield row
 
     def vectors(self) -> Iterator[Row]:
         """From a copy of Chroma's files: only the process that serves them may open them."""
         passages = self.embedded()
         if not passages:
             return
+        _refuse_without_room(self.folder / VECTORS)
         for left in reversed(range(TRIES)):
             with tempfile.TemporaryDirectory(prefix="footnote-") as copy:
                 try:
@@ -125,10 +131,32 @@ def open_folder(
         for store in STORES:
             file = turns if turns and store == "turns" else folder / f"{store}.sqlite"
             if file.is_file() and file.stat().st_size:
-                databases[store] = opened.enter_context(read_only(file))
+                with translate_errors(file, STORES[store]):
+                    databases[store] = opened.enter_context(read_only(file))
         tables = {store: describe(database) for store, database in databases.items()}
         place = str((data_dir or folder).resolve())
         yield FolderSource(folder=folder, data_dir=place, tables=tables, databases=databases)
+
+
+def _refuse_without_room(folder: Path) -> None:
+    """SettingsError where temporary files may not become so large. A full disk would look like vectors that are
+    being written, and they would be left out.
+    """
+    temporary = tempfile.gettempdir()
+    needed = SPOOLED * sum(map(_size, folder.rglob("*")))
+    if needed > shutil.disk_usage(temporary).free:
+        raise SettingsError(
+            f"{temporary} has no room for a copy of the vectors, {needed / 1e6:,.0f} MB. Free some space there, or set "
+            "TMPDIR to a folder on another disk."
+        )
+
+
+def _size(file: Path) -> int:
+    """In bytes; 0 for what was deleted just then."""
+    try:
+        return file.lstat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _spool(folder: Path, copy: Path, passages: Mapping[str, list[str]]) -> IO[bytes]:
@@ -155,7 +183,7 @@ def make_stores(folder: Path) -> None:
     from core.turns.queue import prepare_file
 
     storage = Storage(data_dir=folder)
-    for store in ("rooms", "slack", "spending", "questions", "answers", "library"):
+    for store in ("rooms", "slack", "spending", "questions", "answers", "page", "library"):
         storage.database(store, STORES[store]).close()
     turns = f"sqlite:///{folder / 'turns.sqlite'}"
     prepare_file(turns)

@@ -180,7 +180,7 @@ def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
             f"{SERVER} is being copied by another `footnote move` or `footnote restore`. Wait until it has ended."
         )
     if leases.is_any_serving(url):
-        raise SettingsError(f"A process serves the stores of {SERVER}. Stop every `footnote run` first.")
+        raise SettingsError(f"{SERVER} is served by a process. Stop every `footnote run` first.")
 
 
 def refuse_served(url: str) -> None:
@@ -199,7 +199,7 @@ def check_versions(connection: psycopg.Connection[Any]) -> None:
         if version != schema.version:
             cure = "Run `footnote migrate` first." if version < schema.version else "Install that version."
             raise SettingsError(
-                f"The {store} of {SERVER} has version {version}, and this Footnote {schema.version}. {cure}"
+                f"{SERVER} holds version {version} of the {store}, and this Footnote has {schema.version}. {cure}"
             )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from bots.chat import channels
 from bots.chat.uploads import UPLOADS
+from bots.page import sessions
 from bots.slack import oauth
 from core.answers import store as answers
 from core.library import tables
@@ -38,6 +39,7 @@ STORES: Mapping[str, Schema] = {
     "spending": limits.SCHEMA,
     "questions": log.SCHEMA,
     answers.STORE: answers.SCHEMA,
+    "page": sessions.SCHEMA,
     "library": tables.SCHEMA,
 }
 VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLOADS is

@@ -49,9 +49,9 @@ def conversation_named(name: str) -> Conversation:
     return Conversation(platform=PLATFORM, space=SPACE, channel=CHANNEL, thread=thread)
 
 
-def fresh_conversation() -> Conversation:
+def fresh_conversation(channel: str = CHANNEL) -> Conversation:
     """A new conversation, with a name short enough to type."""
-    return conversation_named(secrets.token_hex(3))
+    return replace(conversation_named(secrets.token_hex(3)), channel=channel)
 
 
 def situation(conversation: Conversation, *, sources: tuple[str, ...] = (), passages: int = 0) -> Situation:

@@ -24,7 +24,8 @@ from langsmith import tracing_context
 from core.conversation import Usage, value
 from core.reasoning import faults, prompts
 from core.reasoning.faults import CallFailed, Fault
-from core.reasoning.limits import Budget, Circuit
+from core.reasoning.limits import Allowance, Circuit, Spender
+from core.reasoning.prices import NO_PRICES, Prices, with_tokens
 from core.reasoning.prompts import Messages
 from core.reasoning.replies import Reply
 
@@ -162,6 +163,14 @@ def _without_tracing(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
     return model.model_copy(update={"kwargs": arguments})
 
 
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """The model that a call goes to."""
+
+    name: str  #: without its provider
+    circuit: Circuit
+
+
 class Calls:
     """The calls of one turn.
 
@@ -170,10 +179,18 @@ class Calls:
     """
 
     def __init__(
-        self, *, name: str, timeout: float, turn_timeout: float, limits: Limits, budget: Budget | None = None
+        self,
+        *,
+        name: str,
+        timeout: float,
+        turn_timeout: float,
+        limits: Limits,
+        allowance: Allowance | None = None,
+        prices: Prices = NO_PRICES,
     ) -> None:
-        self._usage = Usage(name=name)
-        self._budget = budget
+        self._usage = prices.priced(Usage(name=name))
+        self._prices = prices
+        self._allowance = allowance
         self._timeout = timeout
         self._ends_at = time.monotonic() + turn_timeout
         self._limits = limits
@@ -190,43 +207,36 @@ class Calls:
         send: Callable[[Messages], Awaitable[Any]],
         messages: Messages,
         read: Callable[[Any], Value],
-        circuit: Circuit,
+        model: AskedModel,
     ) -> Value:
-        """What ``read`` returns for the reply; raises CallFailed, as ``read`` does.
-
-        ``circuit`` belongs to the model that ``send`` asks.
-        """
+        """What ``read`` returns for the reply; raises CallFailed, as ``read`` does. ``send`` asks the model."""
         try:
             try:
-                return await self._try(send, messages, read, circuit)
+                return await self._try(send, messages, read, model)
             except CallFailed as failed:
                 await self._before_second_try(failed.fault)
                 if failed.fault.complaint:
                     messages = prompts.ask_again(messages, failed.fault.reply, failed.fault.complaint)
-            return await self._try(send, messages, read, circuit)
+            return await self._try(send, messages, read, model)
         except CallFailed as failed:
             if failed.fault.lasting:
                 self._lasting = self._lasting or failed.fault
             raise
 
-    def charge(self, message: Any) -> None:
-        """Adds the tokens that a reply reports."""
+    def charge(self, message: Any, model: AskedModel) -> None:
+        """Adds the tokens that a model's reply reports."""
         reported = getattr(message, "usage_metadata", None) or {}
         read, written = (max(0, reported.get(name, 0)) for name in ("input_tokens", "output_tokens"))
-        self._add(read, written)
+        self._add(model.name, read, written)
 
-    def _charge_for_what_was_raised(self, error: Exception) -> None:
+    def _charge_for_what_was_raised(self, error: Exception, model: AskedModel) -> None:
         """OpenAI's client raises a reply that was cut off. It holds the tokens, which cost as much as others."""
         usage = getattr(getattr(error, "completion", None), "usage", None)
         if usage is not None:
-            self._add(usage.prompt_tokens, usage.completion_tokens)
+            self._add(model.name, usage.prompt_tokens, usage.completion_tokens)
 
-    def _add(self, read: int, written: int) -> None:
-        self._usage = replace(
-            self._usage,
-            input_tokens=self._usage.input_tokens + read,
-            output_tokens=self._usage.output_tokens + written,
-        )
+    def _add(self, model: str, read: int, written: int) -> None:
+        self._usage = self._prices.priced(with_tokens(self._usage, model, read, written))
         self._unpaid += read + written
 
     async def _try(
@@ -234,28 +244,28 @@ class Calls:
         send: Callable[[Messages], Awaitable[Any]],
         messages: Messages,
         read: Callable[[Any], Value],
-        circuit: Circuit,
+        model: AskedModel,
     ) -> Value:
         try:
-            return read(await self._send(send, messages, circuit))
+            return read(await self._send(send, messages, model))
         finally:
             unpaid, self._unpaid = self._unpaid, 0
-            if unpaid and self._budget is not None:
-                await self._budget.charge(unpaid)
+            if unpaid and self._allowance is not None:
+                await self._allowance.charge(unpaid)
 
     async def _send(
-        self, send: Callable[[Messages], Awaitable[Any]], messages: Messages, circuit: Circuit
+        self, send: Callable[[Messages], Awaitable[Any]], messages: Messages, model: AskedModel
     ) -> Any:
-        is_spent = self._budget is not None and await self._budget.is_spent()
-        remaining = self._ends_at - time.monotonic()
-        with self._counted(remaining, circuit, is_spent=is_spent), tracing_context(enabled=False):
+        spent = await self._allowance.spent() if self._allowance is not None else None
+        remaining, circuit = self._ends_at - time.monotonic(), model.circuit
+        with self._counted(remaining, circuit, spent), tracing_context(enabled=False):
             try:
                 async with asyncio.timeout(min(self._timeout, remaining)):
                     reply = await send(messages)
                 circuit.succeeded()
                 return reply
             except Exception as error:  # the one boundary to the clients of all providers
-                self._charge_for_what_was_raised(error)
+                self._charge_for_what_was_raised(error, model)
                 fault = faults.diagnose(error)
                 if fault.outage and (fault is not faults.SILENT or remaining >= self._timeout):
                     circuit.failed()
@@ -266,7 +276,7 @@ class Calls:
                 raise CallFailed(fault) from error
 
     @contextmanager
-    def _counted(self, remaining: float, circuit: Circuit, *, is_spent: bool) -> Iterator[None]:
+    def _counted(self, remaining: float, circuit: Circuit, spent: Spender | None) -> Iterator[None]:
         """Counts one call. Round trips are the longest chain of calls that each began after another had
         ended, which is what a server sees."""
         trip = self._finished_trips + 1
@@ -276,8 +286,8 @@ class Calls:
             raise CallFailed(faults.SILENT)
         if self._usage.calls >= self._limits.calls or trip > self._limits.round_trips:
             raise CallFailed(faults.SPENT)
-        if is_spent:
-            raise CallFailed(faults.SPENT_TODAY)
+        if spent is not None:
+            raise CallFailed(faults.SPENT_TODAY[spent])
         if not circuit.lets_through():
             raise CallFailed(faults.DOWN)
         self._usage = replace(

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 from core.conversation import Usage
 from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults, prompts, replies
-from core.reasoning.calls import CALL_CONFIG, Calls, Limits, StructuredModel, StructuredReply
+from core.reasoning.calls import CALL_CONFIG, AskedModel, Calls, Limits, StructuredModel, StructuredReply
 from core.reasoning.faults import CallFailed
 from core.reasoning.limits import Budget, Circuit
+from core.reasoning.prices import NO_PRICES, Prices
 from core.reasoning.prompts import Messages
 from core.reasoning.providers import Access, connect, disconnect, split_name
 from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Plan, Rejected, Statement, Strip
@@ -32,11 +33,13 @@ class ChatModels:
     """The two models that the operator chose."""
 
     name: str  #: of the one that writes, without its provider
+    judge: str  #: the same of the other
     writer: BaseChatModel
     grader: StructuredModel
     timeout: float  #: seconds for one call
     limits: Limits = field(default_factory=Limits)
     budget: Budget | None = None  #: tokens of the day; None: no limit
+    prices: Prices = NO_PRICES
     writing: Circuit = field(default_factory=Circuit)  #: of the model that writes
     judging: Circuit = field(default_factory=Circuit)
 
@@ -49,25 +52,29 @@ class ChatModels:
         access: Access,
         limits: Limits | None = None,
         budget: Budget | None = None,
+        prices: Prices = NO_PRICES,
     ) -> ChatModels:
         """Makes no connection yet; SettingsError when a provider, its package or its key is missing."""
         return cls(
             name=split_name(chat_model)[1],
+            judge=split_name(grader_model)[1],
             writer=connect("CHAT_MODEL", chat_model, access),
             grader=StructuredModel(connect("GRADER_MODEL", grader_model, access)),
             timeout=access.timeout,
             limits=limits or Limits(),
             budget=budget,
+            prices=prices,
         )
 
-    def reasoner(self, *, turn_timeout: float) -> ChatModelReasoner:
-        """A reasoner for a turn that begins now and has this many seconds."""
+    def reasoner(self, *, turn_timeout: float, channel: str = "", person: str = "") -> ChatModelReasoner:
+        """A reasoner for a turn that begins now and has this many seconds; whose tokens it takes."""
         calls = Calls(
             name=self.name,
             timeout=self.timeout,
             turn_timeout=turn_timeout,
             limits=self.limits,
-            budget=self.budget,
+            allowance=self.budget.allowance(channel, person) if self.budget else None,
+            prices=self.prices,
         )
         return ChatModelReasoner(models=self, calls=calls)
 
@@ -83,6 +90,8 @@ class ChatModelReasoner:
     def __init__(self, *, models: ChatModels, calls: Calls) -> None:
         self._models = models
         self._calls = calls
+        self._writer = AskedModel(models.name, models.writing)
+        self._judge = AskedModel(models.judge, models.judging)
         self._ballots = 0
 
     @property
@@ -110,7 +119,7 @@ class ChatModelReasoner:
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
         def read(message: BaseMessage) -> Draft:
-            self._calls.charge(message)
+            self._calls.charge(message, self._writer)
             replies.check_ending(message)
             draft = replies.to_draft(message.text, strips)
             if draft.answers and not draft.text:
@@ -120,7 +129,7 @@ class ChatModelReasoner:
         async def send(messages: Messages) -> BaseMessage:
             return await self._models.writer.ainvoke(list(messages), config=CALL_CONFIG)
 
-        return await self._calls.ask(send, prompts.write(ask, strips, before), read, self._models.writing)
+        return await self._calls.ask(send, prompts.write(ask, strips, before), read, self._writer)
 
     async def check_grounding(
         self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
@@ -138,7 +147,7 @@ class ChatModelReasoner:
         """A reply of this shape from the model that judges."""
 
         def read(reply: StructuredReply) -> ReplyT:
-            self._calls.charge(reply.raw)
+            self._calls.charge(reply.raw, self._judge)
             replies.check_ending(reply.raw)
             if not isinstance(reply.parsed, shape):
                 raise CallFailed(faults.unreadable(replies.complaint(reply.trouble), reply.raw.text))
@@ -147,4 +156,4 @@ class ChatModelReasoner:
         async def send(messages: Messages) -> StructuredReply:
             return await self._models.grader.ask(shape, messages)
 
-        return await self._calls.ask(send, messages, read, self._models.judging)
+        return await self._calls.ask(send, messages, read, self._judge)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from core.errors import ModelTrouble, causes, is_timeout
+from core.reasoning.limits import Spender
 from core.wording import Sentence
 
 
@@ -48,7 +49,12 @@ UNKNOWN = Fault(key="model_unknown", lasting=True)
 REFUSED = Fault(key="model_refused")
 UNREADABLE = Fault(key="model_unreadable", again=True)
 SPENT = Fault(key="model_calls_spent", lasting=True)
-SPENT_TODAY = Fault(key="model_tokens_spent", lasting=True)
+#: By who may take so many tokens in a day.
+SPENT_TODAY: Mapping[Spender, Fault] = {
+    "everybody": Fault(key="model_tokens_spent", lasting=True),
+    "channel": Fault(key="channel_tokens_spent", lasting=True),
+    "person": Fault(key="person_tokens_spent", lasting=True),
+}
 DOWN = Fault(key="model_down", lasting=True)
 
 OF_STATUS: Mapping[int, Fault] = {

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, Literal
 
 from core.errors import StoreUnavailable
 from core.storage.asynchronous import AsyncDatabase
+from core.storage.database import Connection
 from core.storage.schema import Schema
 from core.storage.storage import Storage
 
@@ -20,14 +22,39 @@ ROW = 6  # failures in a row, of any turns, after which the model counts as down
 PAUSE = 30.0  # seconds until one call tries again
 
 STORE = "spending"
+_SPENT_BY = """
+CREATE TABLE spent_by (
+    day TEXT NOT NULL, spender TEXT NOT NULL, id TEXT NOT NULL, tokens INTEGER NOT NULL,
+    PRIMARY KEY (day, spender, id)
+);
+"""
+
+
+def _count_by_spender(database: Connection) -> None:
+    """Version 2: what channels and people took."""
+    database.execute(_SPENT_BY)
+
+
 SCHEMA = Schema(
-    tables="CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL)",
+    tables=f"CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL); {_SPENT_BY}",
+    migrations=(_count_by_spender,),
     cure="Move it away to count today's tokens from zero.",
 )
 _CHARGE = (
     "INSERT INTO spent VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET tokens = spent.tokens + excluded.tokens"
 )
-_FORGET = "DELETE FROM spent WHERE day NOT IN (SELECT day FROM spent ORDER BY day DESC LIMIT 31)"
+_CHARGE_SPENDER = (
+    "INSERT INTO spent_by VALUES (?, ?, ?, ?) ON CONFLICT (day, spender, id)"
+    " DO UPDATE SET tokens = spent_by.tokens + excluded.tokens"
+)
+_SPENT = "SELECT 'everybody', tokens FROM spent WHERE day = ?"
+_SPENT_BY_SPENDER = " UNION ALL SELECT spender, tokens FROM spent_by WHERE day = ? AND spender = ? AND id = ?"
+_FORGET = tuple(
+    f"DELETE FROM {table} WHERE day NOT IN (SELECT day FROM spent ORDER BY day DESC LIMIT 31)"
+    for table in ("spent_by", "spent")
+)
+
+Spender = Literal["everybody", "channel", "person"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,33 +102,74 @@ def now_in_utc() -> datetime:
 class Budget:
     """Tokens that the models may take in a day of UTC, counted over restarts and over all processes."""
 
-    limit: int  #: tokens a day, read and written together
+    limit: int  #: tokens a day, read and written together; 0: no limit
+    per_channel: int = 0  #: the same for each channel
+    per_person: int = 0
     database: AsyncDatabase
     now: Callable[[], datetime] = now_in_utc
 
-    async def is_spent(self) -> bool:
-        return await self.spent_today() >= self.limit
+    def allowance(self, channel: str, person: str) -> Allowance:
+        """What this person may take in this channel."""
+        limited: dict[Spender, tuple[str, int]] = {
+            "channel": (channel, self.per_channel),
+            "person": (person, self.per_person),
+        }
+        return Allowance(budget=self, limits={name: given for name, given in limited.items() if all(given)})
 
     async def spent_today(self) -> int:
-        rows = await self.database.rows("SELECT tokens FROM spent WHERE day = ?", (self._today,))
+        rows = await self.database.rows("SELECT tokens FROM spent WHERE day = ?", (self.today,))
         return int(rows[0][0]) if rows else 0
+
+    @property
+    def today(self) -> str:
+        return self.now().date().isoformat()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """The part of a budget that one turn takes from."""
+
+    budget: Budget
+    limits: Mapping[Spender, tuple[str, int]]  #: id and tokens a day, of those that have a limit
+
+    async def spent(self) -> Spender | None:
+        """Whose tokens are used up; None: nobody's. One query, whatever is limited."""
+        day = self.budget.today
+        query, values = _SPENT, [day]
+        for spender, (name, _) in self.limits.items():
+            query, values = query + _SPENT_BY_SPENDER, [*values, day, spender, name]
+        taken: dict[Any, Any] = dict(await self.budget.database.rows(query, values))
+        limits: dict[Spender, int] = {"everybody": self.budget.limit}
+        limits |= {spender: most for spender, (_, most) in self.limits.items()}
+        return next((each for each, most in limits.items() if most and taken.get(each, 0) >= most), None)
 
     async def charge(self, tokens: int) -> None:
         """Counts tokens. A full disk is logged: the answer that they were spent on must not be lost."""
         try:
-            await self.database.write(_CHARGE, (self._today, tokens))
+            await self.budget.database.call(self._charge, tokens)
         except StoreUnavailable:
             logger.exception("spent tokens could not be counted")
 
-    @property
-    def _today(self) -> str:
-        return self.now().date().isoformat()
+    def _charge(self, tokens: int) -> None:
+        day = self.budget.today
+        with self.budget.database.database.transaction() as writing:
+            writing.execute(_CHARGE, (day, tokens))
+            for spender, (name, _) in self.limits.items():
+                writing.execute(_CHARGE_SPENDER, (day, spender, name, tokens))
 
 
 @contextmanager
-def open_budget(limit: int, storage: Storage, now: Callable[[], datetime] = now_in_utc) -> Iterator[Budget]:
+def open_budget(
+    limit: int,
+    storage: Storage,
+    now: Callable[[], datetime] = now_in_utc,
+    *,
+    per_channel: int = 0,
+    per_person: int = 0,
+) -> Iterator[Budget]:
     """Raises SettingsError when the store cannot be used."""
     with storage.asynchronous(STORE, SCHEMA) as database:
         with database.database.transaction() as writing:
-            writing.execute(_FORGET)
-        yield Budget(limit=limit, database=database, now=now)
+            for statement in _FORGET:
+                writing.execute(statement)
+        yield Budget(limit=limit, per_channel=per_channel, per_person=per_person, database=database, now=now)

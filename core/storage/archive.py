@@ -9,11 +9,12 @@ import base64
 import hashlib
 import json
 import os
+import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from core.conversation import value
 from core.errors import SettingsError, reason_of
@@ -80,22 +81,29 @@ class ArchiveWriter:
 def write_archive(file: Path) -> Iterator[ArchiveWriter]:
     """A new archive that only its owner can read; nothing stands under its name before it is complete.
 
-    SettingsError where it cannot be written, or something has its name already.
+    SettingsError where it cannot be written, or something has its name already, or has it by the end.
     """
-    part = file.with_name(f"{file.name}.part")
-    if file.exists():
-        raise SettingsError(f"{file} exists already. Name another file.")
+    _refuse_taken(file)
     try:
-        with (
-            os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target,
-            zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as opened,
-        ):
-            yield ArchiveWriter(opened)
-        part.replace(file)
+        # A part of its own: who writes an archive of the same name at the same time writes none of this one.
+        descriptor, part = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".part", dir=file.parent)
+        try:
+            with (
+                os.fdopen(descriptor, "wb") as target,
+                zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as opened,
+            ):
+                yield ArchiveWriter(opened)
+            _refuse_taken(file)
+            Path(part).replace(file)
+        finally:
+            Path(part).unlink(missing_ok=True)
     except OSError as fault:
         raise SettingsError(f"{file} cannot be written: {reason_of(fault)}.") from fault
-    finally:
-        part.unlink(missing_ok=True)
+
+
+def _refuse_taken(file: Path) -> None:
+    if file.exists():
+        raise SettingsError(f"{file} exists already. Name another file.")
 
 
 class ArchiveReader:
@@ -111,7 +119,7 @@ class ArchiveReader:
 
     def rows(self, name: str) -> Iterator[Row]:
         count, digest = 0, hashlib.sha256()
-        with self._opened.open(name) as source:
+        with self._part(name) as source:
             for line in source:
                 digest.update(line)
                 count += 1
@@ -120,12 +128,16 @@ class ArchiveReader:
 
     def copy_file(self, name: str, target: Path) -> None:
         size, digest = 0, hashlib.sha256()
-        with self._opened.open(name) as source, target.open("wb") as copy:
+        with self._part(name) as source, target.open("wb") as copy:
             while piece := source.read(PIECE):
                 digest.update(piece)
                 copy.write(piece)
                 size += len(piece)
         self._check(name, size, digest.hexdigest())
+
+    def _part(self, name: str) -> IO[bytes]:
+        with _reporting_damage():
+            return self._opened.open(name)
 
     def _check(self, name: str, count: int, digest: str) -> None:
         if self.manifest.members[name] != Member(count=count, digest=digest):
@@ -136,7 +148,9 @@ class ArchiveReader:
 def read_archive(file: Path) -> Iterator[ArchiveReader]:
     """SettingsError for a file that is no archive, is damaged, or was written by a newer version."""
     try:
-        with zipfile.ZipFile(file) as opened:
+        with _reporting_damage():
+            archive = zipfile.ZipFile(file)
+        with archive as opened:
             yield ArchiveReader(opened, _read_manifest(opened, file))
     except OSError as fault:
         raise SettingsError(f"{file} cannot be read: {reason_of(fault)}.") from fault
@@ -144,13 +158,25 @@ def read_archive(file: Path) -> Iterator[ArchiveReader]:
         raise SettingsError(f"{file} is no archive of `footnote backup`, or it is damaged.") from fault
 
 
+@contextmanager
+def _reporting_damage() -> Iterator[None]:
+    """ValueError for an encryption, a compression or a version of zip that we do not write."""
+    try:
+        yield
+    except RuntimeError as fault:
+        raise ValueError("a zip of another kind") from fault
+
+
 def _read_manifest(opened: zipfile.ZipFile, file: Path) -> Manifest:
-    told = json.loads(opened.read(MANIFEST))
+    with _reporting_damage():  # or what is nested too deeply
+        told = json.loads(opened.read(MANIFEST))
     if told["format"] > FORMAT:
         raise SettingsError(
             f"{file} was written by a newer version of Footnote. Install that version to restore it."
         )
-    members = {name: Member(count=count, digest=digest) for name, (count, digest) in told["members"].items()}
+    members = {
+        name: Member(count=count, digest=digest) for name, (count, digest) in dict(told["members"]).items()
+    }
     return Manifest(facts=told["facts"], members=members)
 
 

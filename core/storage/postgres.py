@@ -57,12 +57,15 @@ _MARK = re.compile(r"""('(?:[^']|'')*'|"[^"]*"|--[^\n]*)|\?""")
 #: What a server says that refuses a connection -> the sentence for the operator. There is no code for it.
 REFUSALS = {
     "password authentication failed": "does not accept this user and password.",
+    "no password supplied": "wants a password, and none was given.",
+    "does not support SSL": "does not speak TLS, which sslmode demands.",
     "pg_hba.conf": "does not let this user in from here.",
     "does not exist": "has no database or user of this name.",
     "too many connections": "has no connection left: raise its max_connections, or run fewer processes.",
     "connection slots": "has no connection left: raise its max_connections, or run fewer processes.",
 }
 AWAY = "cannot be reached."
+ENCODING = "UTF8"  # of a database: any other lacks some signs that people write
 #: The table that stands from before a copy is written into the database until that is whole.
 INCOMPLETE = "incomplete_copy"
 _STATE = """
@@ -239,7 +242,19 @@ def _given(url: str) -> dict[str, str]:
 
 def _try(address: str, *, may_be_incomplete: bool) -> None:
     with translate_errors(), psycopg.connect(address, prepare_threshold=None) as connection:
-        state = connection.execute(_STATE, (INCOMPLETE, AdvisoryLock.COPY.value)).fetchone()
+        check_state(connection, may_be_incomplete=may_be_incomplete)
+
+
+def check_state(connection: psycopg.Connection[Any], *, may_be_incomplete: bool = False) -> None:
+    """SettingsError for a database that cannot hold every text, that is being copied, or holds a copy that was
+    cut off.
+    """
+    state = connection.execute(_STATE, (INCOMPLETE, AdvisoryLock.COPY.value)).fetchone()
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != ENCODING:
+        raise SettingsError(
+            f"{SERVER} keeps texts in {encoding}. Give Footnote a database made with ENCODING 'UTF8' TEMPLATE template0."
+        )
     is_incomplete, is_moving = state or (False, False)
     if is_incomplete and not may_be_incomplete:
         raise SettingsError(

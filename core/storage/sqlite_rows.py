@@ -67,7 +67,8 @@ def describe(database: sqlite3.Connection) -> StoredTables:
 
 def rows_of(database: sqlite3.Connection, table: StoredTable) -> Iterator[Row]:
     names = ", ".join(f'"{name}"' for name in table.columns)
-    yield from database.execute(f'SELECT {names} FROM "{table.name}"')
+    found: Iterator[Row] = database.execute(f'SELECT {names} FROM "{table.name}"')
+    return found
 
 
 def make_file(file: Path, tables: StoredTables, rows: Iterable[tuple[StoredTable, Iterable[Row]]]) -> None:

@@ -9,12 +9,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from core.conversation import Conversation, Decision, Outcome, Turn, is_unaddressed, log_fields, value
+from core.conversation import (
+    EVALUATION,
+    Conversation,
+    Decision,
+    Outcome,
+    Turn,
+    is_unaddressed,
+    log_fields,
+    value,
+)
 from core.errors import FootnoteError
+from core.reasoning.prices import NO_PRICES, Prices
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Database, Row
 from core.storage.schema import Schema
 from core.storage.storage import Storage
+from core.traces import figures, names
+from core.traces.figures import Counted
 from core.traces.trace import Trace, packed, sources_of, unpacked, with_outcome
 
 logger = logging.getLogger(__name__)
@@ -50,6 +62,8 @@ CREATE TABLE IF NOT EXISTS questions (
 CREATE INDEX IF NOT EXISTS questions_by_time ON questions (asked_at);
 CREATE INDEX IF NOT EXISTS questions_by_conversation ON questions (conversation);
 CREATE INDEX IF NOT EXISTS questions_by_question ON questions (about);
+CREATE INDEX IF NOT EXISTS questions_by_author ON questions (author);
+CREATE INDEX IF NOT EXISTS questions_by_channel ON questions (channel, asked_at);
 CREATE TABLE IF NOT EXISTS traces (turn TEXT PRIMARY KEY, asked_at REAL NOT NULL, content BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS traces_by_time ON traces (asked_at);
 CREATE TABLE IF NOT EXISTS trace_sources (source TEXT NOT NULL, turn TEXT NOT NULL, PRIMARY KEY (source, turn));
@@ -60,25 +74,26 @@ CREATE TABLE IF NOT EXISTS ratings (
     remark TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (turn, author)
 );
+CREATE INDEX IF NOT EXISTS ratings_by_time ON ratings (given_at);
 """
 
 SCHEMA = Schema(
-    tables=_TABLES,
+    tables=_TABLES + figures.TABLES + names.TABLES,
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
-_COLUMNS = (
+COLUMNS = (
     "turn", "about", "kind", "conversation", "channel", "author", "asked_at", "question", "language", "outcome",
     "is_sure", "grounding", "confidence", "seconds", "retrieve_ms", "model", "calls", "round_trips",
     "input_tokens", "output_tokens", "cost",
 )  # fmt: skip
 _RECORD = (
-    f"INSERT INTO questions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+    f"INSERT INTO questions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
     " ON CONFLICT (turn) DO NOTHING"
 )
 
 
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM questions"
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM questions"
 _KEEP_SOURCE = "INSERT INTO trace_sources VALUES (?, ?) ON CONFLICT DO NOTHING"
 _RATE = (
     "INSERT INTO ratings (turn, author, is_positive, given_at) VALUES (?, ?, ?, ?) ON CONFLICT (turn, author)"
@@ -135,12 +150,6 @@ class NoLog:
 
 NO_LOG = NoLog()
 
-Price = Callable[[Outcome], float | None]
-
-
-def no_price(_outcome: Outcome) -> None:
-    """What an outcome cost where the operator set no prices."""
-
 
 @dataclass(slots=True, kw_only=True)
 class QuestionLog:
@@ -148,13 +157,17 @@ class QuestionLog:
 
     database: AsyncDatabase
     keep: float  #: seconds for which texts are kept; 0: figures only
-    price: Price = no_price
+    prices: Prices = NO_PRICES
     now: Callable[[], float] = time.time
+    names: names.ShownNames = field(init=False)
     _expired_at: float = field(default=0.0)
+
+    def __post_init__(self) -> None:
+        self.names = names.ShownNames(self.database)
 
     async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
         """Log how a turn ended; the first time counts. What cannot be written is lost: the answer is not."""
-        if is_unaddressed(turn) and not outcome.is_shown:
+        if (is_unaddressed(turn) and not outcome.is_shown) or turn.conversation.channel == EVALUATION:
             return
         try:
             await self.database.call(self._record, turn, outcome, trace)
@@ -169,9 +182,12 @@ class QuestionLog:
             about = found[0] if found else trace.about or turn.id
             row = self._row(turn, outcome, trace, about)
             is_new = writing.execute(_RECORD, row).rowcount == 1
-            if not is_new or not self.keep:
+            if not is_new:
                 return
-            asked_at = row[_COLUMNS.index("asked_at")]
+            asked_at = float(str(row[COLUMNS.index("asked_at")]))
+            figures.count(writing, self._counted(turn, outcome, asked_at))
+            if not self.keep:
+                return
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
             writing.executemany(_KEEP_SOURCE, [(source, turn.id) for source in sorted(sources_of(trace))])
 
@@ -188,7 +204,17 @@ class QuestionLog:
             text if self.keep else "", outcome.language, outcome.kind, int(answer is None or answer.is_sure),
             answer.grounding if answer else "", outcome.confidence, round(timing.get("total", 0.0) / 1000, 3),
             timing.get("retrieve", 0.0), usage.name, usage.calls, usage.round_trips, usage.input_tokens,
-            usage.output_tokens, self.price(outcome),
+            usage.output_tokens, usage.cost,
+        )  # fmt: skip
+
+    def _counted(self, turn: Turn, outcome: Outcome, at: float) -> Counted:
+        usage = outcome.usage
+        return Counted(
+            at=at, channel=turn.conversation.channel_id,
+            kind=turn.verdict if isinstance(turn, Decision) else "question", outcome=outcome.kind,
+            seconds=round(outcome.timing_ms.get("total", 0.0) / 1000, 3), calls=usage.calls,
+            round_trips=usage.round_trips, cost=usage.cost,
+            models=tuple((each, self.prices.cost(each)) for each in usage.models),
         )  # fmt: skip
 
     async def rate(self, turn: str, author: str, *, is_positive: bool, at: float) -> None:
@@ -218,6 +244,7 @@ class QuestionLog:
 
     async def forget_conversation(self, conversation: Conversation) -> None:
         """Delete its texts and who spoke; the figures stay."""
+        self.names.forget_noted()
         await self.database.call(
             forget_texts, self.database.database, "conversation = ?", (conversation.id,), spares_people=False
         )
@@ -255,22 +282,24 @@ def forget_texts(
             writing.executemany(f"DELETE FROM {table} WHERE turn = ?", turns)
         writing.executemany("UPDATE ratings SET remark = '' WHERE turn = ?", turns)
         if not spares_people:
+            who = writing.execute(f"SELECT author, channel FROM questions WHERE {where}", values).fetchall()
             writing.execute(f"UPDATE questions SET author = '' WHERE {where}", values)
             raters = [row for turn in turns for row in writing.execute(_RATERS, turn).fetchall()]
             nameless = [(f"#{number}", *rater) for number, rater in enumerate(raters, start=1)]
             writing.executemany("UPDATE ratings SET author = ? WHERE turn = ? AND author = ?", nameless)
+            names.forget_names(writing, {author for author, _ in who}, {channel for _, channel in who})
     if turns:
-        database.erase_deleted(("questions", "traces", "ratings"))
+        database.erase_deleted(("questions", "traces", "ratings", "shown_names"))
 
 
 def logged(row: Row) -> LoggedQuestion:
     """The columns of :data:`SELECT`."""
-    fields = dict(zip(_COLUMNS, row, strict=True))
+    fields = dict(zip(COLUMNS, row, strict=True))
     return LoggedQuestion(**{**fields, "is_sure": bool(fields["is_sure"])})
 
 
 @contextmanager
-def open_question_log(storage: Storage, *, days: int, price: Price = no_price) -> Iterator[QuestionLog]:
+def open_question_log(storage: Storage, *, days: int, prices: Prices = NO_PRICES) -> Iterator[QuestionLog]:
     """Raises SettingsError when the store cannot be used. ``days``: for which texts are kept."""
     with storage.asynchronous(STORE, SCHEMA) as database:
-        yield QuestionLog(database=database, keep=days * DAY, price=price)
+        yield QuestionLog(database=database, keep=days * DAY, prices=prices)

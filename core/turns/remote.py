@@ -71,7 +71,7 @@ class RemoteQueue:
         If this is cancelled, the work is ended. ServerGone if nobody does it; VersionMismatch if whoever serves
         does not know it.
         """
-        await self._enqueue(work, route)
+        await self.enqueue(work, route)
         try:
             return await self._follow(work.id, on_item)
         except BaseException:
@@ -80,7 +80,8 @@ class RemoteQueue:
         finally:
             await self._delete(work.id)
 
-    async def _enqueue(self, work: Turn | Command, route: Record) -> None:
+    async def enqueue(self, work: Turn | Command, route: Record) -> None:
+        """Store it: once this returns, whoever serves does it, now or later."""
         from dbos import EnqueueOptions, WorkflowSerializationFormat
 
         is_command = isinstance(work, Command)

@@ -333,7 +333,9 @@ class Turns:
             await asyncio.wait([task])
             raise
         finally:
-            del self._thinking[turn.conversation.id]
+            if self._thinking.get(turn.conversation.id) is task:
+                # Otherwise this process slept, and thinks about the turn once more by now.
+                del self._thinking[turn.conversation.id]
         if not task.cancelled():
             return task.result()
         return await self._give_up(turn, Sentence("stopped"), is_final=True)

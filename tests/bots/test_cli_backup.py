@@ -13,6 +13,9 @@ import pytest
 from fakes.tiny_network import write_tiny_network
 from harbour import Machine
 
+from core.errors import SettingsError
+from core.storage.archive import read_archive, write_archive
+
 CATS = "# Cats\n\nCats purr at night.\n"
 DOGS = "# Dogs\n\nDogs bark at the moon.\n"
 QUESTION = "Do cats purr at night?"
@@ -159,8 +162,48 @@ def no_archive(archive):
     return archive
 
 
+def with_another_member_list(archive):
+    return rewritten(
+        archive,
+        lambda name, data: (
+            json.dumps(json.loads(data) | {"members": [1]}) if name == "manifest.json" else data
+        ),
+    )
+
+
+def said_to_be(header):
+    """In the directory at the end of the zip, where two bytes at a place in the first entry say so."""
+
+    def damage(archive):
+        data = bytearray(archive.read_bytes())
+        place, number = header
+        entry = data.index(b"PK\x01\x02") + place
+        data[entry : entry + 2] = number.to_bytes(2, "little")
+        archive.write_bytes(data)
+        return archive
+
+    return damage
+
+
+#: By the number of the byte in an entry: the version of zip that it needs, whether it is encrypted, and how it is
+#: compressed. "4.3.12 Central directory structure", APPNOTE.TXT of PKWARE
+NEWER_ZIP, ENCRYPTED, OTHERWISE_COMPRESSED = (6, 99), (8, 1), (10, 97)
+
+
 @pytest.mark.parametrize(
-    "damage", [cut, with_other_rows, with_a_row_less, without_a_table, with_another_statement, no_archive]
+    "damage",
+    [
+        cut,
+        with_other_rows,
+        with_a_row_less,
+        without_a_table,
+        with_another_statement,
+        with_another_member_list,
+        no_archive,
+        said_to_be(NEWER_ZIP),
+        said_to_be(ENCRYPTED),
+        said_to_be(OTHERWISE_COMPRESSED),
+    ],
 )
 async def test_a_damaged_archive_is_refused_and_leaves_nothing(machine, archive, damage):
     damaged = damage(archive)
@@ -217,3 +260,46 @@ async def test_a_queue_elsewhere_is_not_restored_where_nobody_reads_it(machine, 
     assert refused.err.startswith(f"DATABASE_URL has the queue of turns in {elsewhere}, and it")
     assert refused.err.count("\n") == 1
     assert not elsewhere.exists()
+
+
+async def test_vectors_are_not_left_out_because_their_copy_has_no_room(machine, archive):
+    large = machine.folder / ".footnote" / "vectors" / "large"
+    with large.open("wb") as opened:
+        opened.truncate(2**43)  # takes no room itself, and its copy would take 8 TB
+
+    ran = await machine.run("backup", "again.footnote")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "has no room for a copy of the vectors" in ran.err
+    assert not [each.name for each in machine.folder.iterdir() if each.name.startswith("again")]
+
+
+@pytest.mark.parametrize("at", [0, 4096])  # its header, and a page of its tables
+async def test_a_store_that_is_damaged_is_named(machine, archive, at):
+    file = machine.folder / ".footnote" / "library.sqlite"
+    with file.open("r+b") as opened:
+        opened.seek(at)
+        opened.write(b"no page" * 600 if at == 0 else b"no page" * 6_000)
+
+    ran = await machine.run("backup", "again.footnote")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ".footnote/library.sqlite is damaged." in ran.err
+
+
+def _write_while(file, word, meanwhile=lambda: None):
+    with write_archive(file) as archive:
+        archive.add_rows("store/table.jsonl", [(word,)])
+        meanwhile()
+        archive.finish({})
+
+
+def test_two_backups_of_one_name_write_none_of_each_other(tmp_path):
+    file = tmp_path / "all.footnote"
+
+    with pytest.raises(SettingsError, match="exists already"):
+        _write_while(file, "late", lambda: _write_while(file, "early"))
+
+    with read_archive(file) as archive:
+        assert list(archive.rows("store/table.jsonl")) == [("early",)]
+    assert list(tmp_path.iterdir()) == [file]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 import sqlite3
 from contextlib import closing
 from random import Random
@@ -20,6 +21,7 @@ from core.library import tables
 from core.library.documents import Scope
 from core.library.fts5 import Fts5Index
 from core.storage.sqlite import SqliteDatabase
+from core.turns import checkpoints
 
 THERE = re.compile(r"^(\w+): ([\d,]+ rows?), digest (\w{16}), the same on both sides$", re.MULTILINE)
 QUESTIONS = (FERRY_QUESTION, PONTOON_QUESTION)
@@ -292,7 +294,7 @@ async def test_other_versions_are_refused(machine, used, postgres_url):
         database.execute("PRAGMA user_version = 1")
     older = await refused(machine, "move", "--to", postgres_url)
     with closing(sqlite3.connect(file)) as database:
-        database.execute("PRAGMA user_version = 2")
+        database.execute(f"PRAGMA user_version = {checkpoints.SCHEMA.version}")
     await succeed(machine, "move", "--to", postgres_url)
     with psycopg.connect(postgres_url) as connection:
         connection.execute("UPDATE footnote_versions SET version = version + 1 WHERE store = 'library'")
@@ -317,17 +319,60 @@ async def test_rows_that_do_not_fit_the_tables_are_a_sentence_and_leave_nothing(
 
 async def killed(machine, *arguments):
     """A command that ends by `kill -9` while it writes the library."""
+    await ended(machine, signal.SIGKILL, *arguments)
+
+
+async def ended(machine, number, *arguments):
+    """The exit code of a command that is sent a signal while it writes the library."""
     process = await machine.start(*arguments)
     async with asyncio.timeout(PATIENCE):
         await process.stderr.readuntil("Library…".encode())
-    process.kill()
-    await process.communicate()
+        process.send_signal(number)
+        await process.communicate()
+    return process.returncode
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_whoever_stops_a_move_finds_nothing_of_it(machine, used, postgres_url, number):
+    temporary = machine.folder / "temporary"
+    temporary.mkdir()
+    machine.settings["TMPDIR"] = str(temporary)
+
+    there = await ended(machine, number, "move", "--to", postgres_url)
+    left_there = rows_on(postgres_url, "SELECT to_regclass('incomplete_copy')")
+    await succeed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+    back = await ended(machine, number, "move", "--to", "back")
+
+    assert there == back == 128 + number
+    assert left_there == [(None,)]
+    assert [each.name for each in (machine.folder / "back").iterdir()] == ["lock"]
+    assert list(temporary.iterdir()) == []
+
+
+async def test_a_place_that_cannot_be_used_is_named_as_it_was_typed(machine, used, postgres, postgres_url):
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    try:
+        latin = await refused(machine, "move", "--to", postgres.url("latin"))
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("DROP DATABASE latin")
+    untold = await refused(machine, "move", "--to", f"{postgres.url('postgres')}?sslmode=require")
+    await succeed(machine, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+    file = await refused(machine, "move", "--to", "docs/ferry.md")
+
+    assert "The PostgreSQL of --to keeps texts in LATIN1. Give Footnote a database made with" in latin
+    assert untold == "The PostgreSQL of --to does not speak TLS, which sslmode demands.\n"
+    assert file == "docs/ferry.md cannot be made: file exists.\n"
 
 
 async def test_after_a_kill_the_target_is_refused_until_the_move_is_run_again(machine, used, postgres_url):
     await killed(machine, "move", "--to", postgres_url)
     machine.settings["DATABASE_URL"] = postgres_url
     half = await refused(machine, "ask", FERRY_QUESTION)
+    diagnoses = [await machine.run("doctor")]
     machine.settings["DATABASE_URL"] = ""
     there = await succeed(machine, "move", "--to", postgres_url)
 
@@ -335,10 +380,14 @@ async def test_after_a_kill_the_target_is_refused_until_the_move_is_run_again(ma
     await killed(machine, "move", "--to", "back")
     machine.settings |= {"DATABASE_URL": "", "DATA_DIR": "back"}
     half_back = [await refused(machine, command) for command in ("sources", "migrate")]
+    diagnoses.append(await machine.run("doctor"))
     machine.settings |= {"DATABASE_URL": postgres_url, "DATA_DIR": ".footnote"}
     back = await succeed(machine, "move", "--to", "back")
 
     assert "holds a copy that is not whole" in half
+    for each in diagnoses:
+        assert each.code == 1
+        assert re.search("✗ index .* holds a copy that is not whole", each.out)
     assert all("back holds a copy that is not whole" in each for each in half_back)
     assert digests(there).items() <= digests(back).items()
 

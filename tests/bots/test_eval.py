@@ -391,20 +391,6 @@ async def test_questions_go_through_the_assistant_and_are_judged(machine):
     assert "falsely" not in (machine.folder / "footnote-eval" / "report.html").read_text()
 
 
-async def test_without_jinja2_there_is_no_page_and_a_sentence_says_how_to_get_it(machine):
-    hidden = machine.folder / "hidden"
-    hidden.mkdir()
-    (hidden / "jinja2.py").write_text("raise ModuleNotFoundError(__name__)")
-    machine.settings["PYTHONPATH"] = f"{hidden}:{machine.environment['PYTHONPATH']}"
-
-    ran = await machine.run("eval", "q.jsonl", "--docs", "docs")
-
-    assert ran.code == 0
-    assert "Shares, with 95% intervals" in ran.out
-    assert ran.err.startswith("Written to footnote-eval/report.json; with Jinja2 (`uv run --extra report ")
-    assert [file.name for file in (machine.folder / "footnote-eval").iterdir()] == ["report.json"]
-
-
 async def test_a_second_run_is_compared_with_the_first_and_neither_leaves_a_conversation(machine):
     await machine.run("eval", "q.jsonl", "--docs", "docs")
     harbour = machine.docs / "harbour.md"

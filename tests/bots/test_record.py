@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import pytest
+
+from bots.chat.texts import answered_in, money
 from bots.record import failed, record_of
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, Usage
 
@@ -79,6 +83,42 @@ def test_an_answer_has_every_key_in_the_order_of_the_contract():
         "missing": "",
         "sure": True,
     }
+
+
+def test_what_an_answer_cost_is_told_only_where_the_operator_set_prices():
+    usage = replace(ANSWERED.usage, cost=0.0042, currency="EUR")
+
+    with_prices = record_of(replace(ANSWERED, usage=usage), thread=None, engine="")
+    without = record_of(ANSWERED, thread=None, engine="")
+
+    assert with_prices["model"] == without["model"] | {"cost": 0.0042, "currency": "EUR"}
+
+
+@pytest.mark.parametrize(
+    ("amount", "language", "said"),
+    [
+        (0.0, "en", "0.00 USD"), (12.3, "en", "12.30 USD"), (0.19, "de", "0,19 USD"),
+        (0.00423, "en", "0.0042 USD"), (0.0000001, "en", "0.000000 USD"),
+    ],
+)  # fmt: skip
+def test_an_amount_shows_two_digits(amount, language, said):
+    assert money(amount, "USD", language) == said
+
+
+def test_the_small_line_says_what_an_answer_cost_if_the_operator_wants_it():
+    usage = replace(ANSWERED.usage, cost=0.0042, currency="EUR")
+
+    shown, hidden, quoted = (
+        answered_in(replace(ANSWERED, usage=each))
+        for each in (
+            replace(usage, is_cost_shown=True),
+            usage,
+            Usage(cost=0.0, currency="EUR", is_cost_shown=True),
+        )
+    )
+
+    assert shown == f"{hidden} · 0.0042 EUR"
+    assert quoted == hidden
 
 
 def test_passages_come_only_when_they_were_asked_for():

@@ -72,7 +72,7 @@ async def write_version_1() -> None:
         fill_library(folder)
         await _fill_channels(data)
         with open_budget(1_000, Storage(data_dir=data), now=lambda: SPENT_ON) as budget:
-            await budget.charge(42)
+            await budget.allowance("", "").charge(42)
         await _fill_conversations_and_turns(data)  # and write them, while both are busy
         for store in ("library", "rooms", "spending"):
             _dump(data / f"{store}.sqlite")

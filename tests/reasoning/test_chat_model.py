@@ -237,6 +237,9 @@ async def test_a_turn_costs_what_the_server_saw(gemini, reasoner):
     assert gemini.round_trips == 3
     assert usage.input_tokens == sum(len(call.prompt) // 4 for call in gemini.calls)
     assert usage.output_tokens >= 5
+    assert sorted(each.name for each in usage.models) == ["gemini-3.5-flash", "gemini-3.5-flash-lite"]
+    assert sum(each.input_tokens for each in usage.models) == usage.input_tokens
+    assert usage.cost is None
 
 
 # Faults: what a person reads, and how often the model was asked

@@ -47,10 +47,10 @@ def models_of(gemini, **more):
     )
 
 
-async def trouble_of(models):
+async def trouble_of(models, **who):
     """What one turn's plan fails with; empty when it does not."""
     try:
-        await models.reasoner(turn_timeout=60).plan(ASK)
+        await models.reasoner(turn_timeout=60, **who).plan(ASK)
     except ModelTrouble as trouble:
         return str(trouble)
     return ""
@@ -122,10 +122,48 @@ async def test_the_tokens_of_a_day_end_with_the_day_and_not_with_the_process(gem
     assert len(gemini.calls) == 2
 
 
+@pytest.mark.parametrize(
+    ("limits", "whose", "others"),
+    [
+        ({"per_channel": 1}, "this channel", {"channel": "slack/T/D", "person": "ann"}),
+        ({"per_person": 1}, "you may take", {"channel": "slack/T/C", "person": "bob"}),
+    ],
+)
+async def test_the_tokens_of_one_channel_or_person_end_for_nobody_else(
+    gemini, storage, limits, whose, others
+):
+    here = {"channel": "slack/T/C", "person": "ann"}
+
+    async def told(who):
+        with open_budget(0, storage, lambda: NOON, **limits) as budget:  # as after a restart
+            models = models_of(gemini, budget=budget)
+            sentence = await trouble_of(models, **who)
+            await models.aclose()
+            return sentence
+
+    first, again, elsewhere = [await told(who) for who in (here, here, others)]
+
+    assert (first, elsewhere) == ("", "")
+    assert whose in again
+    assert len(gemini.calls) == 2
+
+
+async def test_tokens_are_counted_once_for_everybody_and_once_for_each_limit(storage):
+    with open_budget(100, storage, lambda: NOON, per_channel=50) as budget:
+        await budget.allowance("slack/T/C", "ann").charge(30)
+        await budget.allowance("slack/T/C", "bob").charge(30)
+        rows = await budget.database.rows("SELECT spender, id, tokens FROM spent_by")
+
+        assert await budget.spent_today() == 60
+        assert rows == [("channel", "slack/T/C", 60)]
+        assert await budget.allowance("slack/T/C", "cid").spent() == "channel"
+        assert await budget.allowance("slack/T/D", "ann").spent() is None
+
+
 async def test_the_count_of_long_ago_is_not_kept(storage, tmp_path):
     for day in range(60):
         with open_budget(10, storage, lambda day=day: NOON + timedelta(days=day)) as budget:
-            await budget.charge(7)
+            await budget.allowance("", "").charge(7)
 
     with open_budget(10, storage) as budget:
         ((kept,),) = await budget.database.rows("SELECT count(*) FROM spent")

@@ -178,3 +178,15 @@ def test_a_copy_that_differs_is_no_fault_of_the_archive():
 
     with pytest.raises(FootnoteError, match="of library, 1 rows were read"):
         compare(read, written)
+
+
+def test_rows_that_nobody_reads_to_their_end_are_no_trouble(tmp_path):
+    make_stores(tmp_path)
+    with open_folder(tmp_path) as source:
+        versions = next(each for each in source.tables["turns"].tables if each.name == "dbos_migrations")
+        rows = source.rows("turns", versions)
+        first = next(rows)
+
+    rows.close()
+
+    assert first

@@ -19,7 +19,9 @@ from core.storage.schema import Schema
 from core.storage.storage import open_storage
 
 PATIENCE = 30.0  # seconds until a story that hangs fails
-STORES = ["answers", "conversations", "library", "questions", "rates", "rooms", "slack", "spending", "turns"]
+STORES = [
+    "answers", "conversations", "library", "page", "questions", "rates", "rooms", "slack", "spending", "turns",
+]  # fmt: skip
 
 
 @pytest.fixture

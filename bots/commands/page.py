@@ -1,0 +1,107 @@
+"""``footnote page``: the operators' page, beside a bot that runs or without one; and links that let people in."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from argparse import Namespace
+from contextlib import closing
+from dataclasses import dataclass
+
+from bots import process
+from bots.chat.channels import open_channel_store
+from bots.commands.remote import RemoteOperations
+from bots.commands.run import Served, serve_until_stopped
+from bots.page.serve import link_told, open_page
+from bots.page.server import link_at
+from bots.page.sessions import PageSessions, open_page_store
+from bots.page.settings import PageSettings, read_page_settings
+from bots.page.site import Record
+from core.bootstrap import open_library
+from core.conversation import Command, Turn
+from core.errors import SettingsError
+from core.library.data_lock import make_data_dir, share_data_dir
+from core.settings import Settings
+from core.storage.storage import open_storage
+from core.traces.log import open_question_log
+from core.turns.messenger import ReplyRoute
+from core.turns.queue import queue_url
+from core.turns.remote import open_remote_queue
+from core.turns.replicas import is_served
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    page = read_page_settings(arguments.page, os.environ)
+    if arguments.link:
+        return process.run(_print_link(arguments, page, settings))
+    if is_served(settings):
+        return process.run(_serve_beside(page, settings))
+    return serve_until_stopped(Served(slack=None, discord=None, port=None, page=page), settings)
+
+
+async def _print_link(arguments: Namespace, page: PageSettings, settings: Settings) -> int:
+    collections = frozenset(name.strip() for name in (arguments.collections or "").split(",") if name.strip())
+    make_data_dir(settings.data_dir)
+    with share_data_dir(settings.data_dir), open_storage(settings) as storage:
+        if collections:
+            _check_collections(collections, settings)
+        with open_page_store(storage) as database:
+            sessions = PageSessions(database=database)
+            token = await sessions.make_link(
+                arguments.role, collections=collections or None, name=arguments.name or ""
+            )
+            url = None if arguments.page else await sessions.place()
+    sys.stdout.write(f"{link_at(page, url, token)}\n")
+    return 0
+
+
+def _check_collections(named: frozenset[str], settings: Settings) -> None:
+    with closing(open_library(settings)) as library:
+        known = library.store.collections()
+    if missing := sorted(named - known):
+        raise SettingsError(
+            f"There is no collection {', '.join(missing)}; there is {', '.join(sorted(known))}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkBeside:
+    """The process that serves does the work; it comes to it through the durable queue."""
+
+    operations: RemoteOperations
+
+    async def accept(self, turn: Turn | Command, route: ReplyRoute) -> None:
+        await self.operations.queue.enqueue(turn, dict(route))
+
+    async def carry_out(self, name: str, details: Record) -> Record:
+        return await self.operations.carry_out(name, details)
+
+
+async def _serve_beside(page: PageSettings, settings: Settings) -> int:
+    """The stores are only read here, but for who is in and what is asked."""
+    stop = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    with (
+        share_data_dir(settings.data_dir),
+        open_storage(settings) as storage,
+        closing(open_library(settings, storage)) as library,
+        open_channel_store(storage) as channels,
+        open_question_log(storage, days=settings.trace_days) as log,
+        open_page_store(storage) as database,
+    ):
+        async with (
+            open_remote_queue(
+                queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: None
+            ) as queue,
+            open_page(
+                page, settings, library=library, log=log, channels=channels, database=database,
+                work=WorkBeside(RemoteOperations(queue=queue)),
+            ) as link,
+        ):  # fmt: skip
+            sys.stdout.write(f"{link_told(link)}\nCtrl-C stops.\n")
+            sys.stdout.flush()
+            await stop.wait()
+    return 0

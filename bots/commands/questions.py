@@ -1,0 +1,114 @@
+"""``footnote questions``: what was asked and how it ended, beside a running bot too, which only writes more of it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+
+from rich.table import Table
+from rich.text import Text
+
+from bots.chat.texts import clipped, counted, duration, money
+from bots.csv_rows import write_csv
+from bots.terminal.markdown import line
+from bots.terminal.screen import Screen
+from core.library.data_lock import make_data_dir
+from core.settings import Settings
+from core.storage.storage import open_storage
+from core.traces.listing import Listed, listed
+from core.traces.log import SCHEMA, STORE
+
+HEADER = (
+    "time", "kind", "outcome", "sure", "grounding", "confidence", "channel", "channel_name", "author", "author_name",
+    "language", "question", "seconds", "model", "calls", "round_trips", "input_tokens", "output_tokens", "cost",
+    "up", "down", "turn", "about",
+)  # fmt: skip
+COLUMNS = ("When", "Where", "Who", "Ended", "Time", "Cost", "+/−", "Question")
+SAID: dict[str, str] = {
+    "answered": "answered",
+    "approval_needed": "search proposed",
+    "no_answer": "not answered",
+    "clarify": "asked back",
+    "failed": "failed",
+}
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    make_data_dir(settings.data_dir)
+    with open_storage(settings) as storage, closing(storage.database(STORE, SCHEMA)) as database:
+        turns = listed(database, time.time() - arguments.since, arguments.outcome or "")
+    if arguments.csv:
+        write_csv(sys.stdout, HEADER, map(row_of, turns))
+        return 0
+    screen = Screen()
+    if not turns:
+        screen.note("Nothing was asked in this time.")
+        return 0
+    if screen.is_drawn:
+        screen.show(table_of(turns, settings.currency))
+    else:
+        for turn in turns:
+            screen.write("\t".join(cells_of(turn, settings.currency)))
+    screen.note(summary_of(turns, settings.currency))
+    return 0
+
+
+def row_of(turn: Listed) -> tuple[object, ...]:
+    """In the order of the header; the time is UTC, as ISO 8601 has it."""
+    asked = turn.question
+    moment = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
+    return (
+        moment, asked.kind, asked.outcome, int(asked.is_sure), asked.grounding, asked.confidence, asked.channel,
+        turn.channel_name, asked.author, turn.author_name, asked.language, asked.question, asked.seconds, asked.model,
+        asked.calls, asked.round_trips, asked.input_tokens, asked.output_tokens, asked.cost, turn.up, turn.down,
+        asked.turn, asked.about,
+    )  # fmt: skip
+
+
+def table_of(turns: Sequence[Listed], currency: str) -> Table:
+    """A line for each turn, newest first."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True)
+    for name in COLUMNS:
+        ratio = {"Where": 1, "Question": 3}.get(name)
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=ratio)
+    for turn in turns:
+        table.add_row(*map(Text, cells_of(turn, currency)))
+    return table
+
+
+def cells_of(turn: Listed, currency: str) -> tuple[str, ...]:
+    """In the order of the columns, each on one line; the time is that of this machine."""
+    asked = turn.question
+    cells = (
+        datetime.fromtimestamp(asked.asked_at).astimezone().strftime("%m-%d %H:%M"),
+        turn.channel_name or asked.channel,
+        turn.author_name or asked.author,
+        _ended(turn),
+        duration(1000 * asked.seconds),
+        "" if asked.cost is None else money(asked.cost, currency),
+        f"{turn.up}/{turn.down}" if turn.up or turn.down else "",
+        clipped(asked.question),
+    )
+    return tuple(map(line, cells))
+
+
+def _ended(turn: Listed) -> str:
+    ended = SAID.get(turn.question.outcome, turn.question.outcome)
+    if turn.question.outcome == "answered" and not turn.question.is_sure:
+        ended = "answered, unsure"
+    return ended if turn.question.kind == "question" else f"{turn.question.kind}: {ended}"
+
+
+def summary_of(turns: Sequence[Listed], currency: str) -> str:
+    """ "12 turns: 9 answered, 3 not answered; 40,210 tokens, 0.12 USD." """
+    ends = Counter(turn.question.outcome for turn in turns)
+    ended = ", ".join(f"{count:,} {SAID.get(name, name)}" for name, count in ends.most_common())
+    tokens = sum(turn.question.input_tokens + turn.question.output_tokens for turn in turns)
+    costs = [turn.question.cost for turn in turns if turn.question.cost is not None]
+    spent = f", {money(sum(costs), currency)}" if costs else ""
+    return f"{counted(len(turns), 'turn')}: {ended}; {counted(tokens, 'token')}{spent}."

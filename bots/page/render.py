@@ -1,0 +1,157 @@
+"""An outcome -> what a thread of the page shows. The library is asked for the paragraphs around the quotes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from bots.chat import texts
+from bots.chat.markdown.safe import names_another_host, web_link
+from bots.chat.platform import Excerpt
+from bots.chat.proposals import in_utc, would_search
+from bots.chat.quotes import footnotes_of, places_in
+from bots.page.markdown import to_html
+from bots.page.site import Site
+from bots.page.threads import PageTurn
+from core.conversation import Citation, Decision, Outcome, Proposal, Question, value
+from core.grounding.citations import by_place
+from core.settings import WebSearch
+
+
+@value
+class ShownQuote:
+    """A footnote and its quotes, each in its paragraph."""
+
+    number: int
+    title: str
+    origin: str
+    link: str
+    excerpts: tuple[Excerpt, ...]
+
+
+@value
+class ShownProposal:
+    """ "May I search the web for this?", and what became of it."""
+
+    id: str
+    request: str  #: "I would search DuckDuckGo for:"
+    query: str
+    decided: str  #: who said what when; empty: it is open
+
+
+@value
+class ShownTurn:
+    """One turn of a thread."""
+
+    id: str
+    author: str
+    said_at: float
+    said: str  #: the question, or the decision in words
+    language: str
+    stage: str  #: what it is doing; empty: it has ended
+    kind: str  #: of the outcome; empty: it runs
+    lead: str = ""  #: where an answer comes from
+    answer: Markup = Markup("")
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    quotes: tuple[ShownQuote, ...] = ()
+    options: tuple[str, ...] = ()
+    closing: str = ""  #: how long it took, from how many passages
+    proposal: ShownProposal | None = None
+
+
+async def shown_thread(
+    site: Site, turns: Sequence[PageTurn], collections: frozenset[str]
+) -> tuple[ShownTurn, ...]:
+    """The turns in their order; ``collections``: what may be read around the quotes."""
+    return tuple([await asyncio.to_thread(_shown, site, turn, turns, collections) for turn in turns])
+
+
+def _shown(site: Site, held: PageTurn, turns: Sequence[PageTurn], collections: frozenset[str]) -> ShownTurn:
+    turn, outcome = held.turn, held.outcome
+    said_at = turn.asked_at if isinstance(turn, Question) else turn.decided_at
+    basis = ShownTurn(
+        id=turn.id,
+        author=turn.author,
+        said_at=said_at,
+        said=_said(turn),
+        language=outcome.language if outcome else texts.language_of_turn(turn),
+        stage=held.stage or "Waiting…" if outcome is None else "",
+        kind=outcome.kind if outcome else "",
+    )
+    if outcome is None:
+        return basis
+    return _ended(basis, site, outcome, turns, collections)
+
+
+def _ended(
+    basis: ShownTurn, site: Site, outcome: Outcome, turns: Sequence[PageTurn], collections: frozenset[str]
+) -> ShownTurn:
+    from dataclasses import replace
+
+    answer = by_place(outcome.answer) if outcome.answer else None
+    cited = answer.citations if answer else outcome.closest
+    if closed := [each for each in cited if each.collection and each.collection not in collections]:
+        names = ", ".join(sorted({each.collection for each in closed}))
+        return replace(basis, reason=f"This read {names}, which you may not read any more.")
+    return replace(
+        basis,
+        lead=texts.provenance(outcome, outcome.answer) if outcome.answer else "",
+        answer=to_html(answer.text, turn=basis.id, numbers={each.number for each in cited}) if answer else Markup(""),
+        reason=outcome.reason or "",
+        notes=(*texts.remarks(outcome), *texts.omissions(outcome)),
+        quotes=_quotes(site, outcome, collections),
+        options=outcome.options,
+        closing=texts.answered_in(outcome) if outcome.answer else "",
+        proposal=_proposal(outcome.proposal, turns, site.settings.web_search) if outcome.proposal else None,
+    )  # fmt: skip
+
+
+def _quotes(site: Site, outcome: Outcome, collections: frozenset[str]) -> tuple[ShownQuote, ...]:
+    shown = footnotes_of(outcome, site.library.store, collections)
+    return tuple(_quote(place, excerpts, outcome.language) for place, excerpts in places_in(shown))
+
+
+def _quote(place: Citation, excerpts: Sequence[Excerpt], language: str) -> ShownQuote:
+    title, origin = texts.place_of(place, language)
+    link = web_link(place.url) or ""
+    return ShownQuote(
+        number=place.number,
+        title=title,
+        origin=origin,
+        link="" if link and names_another_host(title, link) else link,
+        excerpts=tuple(excerpts),
+    )
+
+
+def _proposal(proposal: Proposal, turns: Sequence[PageTurn], engine: WebSearch) -> ShownProposal:
+    from bots.chat.platform import CardContext
+
+    return ShownProposal(
+        id=proposal.id,
+        request=would_search(proposal, CardContext(engine=texts.ENGINE_NAMES[engine])),
+        query=proposal.query,
+        decided=_decision(proposal, turns),
+    )
+
+
+def _decision(proposal: Proposal, turns: Sequence[PageTurn]) -> str:
+    """Of the decisions about it, the newest that did not fail: a search that failed can be allowed again."""
+    for held in reversed(turns):
+        turn = held.turn
+        if isinstance(turn, Decision) and turn.proposal_id == proposal.id:
+            if held.outcome is not None and held.outcome.kind == "failed":
+                return ""
+            did = "allowed this search" if turn.verdict == "approve" else "said no"
+            return f"{turn.author} {did} at {in_utc(turn.decided_at)}."
+    return ""
+
+
+def _said(turn: Question | Decision) -> str:
+    if isinstance(turn, Question):
+        return turn.text
+    if turn.verdict == "deny":
+        return "No web search."
+    return f"Search the web: {turn.query}" if turn.query else "Search the web."

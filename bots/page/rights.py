@@ -1,0 +1,51 @@
+"""What somebody who is in may read of what others asked: words only where the session may read all that they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bots.page.receive import PLATFORM, collections_of
+from bots.page.sessions import PageSession
+from bots.page.site import Site
+from bots.terminal.session import PLATFORM as TERMINAL
+from core.conversation import Conversation
+from core.traces.log import LoggedQuestion
+from core.traces.trace import Trace
+
+
+async def reads_in(site: Site, conversation: Conversation) -> frozenset[str]:
+    """The collections that a question in this conversation reads."""
+    everything = site.library.store.collections()
+    if conversation.platform == TERMINAL:
+        return everything
+    if conversation.platform == PLATFORM:
+        named = collections_of(conversation.channel)
+        return everything if named is None else everything & named
+    return await site.channels.reads(conversation, site.library)
+
+
+async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQuestion]) -> set[str]:
+    """The turns whose words the session may read."""
+    questions = list(questions)
+    if session.collections is None:
+        return {question.turn for question in questions}
+    by_channel: dict[str, bool] = {}
+    allowed: set[str] = set()
+    for question in questions:
+        if question.conversation not in by_channel:
+            reads = await reads_in(site, Conversation.parse(question.conversation))
+            by_channel[question.conversation] = session.may_read(reads)
+        if by_channel[question.conversation] and session.may_read(
+            collections_in(await site.log.trace(question.turn))
+        ):
+            allowed.add(question.turn)
+    return allowed
+
+
+def collections_in(trace: Trace | None) -> set[str]:
+    """The collections whose words may stand in the texts of a trace."""
+    if trace is None:
+        return set()
+    passages = {each.collection for each in trace.passages if each.origin == "documents"}
+    cited = {each.collection for each in trace.citations if each.origin == "documents"}
+    return (passages | cited) - {""}

@@ -1,0 +1,94 @@
+"""Serves the page from the stores of a process, which may be another than the one that answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bots.chat.channels import ChannelStore
+from bots.page.server import link_at, serving
+from bots.page.sessions import PageSessions
+from bots.page.settings import PageSettings
+from bots.page.site import Probes, Record, Site, Work
+from bots.page.templating import make_templates
+from bots.page.threads import PageThreads
+from bots.page.views import views
+from bots.terminal.operations import Operations
+from core.conversation import Command, Turn
+from core.errors import FootnoteError
+from core.library.library import Library, Phase
+from core.settings import Settings
+from core.storage.asynchronous import AsyncDatabase
+from core.traces.log import QuestionLog
+from core.turns.messenger import ReplyRoute
+from core.turns.turns import Turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnWork:
+    """This process does the work."""
+
+    turns: Turns
+    operations: Operations
+
+    async def accept(self, turn: Turn | Command, route: ReplyRoute) -> None:
+        await self.turns.accept(turn, route)
+
+    async def carry_out(self, name: str, details: Record) -> Record:
+        return await self.operations.carry_out(name, details, _Unheard(), is_again=False)
+
+
+class _Unheard:
+    """What an operation notes while it runs; the page shows its result."""
+
+    def note(self, sentence: str) -> None: ...
+
+    def notify(self, phase: Phase, done: int, total: int) -> None: ...
+
+
+@asynccontextmanager
+async def open_page(
+    page: PageSettings,
+    settings: Settings,
+    *,
+    library: Library,
+    log: QuestionLog,
+    channels: ChannelStore,
+    database: AsyncDatabase,
+    work: Work,
+) -> AsyncIterator[str]:
+    """Serve it; a link for one editor. SettingsError where it cannot listen."""
+    sessions = PageSessions(database=database)
+    site = Site(
+        settings=settings,
+        page=page,
+        library=library,
+        log=log,
+        channels=channels,
+        sessions=sessions,
+        threads=PageThreads(database),
+        work=work,
+        templates=make_templates(views()),
+        probes=Probes(trouble=_trouble_of(log)),
+    )
+    async with serving(site) as url:
+        yield link_at(page, url, await sessions.make_link("editor"))
+
+
+def _trouble_of(log: QuestionLog) -> Any:
+    async def trouble() -> str:
+        """Why the stores cannot be read now."""
+        try:
+            await log.database.rows("SELECT 1")
+        except FootnoteError as fault:
+            return str(fault)
+        return ""
+
+    return trouble
+
+
+def link_told(link: str) -> str:
+    """What stands on the terminal of who serves the page."""
+    return f"The page lets one browser in, once, within 15 minutes: {link}"

@@ -1,0 +1,294 @@
+"""The page over HTTP: who may ask for what, and the headers of every reply.
+
+Every request passes one door: the host that it names, TLS in front where others reach it, wrong tries, the
+session, and for a change the origin and the role. A view is only asked after that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from bots.page.sessions import SESSION_LIFE, PageSession
+from bots.page.settings import LOOPBACK, PageSettings, is_loopback
+from bots.page.site import Handler, Probes, Site, Visit
+from bots.page.templating import HERE, asset_versions
+from bots.page.tries import WrongTries
+from bots.page.views import views
+from core.errors import FootnoteError
+
+logger = logging.getLogger(__name__)
+
+BODY_LIMIT = 64 * 1024  # bytes of a form
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "Footnote",
+}
+FOR_EVER = "public, max-age=31536000, immutable"  # of a file whose address changes with its content
+COOKIE, SECURE_COOKIE = "footnote_page", "__Host-footnote_page"
+NEEDS_TLS = "This page is only served over https, through the proxy that PAGE_PROXIES names."
+OTHER_HOST = "This page is not served under this name."
+NOT_IN = "You are not in. `footnote page --link` prints a link that lets one browser in, once."
+OTHER_ORIGIN = "This change came from another page, so nothing was changed."
+READ_ONLY = "Your link is for reading: `footnote page --link` makes one for editing."
+USED = "This link was used already, or is too old. `footnote page --link` prints another."
+TOO_OFTEN = "That was wrong too often. Try again in a minute."
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+MACHINES = ("/healthz", "/readyz", "/metrics")
+
+
+@asynccontextmanager
+async def serving(site: Site) -> AsyncIterator[str]:
+    """Serve the page; its address. SettingsError where it cannot listen."""
+    from core.errors import SettingsError, reason_of
+
+    runner = web.AppRunner(application(site), access_log=None, logger=_silent(), shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, site.page.host, site.page.port).start()
+        except OSError as fault:
+            raise SettingsError(
+                f"The page cannot be served on {site.page.host}:{site.page.port}: {reason_of(fault)}."
+            ) from fault
+        url = site.page.url or _local_url(site.page.host, runner.addresses[0][1])
+        await site.sessions.remember_place(url)
+        logger.info("the page is served", extra={"port": runner.addresses[0][1]})
+        yield url
+    finally:
+        await runner.cleanup()
+
+
+def _silent() -> logging.Logger:
+    """aiohttp logs the address of a request that it cannot read, and addresses hold words that were searched for."""
+    silent = logging.getLogger(f"{__name__}.requests")
+    silent.disabled = True
+    return silent
+
+
+def _local_url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def application(site: Site) -> web.Application:
+    app = web.Application(client_max_size=BODY_LIMIT, middlewares=[_as_pages(site)])
+    app.on_response_prepare.append(_add_headers)
+    door = Door(site)
+    for path in MACHINES:
+        app.router.add_get(path, partial(_tell_machines, site, door))
+    app.router.add_get("/static/{name}", _static_files())
+    app.router.add_get("/enter/{token}", door.ask_to_enter)
+    app.router.add_post("/enter/{token}", door.enter)
+    app.router.add_post("/leave", door.behind(_leave, is_change=False))
+    for view in views():
+        for route in view.routes:
+            app.router.add_route(
+                route.method, route.path, door.behind(route.handle, is_change=route.method == "POST")
+            )
+    return app
+
+
+class Door:
+    """Lets requests through to the views, or not."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.tries = site, WrongTries()
+
+    def behind(
+        self, handle: Handler, *, is_change: bool
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """The handler, for who is in; a change also needs an editor."""
+
+        async def pass_on(request: web.Request) -> web.StreamResponse:
+            if (refused := self._refusal(request)) is not None:
+                return refused
+            session = await self._session_of(request)
+            if isinstance(session, web.Response):
+                return session
+            if is_change and not session.is_editor:
+                return self._sorry(READ_ONLY, 403)
+            return await handle(Visit(site=self.site, session=session, request=request))
+
+        return pass_on
+
+    async def ask_to_enter(self, request: web.Request) -> web.StreamResponse:
+        """What a link shows. A press uses it, so that nothing that only looks at it uses it up."""
+        if (refused := self._refusal(request)) is not None:
+            return refused
+        token = request.match_info["token"]
+        if not await self.site.sessions.is_open(token):
+            return self._wrong(request, USED)
+        return self._page("enter.html", token=token)
+
+    async def enter(self, request: web.Request) -> web.StreamResponse:
+        if (refused := self._refusal(request)) is not None:
+            return refused
+        cookie = await self.site.sessions.enter(request.match_info["token"])
+        if cookie is None:
+            return self._wrong(request, USED)
+        reply = web.Response(status=303, headers={"Location": "/"})
+        is_secure = self._is_secure(request)
+        reply.set_cookie(
+            SECURE_COOKIE if is_secure else COOKIE, cookie,
+            max_age=int(SESSION_LIFE), httponly=True, samesite="Strict", secure=is_secure, path="/",
+        )  # fmt: skip
+        return reply
+
+    def _refusal(self, request: web.Request) -> web.Response | None:
+        """Why a request goes no further, whoever sent it."""
+        page = self.site.page
+        if not page.is_on_loopback and not self._is_secure(request):
+            return self._sorry(NEEDS_TLS, 403)
+        origin = self._origin(request)
+        if origin is None:
+            return self._sorry(OTHER_HOST, 421)
+        if request.method not in ("GET", "HEAD") and request.headers.get("Origin") != origin:
+            return self._sorry(OTHER_ORIGIN, 403)
+        if wait := self.tries.wait(self._address(request)):
+            refused = self._sorry(TOO_OFTEN, 429)
+            refused.headers["Retry-After"] = str(wait)
+            return refused
+        return None
+
+    def _origin(self, request: web.Request) -> str | None:
+        """Where this request was sent, which is where a change must come from; None for another's name.
+
+        A browser that a foreign name leads to this machine names the foreign host.
+        """
+        page, host = self.site.page, request.headers.get("Host", "")
+        if page.url and host == urlsplit(page.url).netloc:
+            return page.url
+        if not page.is_on_loopback:
+            return None
+        try:
+            named = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return None
+        return f"http://{host}" if is_loopback(named) else None
+
+    def _is_secure(self, request: web.Request) -> bool:
+        """Whether the browser spoke TLS, as a trusted proxy says."""
+        is_proxy = self.site.page.url.startswith("https://") and self.site.page.trusts(request.remote or "")
+        return is_proxy and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
+
+    def _address(self, request: web.Request) -> str:
+        """Of who asks: behind a trusted proxy, the last address that it tells."""
+        peer = request.remote or ""
+        if self.site.page.url and self.site.page.trusts(peer):
+            told = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
+            return next((each for each in reversed(told) if each and not self.site.page.trusts(each)), peer)
+        return peer
+
+    async def _session_of(self, request: web.Request) -> PageSession | web.Response:
+        name = SECURE_COOKIE if self._is_secure(request) else COOKIE
+        cookie = request.cookies.get(name, "")
+        if not cookie:
+            return self._sorry(NOT_IN, 401)
+        session = await self.site.sessions.find(cookie)
+        if session is None:
+            refused = self._wrong(request, NOT_IN)
+            refused.del_cookie(name, path="/", secure=name == SECURE_COOKIE, httponly=True, samesite="Strict")
+            return refused
+        return session
+
+    async def is_in(self, request: web.Request) -> bool:
+        return isinstance(await self._session_of(request), PageSession)
+
+    def _wrong(self, request: web.Request, sentence: str) -> web.Response:
+        self.tries.count(self._address(request))
+        return self._sorry(sentence, 401)
+
+    def _sorry(self, sentence: str, status: int) -> web.Response:
+        return self._page("sentence.html", status=status, title="Footnote", sentence=sentence)
+
+    def _page(self, template: str, *, status: int = 200, **values: object) -> web.Response:
+        text = self.site.templates.get_template(template).render(session=None, here="", **values)
+        return web.Response(text=text, content_type="text/html", status=status)
+
+
+async def _leave(visit: Visit) -> web.Response:
+    await visit.site.sessions.leave(visit.session)
+    reply = visit.site.templates.get_template("sentence.html").render(
+        session=None, here="", title="Footnote", sentence="You are out. The link does not let you in again."
+    )
+    return web.Response(text=reply, content_type="text/html")
+
+
+async def _tell_machines(site: Site, door: Door, request: web.Request) -> web.Response:
+    """Liveness, readiness and figures. Figures are for this machine, or for who is in."""
+    probes: Probes = site.probes
+    if request.path == "/healthz":
+        return web.Response(text="ok\n")
+    if request.path == "/readyz":
+        trouble = await probes.trouble() if probes.trouble else ""
+        return web.Response(text=f"{trouble or 'ok'}\n", status=503 if trouble else 200)
+    is_here = is_loopback(request.remote or "") and "X-Forwarded-For" not in request.headers
+    if not is_here and not await door.is_in(request):
+        return web.Response(status=401, text=f"{NOT_IN}\n")
+    if probes.metrics is None:
+        return web.Response(status=404, text="Nothing is measured here.\n")
+    return web.Response(body=(await probes.metrics()).encode(), content_type="text/plain", charset="utf-8")
+
+
+def _static_files() -> Callable[[web.Request], Awaitable[web.Response]]:
+    held = {name: (HERE / "static" / name).read_bytes() for name in asset_versions()}
+
+    async def serve(request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name not in held:
+            raise web.HTTPNotFound
+        kind = TYPES.get(Path(name).suffix, "application/octet-stream")
+        return web.Response(body=held[name], content_type=kind, headers={"Cache-Control": FOR_EVER})
+
+    return serve
+
+
+def _as_pages(site: Site) -> Callable[..., Awaitable[web.StreamResponse]]:
+    """What fails is a page too: a sentence without what was asked for."""
+
+    def page(sentence: str, status: int) -> web.Response:
+        text = site.templates.get_template("sentence.html").render(
+            session=None, here="", title="Footnote", sentence=sentence
+        )
+        return web.Response(text=text, content_type="text/html", status=status)
+
+    @web.middleware
+    async def answer(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except web.HTTPException as fault:
+            return page(f"{fault.reason}.", fault.status)
+        except FootnoteError as fault:
+            return page(str(fault), 503)
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception:
+            # The boundary of a request: the log has the rest.
+            logger.exception("a page could not be shown")
+            return page("Footnote has a fault of its own; its log says more.", 500)
+
+    return answer
+
+
+async def _add_headers(_request: web.Request, reply: web.StreamResponse) -> None:
+    reply.headers.update(HEADERS)
+    reply.headers.setdefault("Cache-Control", "no-store")
+
+
+def link_at(page: PageSettings, url: str | None, token: str) -> str:
+    """What the operator opens."""
+    base = page.url or url or _local_url(LOOPBACK if page.host == "0.0.0.0" else page.host, page.port)  # noqa: S104
+    return f"{base}/enter/{token}"

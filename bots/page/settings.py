@@ -1,0 +1,96 @@
+"""Where the operators' page listens, and which proxies stand before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from core.conversation import value
+from core.errors import SettingsError
+from core.settings import ENV_FILE, is_address, read_env_file
+
+LOOPBACK = "127.0.0.1"
+PORT = 8467  # of `footnote page` where no other is given
+NAMES = ("PAGE_URL", "PAGE_PROXIES")
+
+Network = IPv4Network | IPv6Network
+
+
+@value
+class PageSettings:
+    """Where it is reached."""
+
+    host: str = LOOPBACK
+    port: int = PORT  #: 0: a free one
+    url: str = ""  #: its https address behind a proxy that ends TLS; empty: on this machine only
+    proxies: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1"))  #: whose headers count
+
+    @property
+    def is_on_loopback(self) -> bool:
+        return is_loopback(self.host)
+
+    def trusts(self, peer: str) -> bool:
+        """Whether this peer is a proxy of the operator's."""
+        try:
+            address = ip_address(peer)
+        except ValueError:
+            return False
+        return any(address in network for network in self.proxies)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_page_settings(
+    listen: str | None, environment: Mapping[str, str], env_file: Path | None = ENV_FILE
+) -> PageSettings:
+    """The settings for ``[HOST:]PORT`` as it was typed; SettingsError names what is wrong."""
+    values = {**read_env_file(env_file), **environment}
+    host, port = _place(listen) if listen else (LOOPBACK, PORT)
+    url = values.get("PAGE_URL", "").strip().rstrip("/")
+    if url and not (is_address(url) and _is_origin(url)):
+        raise SettingsError(
+            "PAGE_URL must be an address such as https://footnote.example.com, without a path."
+        )
+    networks = _networks(values.get("PAGE_PROXIES", ""))
+    settings = PageSettings(host=host, port=port, url=url)
+    if networks:
+        settings = PageSettings(host=host, port=port, url=url, proxies=networks)
+    if not settings.is_on_loopback and not url.startswith("https://"):
+        raise SettingsError(
+            f"On {host} others reach the page, so it needs TLS in front: set PAGE_URL=https://… and PAGE_PROXIES "
+            f"to the proxy's address, or serve it on {LOOPBACK}."
+        )
+    return settings
+
+
+def _place(typed: str) -> tuple[str, int]:
+    host, _, port = typed.rpartition(":")
+    host = host.strip("[]") or LOOPBACK
+    if not (port.isascii() and port.isdecimal() and int(port) <= 65535) or any(
+        sign in host for sign in " /@"
+    ):
+        raise SettingsError(f"--page takes a port, or a host and a port, as in {LOOPBACK}:{PORT}.")
+    return host, int(port)
+
+
+def _is_origin(url: str) -> bool:
+    parts = urlsplit(url)
+    return not (parts.path or parts.query or parts.fragment or parts.username)
+
+
+def _networks(raw: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ip_network(part.strip()) for part in raw.split(",") if part.strip())
+    except ValueError:
+        raise SettingsError(
+            "PAGE_PROXIES must be addresses or networks of proxies, as in 10.0.0.5 or 10.0.0.0/24."
+        ) from None

@@ -1,0 +1,117 @@
+"""What the views of the page work with, and what a view is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from aiohttp import web
+from jinja2 import Environment
+
+from bots.chat.channels import ChannelStore
+from bots.page.sessions import PageSession, PageSessions
+from bots.page.settings import PageSettings
+from bots.page.threads import PageThreads
+from core.conversation import Command, Turn
+from core.library.library import Library
+from core.settings import Settings
+from core.traces.log import QuestionLog
+from core.turns.messenger import ReplyRoute
+
+Record = dict[str, Any]  # JSON types only
+T = TypeVar("T")
+
+
+class Work(Protocol):
+    """The process that does the work: this one, or the one that serves beside it."""
+
+    async def accept(self, turn: Turn | Command, route: ReplyRoute) -> None:
+        """Store a turn in the durable queue: once this returns, it will end."""
+
+    async def carry_out(self, name: str, details: Record) -> Record:
+        """The result of an operation of :mod:`bots.terminal.operations`; FootnoteError with what went wrong."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probes:
+    """What machines ask for."""
+
+    metrics: Callable[[], Awaitable[str]] | None = None  #: in Prometheus' format; None: nobody measures
+    trouble: Callable[[], Awaitable[str]] | None = (
+        None  #: why questions cannot be answered now; empty: they can
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Everything that a view may need."""
+
+    settings: Settings
+    page: PageSettings
+    library: Library
+    log: QuestionLog
+    channels: ChannelStore
+    sessions: PageSessions
+    threads: PageThreads
+    work: Work
+    templates: Environment
+    probes: Probes = Probes()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One request of somebody who is in."""
+
+    site: Site
+    session: PageSession
+    request: web.Request
+
+    def query(self, name: str) -> str:
+        """A part of the address; empty where it is missing."""
+        return self.request.query.get(name, "").strip()
+
+    def part(self, name: str) -> str:
+        return self.request.match_info[name]
+
+    async def form(self) -> Mapping[str, str]:
+        """The fields of the form that was sent, without files."""
+        sent = await self.request.post()
+        return {name: content for name, content in sent.items() if isinstance(content, str)}
+
+    def show(self, template: str, *, status: int = 200, **values: object) -> web.Response:
+        page = self.site.templates.get_template(template)
+        text = page.render(session=self.session, here=self.request.rel_url.path, **values)
+        return web.Response(text=text, content_type="text/html", status=status)
+
+    def sorry(self, sentence: str, *, status: int = 404) -> web.Response:
+        """A page of one sentence."""
+        return self.show("sentence.html", status=status, title="Footnote", sentence=sentence)
+
+
+def go_to(place: str) -> web.Response:
+    """After a change: the page that shows it, with GET."""
+    return web.Response(status=303, headers={"Location": place})
+
+
+Handler = Callable[[Visit], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute:
+    """One address. What is changed with POST is checked in :mod:`bots.page.server`: the origin and the role."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    handle: Handler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One entry of the menu and all addresses below it."""
+
+    title: str
+    path: str  #: where the menu leads
+    key: str  #: pressed after g, goes there
+    routes: tuple[PageRoute, ...]

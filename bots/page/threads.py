@@ -1,0 +1,109 @@
+"""The threads of the page: what was said in them and how it ended, as long as nobody forgets them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from core.conversation import Conversation, Outcome, Question, Turn, value
+from core.storage.asynchronous import AsyncDatabase
+from core.turns.archive import outcome_from, plain, turn_from
+
+LISTED = 50  # threads
+
+
+@value
+class PageTurn:
+    """One turn of a thread, and how far it is."""
+
+    turn: Turn
+    stage: str = ""  #: a sentence, until it ends
+    outcome: Outcome | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.outcome is None
+
+
+@value
+class ThreadSummary:
+    """A thread in a list."""
+
+    conversation: Conversation
+    began_at: float
+    text: str  #: of its first question
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageThreads:
+    """Raises StoreUnavailable when nothing can be read or written now."""
+
+    database: AsyncDatabase
+
+    async def put(self, turn: Turn) -> None:
+        """A turn was said; the second time changes nothing."""
+        conversation = turn.conversation
+        at = turn.asked_at if isinstance(turn, Question) else turn.decided_at
+        await self.database.write(
+            "INSERT INTO page_turns (turn, conversation, channel, said_at, content) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (turn) DO NOTHING",
+            (turn.id, conversation.id, conversation.channel_id, at, json.dumps(plain(turn))),
+        )
+
+    async def note(self, turn: str, stage: str) -> None:
+        await self.database.write(
+            "UPDATE page_turns SET stage = ? WHERE turn = ? AND outcome = ''", (stage, turn)
+        )
+
+    async def end(self, turn: str, outcome: Outcome) -> None:
+        await self.database.write(
+            "UPDATE page_turns SET stage = '', outcome = ? WHERE turn = ?",
+            (json.dumps(plain(outcome)), turn),
+        )
+
+    async def turns(self, conversation: Conversation) -> tuple[PageTurn, ...]:
+        """Oldest first."""
+        rows = await self.database.rows(
+            "SELECT content, stage, outcome FROM page_turns WHERE conversation = ? ORDER BY said_at, turn",
+            (conversation.id,),
+        )
+        return tuple(
+            PageTurn(
+                turn=turn_from(json.loads(content)),
+                stage=stage,
+                outcome=outcome_from(json.loads(outcome)) if outcome else None,
+            )
+            for content, stage, outcome in rows
+        )
+
+    async def progress(self, conversation: Conversation) -> dict[str, tuple[str, bool]]:
+        """By turn, what it is doing, and whether it has ended."""
+        rows = await self.database.rows(
+            "SELECT turn, stage, outcome <> '' FROM page_turns WHERE conversation = ?", (conversation.id,)
+        )
+        return {turn: (stage, bool(has_ended)) for turn, stage, has_ended in rows}
+
+    async def recent(self, channel: str) -> tuple[ThreadSummary, ...]:
+        """The newest threads of a channel."""
+        rows = await self.database.rows(
+            "SELECT conversation, min(said_at), count(*) FROM page_turns WHERE channel = ?"
+            " GROUP BY conversation ORDER BY min(said_at) DESC LIMIT ?",
+            (channel, LISTED),
+        )
+        return tuple([await self._summary(*row) for row in rows])
+
+    async def _summary(self, conversation: str, began_at: float, turns: int) -> ThreadSummary:
+        ((content,),) = await self.database.rows(
+            "SELECT content FROM page_turns WHERE conversation = ? ORDER BY said_at, turn LIMIT 1",
+            (conversation,),
+        )
+        first = turn_from(json.loads(content))
+        text = first.text if isinstance(first, Question) else ""
+        return ThreadSummary(
+            conversation=Conversation.parse(conversation), began_at=began_at, text=text, turns=turns
+        )
+
+    async def forget(self, conversation: Conversation) -> None:
+        await self.database.write("DELETE FROM page_turns WHERE conversation = ?", (conversation.id,))
+        self.database.database.erase_deleted(("page_turns",))

@@ -1,0 +1,144 @@
+"""Every question, and the way that one of them took."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import cast, get_args
+from urllib.parse import quote, urlencode
+
+from aiohttp import web
+
+from bots.page.drawing import draw_graph, time_steps
+from bots.page.markdown import to_html
+from bots.page.rights import collections_in, readable
+from bots.page.site import PageRoute, View, Visit
+from bots.page.trace_words import words_of
+from core.conversation import OutcomeKind
+from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
+
+SHOWN = 50  # questions on one page
+KINDS = ("question", "approve", "deny")
+RATINGS = ("up", "down", "any")
+FIELDS = ("text", "outcome", "channel", "author", "rated", "kind", "since", "until")
+
+
+async def show_questions(visit: Visit) -> web.Response:
+    typed = {name: visit.query(name) for name in FIELDS}
+    found, allowed = await _found(visit, _filter(typed, visit.query("before")))
+    page, more = found[:SHOWN], found[SHOWN:]
+    last = page[-1].question if page and more else None
+    kept = {name: content for name, content in typed.items() if content}
+    older = urlencode({**kept, "before": f"{last.asked_at!r} {last.turn}"}) if last else ""
+    return visit.show(
+        "questions.html",
+        title="Questions",
+        found=page,
+        allowed=allowed,
+        typed=typed,
+        older=older,
+        is_first=not visit.query("before"),
+        newest=urlencode(kept),
+        outcomes=get_args(OutcomeKind),
+        kinds=KINDS,
+        ratings=RATINGS,
+        narrowed=lambda name, content: urlencode({**kept, name: content}),
+        path_of=path_of,
+    )
+
+
+async def _found(visit: Visit, wanted: QuestionFilter) -> tuple[tuple[FoundQuestion, ...], set[str]]:
+    """One more than are shown, and the turns whose words may be read. Words that may not be read are not searched."""
+    found = await search(visit.site.log, wanted, limit=SHOWN + 1)
+    allowed = await readable(visit.site, visit.session, (each.question for each in found))
+    if wanted.text:
+        found = tuple(each for each in found if each.question.turn in allowed)
+    return found, allowed
+
+
+def path_of(turn: str) -> str:
+    return f"/questions/{quote(turn, safe='')}"
+
+
+def _filter(typed: Mapping[str, str], before: str) -> QuestionFilter:
+    """What cannot be read of an address counts as empty."""
+    at, _, turn = before.partition(" ")
+    until = _day(typed["until"])
+    return QuestionFilter(
+        kind=typed["kind"] if typed["kind"] in KINDS else "",
+        outcome=typed["outcome"] if typed["outcome"] in get_args(OutcomeKind) else "",
+        channel=typed["channel"],
+        author=typed["author"],
+        rated=cast("RatedAs", typed["rated"] if typed["rated"] in RATINGS else ""),
+        text=typed["text"],
+        since=_seconds(_day(typed["since"])),
+        until=_seconds(until + timedelta(days=1)) if until and until < date.max else None,
+        before=(float(at), turn) if _is_number(at) and turn else None,
+    )
+
+
+def _day(typed: str) -> date | None:
+    try:
+        return date.fromisoformat(typed)
+    except ValueError:
+        return None
+
+
+def _seconds(day: date | None) -> float | None:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() if day else None
+
+
+def _is_number(typed: str) -> bool:
+    try:
+        return abs(float(typed)) < float("inf")
+    except ValueError:
+        return False
+
+
+async def show_trace(visit: Visit) -> web.Response:
+    site, turn = visit.site, visit.part("turn")
+    question = await site.log.question(turn)
+    if question is None:
+        return visit.sorry("There is no such question, or it was never logged.")
+    trace = await site.log.trace(turn)
+    is_readable = turn in await readable(site, visit.session, [question])
+    related = await same_question(site.log, question.about)
+    words = await asyncio.to_thread(words_of, trace, site.library.store, visit.session) if trace else ()
+    closed = sorted(collections_in(trace)) if visit.session.collections is None else []
+    steps = trace.steps if trace else ()
+    kinds = list(dict.fromkeys(kind for step in steps for kind in step.odds))
+    return visit.show(
+        "trace.html",
+        title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
+        question=question,
+        trace=trace,
+        is_readable=is_readable,
+        ratings=await site.log.ratings(turn),
+        related=[each for each in related if each.turn != turn],
+        graph=draw_graph(steps),
+        timed=time_steps(steps),
+        total_ms=max((step.began_ms + step.ms for step in steps), default=0.0),
+        most_tokens=max((step.input_tokens + step.output_tokens for step in steps), default=0),
+        words=words if is_readable else (),
+        weighed=[each for each in time_steps(steps) if each.step.odds],
+        odds_kinds=kinds,
+        strongest=max((abs(worth) for step in steps for worth in step.odds.values()), default=1.0),
+        collections=closed,
+        answer=to_html(trace.text, turn="answer", numbers={each.number for each in trace.citations})
+        if trace
+        else "",
+        path_of=path_of,
+        days=site.settings.trace_days,
+    )
+
+
+VIEW = View(
+    title="Questions",
+    path="/questions",
+    key="q",
+    routes=(
+        PageRoute("GET", "/questions", show_questions),
+        PageRoute("GET", "/questions/{turn:.+}", show_trace),
+    ),
+)

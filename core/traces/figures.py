@@ -1,0 +1,174 @@
+"""What questions cost and how they ended, summed up by day as they are logged.
+
+A row for each day, channel, kind and ending, and one for each day and model, so that a year of figures is read
+from as many rows as there were days and channels, however much was asked. They name no person and quote nothing,
+and nothing is ever taken off them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import accumulate
+
+from core.conversation import ModelTokens, value
+from core.storage.database import Connection, Database, Row
+
+#: Seconds. A turn is counted under the first that it does not exceed, or after the last.
+BOUNDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+_BUCKETS = tuple(f"within_{number}" for number in range(len(BOUNDS) + 1))
+
+_SUMMED = ("turns", "seconds", "calls", "round_trips", "input_tokens", "output_tokens", *_BUCKETS)
+
+TABLES = f"""
+CREATE TABLE IF NOT EXISTS figures (
+    day TEXT NOT NULL,            -- of UTC, as 2026-03-12
+    channel TEXT NOT NULL,        -- platform/space/channel
+    kind TEXT NOT NULL,           -- question, approve or deny
+    outcome TEXT NOT NULL,
+    cost REAL,                    -- NULL: no prices were set
+    seconds REAL NOT NULL,
+    {", ".join(f"{name} INTEGER NOT NULL" for name in _SUMMED if name != "seconds")},
+    PRIMARY KEY (day, channel, kind, outcome)
+);
+CREATE TABLE IF NOT EXISTS model_figures (
+    day TEXT NOT NULL, model TEXT NOT NULL,
+    cost REAL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    PRIMARY KEY (day, model)
+);
+"""
+
+
+def _added(table: str, keys: Sequence[str], summed: Sequence[str]) -> str:
+    """Makes a row, or adds to it. A cost is unknown until the first that is known."""
+    columns = (*keys, "cost", *summed)
+    cost = f"CASE WHEN excluded.cost IS NULL THEN {table}.cost ELSE coalesce({table}.cost, 0) + excluded.cost END"
+    sums = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in summed)
+    return (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET cost = {cost}, {sums}"
+    )
+
+
+_ADD = _added("figures", ("day", "channel", "kind", "outcome"), _SUMMED)
+_ADD_MODEL = _added("model_figures", ("day", "model"), ("input_tokens", "output_tokens"))
+
+
+@value
+class Counted:
+    """What one turn adds."""
+
+    at: float  #: seconds since the epoch
+    channel: str
+    kind: str
+    outcome: str
+    seconds: float
+    calls: int = 0
+    round_trips: int = 0
+    models: tuple[tuple[ModelTokens, float | None], ...] = ()  #: with the cost of each
+    cost: float | None = None
+
+
+@value
+class Sums:
+    """Of the turns of one day, channel, ending or model."""
+
+    of: str
+    turns: int
+    questions: int  #: without the decisions about them
+    seconds: float
+    calls: int
+    round_trips: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None  #: None: no prices were set
+    within: tuple[int, ...]  #: turns that took at most BOUNDS seconds each, and longer; not cumulated
+
+
+@value
+class ModelSums:
+    """What one model took on one day."""
+
+    day: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+def day_of(at: float) -> str:
+    """The day of UTC, as 2026-03-12."""
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def count(writing: Connection, turn: Counted) -> None:
+    """Add a turn. The models are sorted so that two processes never wait for each other."""
+    day, tokens = day_of(turn.at), [tokens for tokens, _ in turn.models]
+    buckets = [0] * len(_BUCKETS)
+    buckets[sum(turn.seconds > bound for bound in BOUNDS)] = 1
+    read, written = sum(each.input_tokens for each in tokens), sum(each.output_tokens for each in tokens)
+    key = (day, turn.channel, turn.kind, turn.outcome, turn.cost)
+    writing.execute(_ADD, (*key, 1, turn.seconds, turn.calls, turn.round_trips, read, written, *buckets))
+    rows = [(day, each.name, cost, each.input_tokens, each.output_tokens) for each, cost in turn.models]
+    if rows:
+        writing.executemany(_ADD_MODEL, sorted(rows, key=lambda row: row[1]))
+
+
+def by_day(database: Database, since: str) -> tuple[Sums, ...]:
+    """Of each day from ``since`` on, as 2026-03-12, earliest first; days on which nobody asked are left out."""
+    return _sums(database, "day", since)
+
+
+def by_channel(database: Database, since: str) -> tuple[Sums, ...]:
+    """The channel that took the most tokens first."""
+    return tuple(
+        sorted(_sums(database, "channel", since), key=lambda each: -each.input_tokens - each.output_tokens)
+    )
+
+
+def by_outcome(database: Database, since: str) -> tuple[Sums, ...]:
+    return _sums(database, "outcome", since)
+
+
+def by_model(database: Database, since: str) -> tuple[ModelSums, ...]:
+    """Of each day and model, earliest first."""
+    rows = database.rows(
+        "SELECT day, model, input_tokens, output_tokens, cost FROM model_figures WHERE day >= ?"
+        " ORDER BY day, model",
+        (since,),
+    )
+    return tuple(
+        ModelSums(day=day, model=model, input_tokens=read, output_tokens=written, cost=cost)
+        for day, model, read, written, cost in rows
+    )
+
+
+def _sums(database: Database, key: str, since: str) -> tuple[Sums, ...]:
+    summed = ", ".join(f"sum({name})" for name in (*_SUMMED, "cost"))
+    questions = "sum(CASE WHEN kind = 'question' THEN turns ELSE 0 END)"
+    rows = database.rows(
+        f"SELECT {key}, {questions}, {summed} FROM figures WHERE day >= ? GROUP BY {key} ORDER BY {key}",
+        (since,),
+    )
+    return tuple(map(_sum, rows))
+
+
+def _sum(row: Row) -> Sums:
+    of, questions, turns, seconds, calls, trips, read, written, *within, cost = row
+    return Sums(
+        of=of, turns=turns, questions=questions, seconds=float(seconds), calls=calls, round_trips=trips,
+        input_tokens=read, output_tokens=written, cost=None if cost is None else float(cost),
+        within=tuple(within),
+    )  # fmt: skip
+
+
+def seconds_of(share: float, within: Iterable[int]) -> float | None:
+    """The bound that this share of the turns does not exceed, which is what buckets can tell; None: no turns.
+
+    Turns after the last bound count as twice as long.
+    """
+    counts = list(accumulate(within))
+    if not counts or not counts[-1]:
+        return None
+    bounds = (*BOUNDS, 2 * BOUNDS[-1])
+    return next(bound for bound, count in zip(bounds, counts, strict=True) if count >= share * counts[-1])

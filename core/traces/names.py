@@ -1,0 +1,72 @@
+"""What people and channels are called, beside their ids: for operators, who cannot tell an id.
+
+A name is noted where an adapter reads it anyway. It goes when nothing is logged any more of whom it belongs to.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from core.errors import StoreUnavailable
+from core.storage.asynchronous import AsyncDatabase
+from core.storage.database import Connection
+
+logger = logging.getLogger(__name__)
+
+NamedKind = Literal["person", "channel"]
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS shown_names (
+    kind TEXT NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (kind, id)
+);
+"""
+_NOTE = "INSERT INTO shown_names VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET name = excluded.name"
+_FORGET = (
+    "DELETE FROM shown_names WHERE kind = 'person' AND id = ? AND NOT EXISTS"
+    " (SELECT 1 FROM questions WHERE author = shown_names.id)"
+)
+_FORGET_CHANNEL = (
+    "DELETE FROM shown_names WHERE kind = 'channel' AND id = ? AND NOT EXISTS"
+    " (SELECT 1 FROM questions WHERE channel = shown_names.id AND author <> '')"
+)
+NAME = 80  # characters
+REMEMBERED = 10_000  # names that this process knows to be stored
+
+
+@dataclass(slots=True)
+class ShownNames:
+    """Writes a name when it is new or has changed, and reads nothing."""
+
+    database: AsyncDatabase
+    _noted: dict[tuple[NamedKind, str], str] = field(default_factory=dict)
+
+    async def note(self, kind: NamedKind, names: Mapping[str, str]) -> None:
+        """Names by id; one that is empty or the id itself is none. What cannot be written is lost."""
+        new = [
+            (kind, each, name[:NAME])
+            for each, name in names.items()
+            if each and name and name != each and self._noted.get((kind, each)) != name[:NAME]
+        ]
+        if not new:
+            return
+        try:
+            await self.database.write_all(_NOTE, new)
+        except StoreUnavailable:
+            logger.exception("names could not be noted")
+            return
+        if len(self._noted) > REMEMBERED:
+            self._noted.clear()
+        self._noted |= {(kind, each): name for kind, each, name in new}
+
+    def forget_noted(self) -> None:
+        """They may be gone from the store."""
+        self._noted.clear()
+
+
+def forget_names(writing: Connection, people: set[str], channels: set[str]) -> None:
+    """Delete the names of these of whom nothing is logged any more."""
+    writing.executemany(_FORGET, [(each,) for each in sorted(people)])
+    writing.executemany(_FORGET_CHANNEL, [(each,) for each in sorted(channels)])

@@ -1,0 +1,90 @@
+"""Finds logged questions: filtered, newest first, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from core.conversation import value
+from core.storage.database import Dialect
+from core.traces.log import COLUMNS, LoggedQuestion, QuestionLog, logged
+
+LIKE: dict[Dialect, str] = {"sqlite": "LIKE", "postgresql": "ILIKE"}  # without regard to case
+
+RatedAs = Literal["", "up", "down", "any"]
+
+
+@value
+class QuestionFilter:
+    """What a question has to be like; empty fields say nothing."""
+
+    kind: str = ""
+    outcome: str = ""
+    channel: str = ""  #: a part of its name
+    author: str = ""
+    rated: RatedAs = ""
+    text: str = ""  #: words of the question, in a row
+    since: float | None = None  #: seconds since the epoch
+    until: float | None = None
+    before: tuple[float, str] | None = None  #: when the last one of the page before was asked, and its turn
+
+
+@value
+class FoundQuestion:
+    """A question with how people rated its answer."""
+
+    question: LoggedQuestion
+    up: int
+    down: int
+    has_trace: bool
+
+
+async def search(log: QuestionLog, wanted: QuestionFilter, *, limit: int) -> tuple[FoundQuestion, ...]:
+    """Newest first."""
+    conditions = list(_conditions(wanted, log.database.database.dialect))
+    where = " AND ".join(condition for condition, _ in conditions) or "TRUE"
+    columns = ", ".join(f"q.{name}" for name in COLUMNS)
+    rows = await log.database.rows(
+        f"SELECT {columns},"
+        " (SELECT count(*) FROM ratings r WHERE r.turn = q.turn AND r.is_positive = 1),"
+        " (SELECT count(*) FROM ratings r WHERE r.turn = q.turn AND r.is_positive = 0),"
+        " EXISTS (SELECT 1 FROM traces t WHERE t.turn = q.turn)"
+        f" FROM questions q WHERE {where} ORDER BY q.asked_at DESC, q.turn DESC LIMIT ?",
+        (*(part for _, parts in conditions for part in parts), limit),
+    )
+    return tuple(
+        FoundQuestion(question=logged(row[:-3]), up=row[-3], down=row[-2], has_trace=bool(row[-1]))
+        for row in rows
+    )
+
+
+async def same_question(log: QuestionLog, about: str) -> tuple[LoggedQuestion, ...]:
+    """The turns about one question, oldest first: the question itself, and decisions about searches for it."""
+    rows = await log.database.rows(
+        f"SELECT {', '.join(COLUMNS)} FROM questions WHERE about = ? ORDER BY asked_at, turn", (about,)
+    )
+    return tuple(map(logged, rows))
+
+
+def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str, Sequence[object]]]:
+    for name in ("kind", "outcome", "author"):
+        if sought := getattr(wanted, name):
+            yield f"q.{name} = ?", (sought,)
+    for name, sought in (("channel", wanted.channel), ("question", wanted.text)):
+        if sought:
+            yield f"q.{name} {LIKE[dialect]} ? ESCAPE '!'", (f"%{_literal(sought)}%",)
+    if wanted.rated:
+        rated = {"up": " WHERE is_positive = 1", "down": " WHERE is_positive = 0", "any": ""}[wanted.rated]
+        yield f"q.turn IN (SELECT turn FROM ratings{rated})", ()
+    if wanted.since is not None:
+        yield "q.asked_at >= ?", (wanted.since,)
+    if wanted.until is not None:
+        yield "q.asked_at < ?", (wanted.until,)
+    if wanted.before is not None:
+        at, turn = wanted.before
+        yield "(q.asked_at < ? OR q.asked_at = ? AND q.turn < ?)", (at, at, turn)
+
+
+def _literal(sought: str) -> str:
+    """For LIKE, in which two signs mean something else."""
+    return sought.replace("!", "!!").replace("%", "!%").replace("_", "!_")
