@@ -156,7 +156,7 @@ async def _serving(
             link = await open_now.enter_async_context(
                 open_page(
                     served.page, footnote.settings, library=footnote.library, log=footnote.log,
-                    channels=channel_store, database=page_store,
+                    answers=footnote.answers, channels=channel_store, database=page_store,
                     work=OwnWork(turns=turns, operations=operations),
                 )
             )  # fmt: skip

@@ -16,6 +16,7 @@ from bots.page.templating import make_templates
 from bots.page.threads import PageThreads
 from bots.page.views import views
 from bots.terminal.operations import Operations
+from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.errors import FootnoteError
 from core.library.library import Library, Phase
@@ -55,6 +56,7 @@ async def open_page(
     *,
     library: Library,
     log: QuestionLog,
+    answers: Answers,
     channels: ChannelStore,
     database: AsyncDatabase,
     work: Work,
@@ -66,6 +68,7 @@ async def open_page(
         page=page,
         library=library,
         log=log,
+        answers=answers,
         channels=channels,
         sessions=sessions,
         threads=PageThreads(database),

@@ -13,6 +13,7 @@ from bots.chat.channels import ChannelStore
 from bots.page.sessions import PageSession, PageSessions
 from bots.page.settings import PageSettings
 from bots.page.threads import PageThreads
+from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.library.library import Library
 from core.settings import Settings
@@ -52,6 +53,7 @@ class Site:
     page: PageSettings
     library: Library
     log: QuestionLog
+    answers: Answers
     channels: ChannelStore
     sessions: PageSessions
     threads: PageThreads

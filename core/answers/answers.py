@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from core.answers import store
-from core.answers.kept import KeptAnswer, document_of, kept_in
+from core.answers.kept import KeptAnswer, document_of, id_of, kept_in
 from core.answers.store import SCHEMA, STORE, ExpertRequest, ListedAnswer
 from core.conversation import Conversation, Outcome, Turn, log_fields
 from core.errors import FootnoteError
@@ -19,6 +19,7 @@ from core.library.library import Library
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Database
 from core.storage.storage import Storage
+from core.text.language import language_of
 from core.traces.log import DAY, QuestionLog
 from core.traces.trace import Trace
 
@@ -68,9 +69,25 @@ class Answers:
         if (answer := await self.get(answer_id)) is not None:
             await self.change(answer, state="used")
 
-    async def edit(self, answer: KeptAnswer, *, question: str, text: str) -> None:
-        """A new wording of it, which is valid as long as a new answer."""
-        await self.change(answer, question=question, text=text, valid_until=self.now() + self.review_after)
+    async def edit(self, answer: KeptAnswer, *, question: str, text: str) -> KeptAnswer:
+        """A new wording of it, which is used, and valid as long as a new answer."""
+        until = self.now() + self.review_after
+        return await self.change(answer, question=question, text=text, valid_until=until, state="used")
+
+    async def correct(
+        self, *, question: str, text: str, collection: str, name: str, message: str
+    ) -> KeptAnswer:
+        """An editor's answer, which is used at once; ``message`` names the request: told again, it is the same answer."""
+        now = self.now()
+        answer = await self.keep(
+            KeptAnswer(
+                id=id_of(message), question=question, text=text, author="", name=name, place="",
+                conversation="", message=message, url=None, collection=collection,
+                language=language_of(question), said_at=now, kept_at=now, valid_until=now,
+            )
+        )  # fmt: skip
+        await self.use(answer.id)
+        return answer
 
     async def move(self, answer: KeptAnswer, collection: str) -> None:
         """Let all read it who read this collection, and nobody else."""
@@ -84,11 +101,12 @@ class Answers:
         """It stays to be read by editors, and is not used."""
         await self.change(answer, state="retired")
 
-    async def change(self, answer: KeptAnswer, **changed: object) -> None:
+    async def change(self, answer: KeptAnswer, **changed: object) -> KeptAnswer:
         """Write it with other values, and bring the library in step."""
         changed_answer = replace(answer, **changed)  # type: ignore[arg-type] # the names of its fields
         await self._put(changed_answer)
         await asyncio.to_thread(self._index, changed_answer, answer.collection)
+        return changed_answer
 
     async def forget(self, answer: KeptAnswer) -> None:
         """Delete it, its document, and the traces of turns that read it."""

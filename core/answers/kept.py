@@ -53,6 +53,10 @@ class KeptAnswer:
         """Of its document; the same is its source."""
         return f"{ANSWER}{self.id}"
 
+    def is_due(self, now: float) -> bool:
+        """Whether somebody must review it before it is used again."""
+        return self.state == "used" and now >= self.valid_until
+
     def is_usable(self, now: float) -> bool:
         return self.state == "used" and now < self.valid_until
 
