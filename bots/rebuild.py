@@ -81,6 +81,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
     from bots.page import sessions
     from bots.slack import oauth
     from core.answers import store as answers
+    from core.gaps import store as gaps
     from core.reasoning import limits
     from core.traces import log
     from core.turns import checkpoints, queue
@@ -92,6 +93,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "spending.sqlite": limits.SCHEMA,
         data / "questions.sqlite": log.SCHEMA,
         data / "answers.sqlite": answers.SCHEMA,
+        data / "gaps.sqlite": gaps.SCHEMA,
         data / "page.sqlite": sessions.SCHEMA,
         data / oauth.FILE: oauth.SCHEMA,
         # The URL of a server is not the name of a file.

@@ -158,8 +158,10 @@ class Teaching(Generic[Shown]):
         question = await self._question_of(turn)
         if turn is None or turn.conversation != command.conversation or not question:
             return "no_question_left"
-        reads = await self.commands.channel_store.reads(command.conversation, footnote.library)
-        named = experts_for(footnote.settings.experts, command.conversation, reads)
+        reads = await self.commands.channel_store.reads(
+            command.conversation, command.author, footnote.library
+        )
+        named = experts_for(footnote.settings.experts, command.conversation, reads.collections)
         experts = tuple(one for one in await people.approvers(route, named) if one.id != turn.author)
         if not experts:
             return "nobody_to_ask"
@@ -189,7 +191,7 @@ class Teaching(Generic[Shown]):
         answers = self.commands.footnote.answers
         request = await answers.request_in(command.conversation)
         said = await self.posts.said(route, command.argument)
-        trusted = await self.commands.trusted_among({one.author for one in said}, command.conversation, route)
+        trusted = await self.commands.trusted_among({one.author for one in said}, command, route)
         reply = reply_to_keep(
             said, chosen=command.argument, presser=command.author, trusted=trusted,
             since=request.asked_at if request else 0.0,

@@ -73,6 +73,7 @@ def postgres_stores() -> dict[str, Schema]:
     from bots.page import sessions
     from bots.slack import oauth
     from core.answers import store as answers
+    from core.gaps import store as gaps
     from core.reasoning import limits
     from core.traces import log
     from core.turns import admission
@@ -83,6 +84,7 @@ def postgres_stores() -> dict[str, Schema]:
         limits.STORE: limits.SCHEMA,
         log.STORE: log.SCHEMA,
         answers.STORE: answers.SCHEMA,
+        gaps.STORE: gaps.SCHEMA,
         sessions.STORE: sessions.SCHEMA,
         admission.STORE: admission.SCHEMA,
         oauth.STORE: oauth.SCHEMA,

@@ -23,6 +23,7 @@ from core.answers.answers import open_answers
 from core.bootstrap import open_library
 from core.conversation import Command, Turn
 from core.errors import SettingsError
+from core.gaps.finder import open_gaps
 from core.library.data_lock import make_data_dir, share_data_dir
 from core.settings import Settings
 from core.storage.storage import open_storage
@@ -93,13 +94,15 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
         open_question_log(storage, days=settings.trace_days) as log,
         open_answers(storage, library, review_after=settings.review_after) as answers,
         open_page_store(storage) as database,
+        open_gaps(storage, lambda: library.embedder) as gaps,
     ):
         async with (
             open_remote_queue(
                 queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: None
             ) as queue,
             open_page(
-                page, settings, library=library, log=log, answers=answers, channels=channels, database=database,
+                page, settings, library=library, log=log, answers=answers, gaps=gaps, channels=channels,
+                database=database,
                 work=WorkBeside(RemoteOperations(queue=queue)),
             ) as link,
         ):  # fmt: skip

@@ -20,6 +20,7 @@ from bots.chat.uploads import UPLOADS
 from bots.page import sessions
 from bots.slack import oauth
 from core.answers import store as answers
+from core.gaps import store as gaps
 from core.library import tables
 from core.library.fts5 import indexed_from
 from core.reasoning import limits
@@ -39,6 +40,7 @@ STORES: Mapping[str, Schema] = {
     "spending": limits.SCHEMA,
     "questions": log.SCHEMA,
     answers.STORE: answers.SCHEMA,
+    "gaps": gaps.SCHEMA,
     "page": sessions.SCHEMA,
     "library": tables.SCHEMA,
 }
