@@ -16,7 +16,7 @@ SCOPES: Mapping[str, str] = {
     "app_mentions:read": "be asked in a channel",
     "assistant:write": "be an agent: status, Stop, suggested prompts",
     "channels:history": "follow-ups and what was said before, in public channels",
-    "channels:read": "which public channels the bot is in, for `footnote doctor`",
+    "channels:read": "which public channels the bot is in, for `footnote doctor`, and what a kept answer's channel is called",
     "chat:write": "answer",
     "commands": "the shortcut *Keep this answer* in the menu of a message",
     "files:read": "read files attached to a message, once somebody lets them be read or says `learn`",
@@ -24,7 +24,7 @@ SCOPES: Mapping[str, str] = {
     "groups:read": "which private channels the bot is in, for `footnote doctor`",
     "im:history": "direct messages",
     "mpim:history": "direct messages of several people",
-    "usergroups:read": "user groups among WEB_APPROVERS and LEARNERS",
+    "usergroups:read": "user groups among WEB_APPROVERS, LEARNERS and EXPERTS",
     "users:read": "the names of who asked and who decided",
 }
 
