@@ -7,6 +7,7 @@ kill, nothing has changed, and the next rebuild continues.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -16,6 +17,8 @@ from bots.chat.texts import counted
 from bots.chat.uploads import Upload, uploads_in
 from bots.indexing import Targets, ingest_targets, require_documents
 from bots.terminal.screen import Screen
+from core.answers.answers import sync
+from core.answers.store import SCHEMA, STORE
 from core.bootstrap import LIBRARY, make_fetcher, open_library
 from core.errors import IndexDamaged, SettingsError, VersionMismatch
 from core.library.library import Library
@@ -23,6 +26,7 @@ from core.library.rebuild import BESIDE, Recovery, is_damaged, keep_old, recover
 from core.library.sync import SyncReport
 from core.settings import Settings
 from core.storage.schema import UNRELEASED, Schema, version_in
+from core.storage.storage import open_storage
 
 NAMED = 3  # pages in one sentence
 
@@ -60,6 +64,8 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
                 "Name your documents: footnote ingest --rebuild PATH_OR_URL…"
             )
         report = _read(library, targets, settings, screen, collection=collection, uploads=uploads)
+        with open_storage(settings) as storage, closing(storage.database(STORE, SCHEMA)) as answers:
+            sync(answers, library, time.time())
         library.vectors.erase()  # before the new file is in place: they belong to the old passages
     aside = replace_file(settings.data_dir / f"{LIBRARY}{BESIDE}", file)
     for sentence in _notes(salvaged, targets, aside):
@@ -74,6 +80,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
     from bots.chat import channels
     from bots.page import sessions
     from bots.slack import oauth
+    from core.answers import store as answers
     from core.gaps import store as gaps
     from core.reasoning import limits
     from core.traces import log
@@ -85,6 +92,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "rooms.sqlite": channels.SCHEMA,
         data / "spending.sqlite": limits.SCHEMA,
         data / "questions.sqlite": log.SCHEMA,
+        data / "answers.sqlite": answers.SCHEMA,
         data / "gaps.sqlite": gaps.SCHEMA,
         data / "page.sqlite": sessions.SCHEMA,
         data / oauth.FILE: oauth.SCHEMA,

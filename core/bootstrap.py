@@ -41,6 +41,7 @@ from core.web.fetch import GuardedFetcher
 from core.web.research import WebResearch
 
 if TYPE_CHECKING:
+    from core.answers.answers import Answers
     from core.graph.checkpoints import Checkpoints
     from core.graph.context import Deps
     from core.library.vectors import VectorIndex
@@ -76,6 +77,7 @@ class Footnote:
     library: Library
     assistant: Assistant
     log: QuestionLog  #: of the questions
+    answers: Answers  #: that people taught
     replicas: Replicas
     meters: Meters = field(default_factory=Meters)  #: what this process does
 
@@ -97,6 +99,7 @@ async def open_footnote(
     command syncs the index itself. ``sentence`` turns an error into a sentence for the person who asked.
     """
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
+    from core.answers.answers import CountedUses, open_answers
     from core.graph.graph import build_graph
     from core.traces.log import open_question_log
     from core.turns.assistant import Assistant
@@ -116,14 +119,16 @@ async def open_footnote(
                 storage, days=settings.trace_days, prices=_prices_of(settings), listeners=listeners
             )
         )
+        answers = open_now.enter_context(open_answers(storage, library, review_after=settings.review_after))
+        await asyncio.to_thread(answers.sync)
         assistant = Assistant(
-            graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, log=log, sentence=sentence,
-            make_deps=_deps_maker(settings, library, reads, models, refresh), turn_timeout=settings.turn_timeout,
-            link=_linker(settings, library),
+            graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, sentence=sentence,
+            make_deps=_deps_maker(settings, answers, reads, models, refresh), turn_timeout=settings.turn_timeout,
+            link=_linker(settings, library), log=CountedUses(log, answers),
         )  # fmt: skip
         yield Footnote(
-            settings=settings, storage=storage, library=library, assistant=assistant, log=log, replicas=replicas,
-            meters=meters,
+            settings=settings, storage=storage, library=library, assistant=assistant, log=log, answers=answers,
+            replicas=replicas, meters=meters,
         )  # fmt: skip
 
 
@@ -179,15 +184,19 @@ def open_library(
         open_vectors=lambda: open_vectors(database, settings.data_dir / "vectors"),
         embedder=embedder,
         resources=resources,
-        on_forget=partial(_forget_in_log, storage),
+        on_forget=partial(_forget_in_stores, storage),
     )
 
 
-def _forget_in_log(storage: Storage, sources: Sequence[str]) -> None:
-    from core.traces.log import SCHEMA, STORE, forget_sources
+def _forget_in_stores(storage: Storage, sources: Sequence[str]) -> None:
+    """What other stores hold of documents: the traces of who read them, and what people taught."""
+    from core.answers import store
+    from core.traces import log
 
-    with closing(storage.database(STORE, SCHEMA)) as log:
-        forget_sources(log, sources)
+    with closing(storage.database(log.STORE, log.SCHEMA)) as questions:
+        log.forget_sources(questions, sources)
+    with closing(storage.database(store.STORE, store.SCHEMA)) as answers:
+        store.forget_sources(answers, sources)
 
 
 def open_vectors(database: Database, folder: Path) -> VectorIndex:
@@ -271,12 +280,12 @@ def make_web(settings: Settings) -> WebResearch | None:
 
 def _deps_maker(
     settings: Settings,
-    library: Library,
+    answers: Answers,
     reads: Reads,
     models: ChatModels | None,
     refresh: Refresh | None,
 ) -> Callable[[Turn, Report], Awaitable[Deps]]:
-    web = make_web(settings)
+    web, library = make_web(settings), answers.library
     make_reasoner = _reasoner_maker(settings, library, models)
 
     async def make_deps(turn: Turn, report: Report) -> Deps:
@@ -287,11 +296,12 @@ def _deps_maker(
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(turn),
-            documents=ScopedDocuments(library=library, scope=scope, refresh=refresh),
+            documents=ScopedDocuments(library=library, scope=scope, refresh=refresh, answers=answers),
             web=web,
             approval=settings.web_approval,
             approvers=settings.web_approvers,
             report=report,
+            note_dispute=answers.note_dispute,
             remark=readable.remark,
         )
 
@@ -365,6 +375,7 @@ class ScopedDocuments:
     library: Library
     scope: Scope
     refresh: Refresh | None = None
+    answers: Answers | None = None  #: of which expired ones are not used
 
     @property
     def collections(self) -> frozenset[str]:
@@ -378,6 +389,8 @@ class ScopedDocuments:
         scope = replace(self.scope, addresses=within)
         request = Query(text=query, scope=scope, history=history, limit=limit)
         found = await asyncio.to_thread(self.library.retrieve, request)
+        if self.answers is not None and not await self.answers.is_current(found):
+            found = await asyncio.to_thread(self.library.retrieve, request)
         own = tuple(hit for hit in found.passages if hit.passage.collection in self.collections)
         return found if len(own) == len(found.passages) else replace(found, passages=own)
 

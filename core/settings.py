@@ -51,6 +51,9 @@ class Settings:
     web_approvers: tuple[str, ...] = ()  #: people, roles or user groups
     notify_approvers: bool = False  #: whether the approvers are notified of a search that waits for them
     learners: tuple[str, ...] = ()  #: people, roles or user groups who may add documents; empty: everybody
+    #: whom "Ask a person" asks, and whose replies are kept: people, roles or user groups; by collection or channel
+    experts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    review_after: int = 180  #: days for which an answer that a person gave is used before it must be reviewed
     web_trusted_hosts: tuple[str, ...] = ()  #: if set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
     model_timeout: float = 60.0  #: seconds for one model call
@@ -260,6 +263,24 @@ def _names(raw: str) -> tuple[str, ...]:
     return tuple(name for part in raw.split(",") if (name := part.strip()))
 
 
+def _experts(raw: str) -> dict[str, tuple[str, ...]]:
+    """``ID``, or ``COLLECTION=ID`` or ``CHANNEL=ID``, separated by commas; "" has those of everywhere."""
+    experts: dict[str, tuple[str, ...]] = {}
+    for part in _names(raw):
+        before, equals, after = (each.strip() for each in part.partition("="))
+        place, one = (before, after) if equals else ("", before)
+        if not one or (equals and not place):
+            raise ValueError(f"must be an id, or COLLECTION=ID, several with commas, not “{part}”")
+        experts[place] = (*experts.get(place, ()), one)
+    return experts
+
+
+def _review_days(raw: str) -> int:
+    if (days := _days(raw)) < 1:
+        raise ValueError(f"must be a number of days, at least 1, not “{raw}”")
+    return days
+
+
 def _url_bases(raw: str) -> dict[str, str]:
     """``URL`` or ``COLLECTION=URL``, separated by commas or white space; a bare URL is for the default collection."""
     from core.library.library import DEFAULT_COLLECTION
@@ -364,6 +385,8 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "web_approvers": _names,
     "notify_approvers": lambda raw: _one_of("on", "off")(raw) == "on",
     "learners": _names,
+    "experts": _experts,
+    "review_after": _review_days,
     "web_trusted_hosts": _hosts,
     "web_blocked_hosts": _hosts,
     "model_timeout": _seconds,

@@ -29,6 +29,7 @@ from core.library.sync import SyncReport
 from core.reasoning.limits import open_budget
 from core.storage.schema import version_in
 from core.storage.storage import Storage
+from core.traces.log import open_question_log
 from core.turns.turns import open_turns
 from core.wording import Sentence
 
@@ -248,7 +249,11 @@ async def test_channels_and_threads_are_known(data):
         assert (room.follow, room.knows_thread, room.asker, room.since) == ("mentions", True, "U1", 5.0)
         assert await rooms.moved_to(moved.thread) == QUAY
         assert await rooms.watermark("discord") == 7
-        assert await rooms.ratings("q1") == {"U1": True}
+        with open_question_log(Storage(data_dir=data), days=14) as log:
+            await log.rate("q1", "U2", is_positive=False, at=5.0)
+            assert await rooms.hand_over_ratings(log) == 1
+            assert await rooms.hand_over_ratings(log) == 0
+            assert await log.ratings("q1") == {"U1": True, "U2": False}
         assert [await rooms.is_first(word) for word in ("w1", "w2")] == [False, True]
 
 

@@ -21,6 +21,7 @@ class Approval:
     approvers: tuple[str, ...] = ()  #: people, roles or user groups who may decide
     notifies_approvers: bool = False  #: whether a message calls them to a card
     engine: str  #: the search engine, as people know it
+    has_experts: bool = False  #: whether a person can have somebody asked
 
     @classmethod
     def of(cls, settings: Settings, people: People) -> Approval:
@@ -30,6 +31,7 @@ class Approval:
             approvers=settings.web_approvers,
             notifies_approvers=settings.notify_approvers,
             engine=ENGINE_NAMES[settings.web_search],
+            has_experts=bool(settings.experts),
         )
 
     def may_decide(self, decision: Decision, proposal: Proposal) -> bool:
@@ -54,6 +56,7 @@ class Approval:
             approval=self.rule,
             has_approvers=bool(self.approvers),
             names=await self.people.names(route, people),
+            can_consult=self.has_experts and not self.people.is_direct(route),
         )
         if proposal is None or not proposal.is_open:
             return card_context

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from bots.chat.incoming import Feedback, Follow, ThreadState
+from bots.chat.incoming import Follow, ThreadState
 from bots.chat.platform import People, Refused
 from core.conversation import Conversation, value
 from core.library.documents import Readable
@@ -22,6 +22,7 @@ from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Connection
 from core.storage.schema import Schema
 from core.storage.storage import Storage
+from core.traces.log import QuestionLog
 from core.turns.messenger import Unreachable
 from core.wording import Sentence
 
@@ -278,18 +279,14 @@ class ChannelStore:
     async def was_forgotten(self, turn_id: str) -> bool:
         return await self._one("SELECT 1 FROM handled WHERE id = ?", turn_id) is not None
 
-    async def rate(self, feedback: Feedback) -> None:
-        """Store one person's rating of one turn; the last one counts."""
-        await self._write(
-            "INSERT INTO feedback VALUES (?, ?, ?, ?) ON CONFLICT (turn, author)"
-            " DO UPDATE SET is_positive = excluded.is_positive, given_at = excluded.given_at",
-            feedback.turn_id, feedback.author, int(feedback.is_positive), feedback.given_at,
-        )  # fmt: skip
-
-    async def ratings(self, turn_id: str) -> dict[str, bool]:
-        """Ratings of an answer, by author."""
-        rows = await self.database.rows("SELECT author, is_positive FROM feedback WHERE turn = ?", (turn_id,))
-        return {author: bool(is_positive) for author, is_positive in rows}
+    async def hand_over_ratings(self, log: QuestionLog) -> int:
+        """Give the log of questions the ratings that an earlier version wrote here; how many there were."""
+        rows = await self.database.rows("SELECT turn, author, is_positive, given_at FROM feedback")
+        for turn, author, is_positive, given_at in rows:
+            if author not in await log.ratings(turn):  # a later one counts
+                await log.rate(turn, author, is_positive=bool(is_positive), at=given_at)
+            await self._write("DELETE FROM feedback WHERE turn = ? AND author = ?", turn, author)
+        return len(rows)
 
     async def note_unasked(self, turn_id: str, conversation: Conversation, at: float) -> bool:
         """An answer was given that nobody asked the bot for; False if that was noted before."""

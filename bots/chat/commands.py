@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -15,6 +15,7 @@ from bots.chat.platform import CommandReply, Note, People, Sources
 from bots.chat.quotes import footnotes_of
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.upload_index import UploadIndex
+from core.answers.experts import trusted_in
 from core.bootstrap import Footnote
 from core.graph.rights import outcome_within
 from core.library.library import DEFAULT_COLLECTION
@@ -57,11 +58,40 @@ class ChatCommands:
 
     async def refusal(self, command: ChatCommand, route: ReplyRoute) -> str | None:
         """Why its author may not give this command; None if they may. Raises Unreachable."""
+        if command.name in ("keep", "unkeep"):
+            return await self._refusal_to_teach(command, route)
         learners, key = self.footnote.settings.learners, FOR_LEARNERS.get(command.name)
         if key is None or not learners or command.author in learners:
             return None
         is_learner = await self.people.groups_of(route, command.author, learners)
         return None if is_learner else say_in(command.language)(key)
+
+    async def _refusal_to_teach(self, command: ChatCommand, route: ReplyRoute) -> str | None:
+        if command.author in await self.trusted_among({command.author}, command, route):
+            return None
+        say = say_in(command.language)
+        if command.name == "keep":
+            return say("only_experts_keep")
+        answer = await self.footnote.answers.get(command.argument)
+        if answer is None or answer.author == command.author:
+            return None
+        return say("only_they_forget", who=answer.name)
+
+    async def trusted_among(
+        self, people: Collection[str], command: ChatCommand, route: ReplyRoute
+    ) -> frozenset[str]:
+        """Those of these people whose answers may be kept there: all, if nobody is named. Raises Unreachable."""
+        experts, learners = self.footnote.settings.experts, self.footnote.settings.learners
+        trusted = learners
+        if experts:
+            where = command.conversation
+            reads = await self.channel_store.reads(where, command.author, self.footnote.library)
+            trusted = trusted_in(experts, where, reads.collections)
+        if not (experts or learners):
+            return frozenset(people)
+        return frozenset(
+            [one for one in people if one in trusted or await self.people.groups_of(route, one, trusted)]
+        )
 
     def _methods(self) -> Mapping[CommandName, Callable[[ChatCommand, ReplyRoute], Awaitable[Replies]]]:
         return {
@@ -93,13 +123,28 @@ class ChatCommands:
         entries.sort(key=lambda entry: entry.collection)
         return (Sources(language=command.language, entries=tuple(entries)),)
 
-    async def _forget(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _forget(self, command: ChatCommand, route: ReplyRoute) -> Replies:
         """Delete the conversation, its files and its turns, but not their ids, so that no redelivery runs them again."""
         await self.upload_index.forget([thread_collection(command.conversation)])
         await self.footnote.assistant.forget(command.conversation)
         await self.channel_store.remember_forgotten(await forget_turns(command.conversation))
         await self.channel_store.forget_thread(command.conversation)
-        return (Note(text=say_in(command.language)("forgot_thread")),)
+        staying = await self._forget_answers(command, route)
+        say = say_in(command.language)
+        more = [say("answers_stay", count=staying)] if staying else []
+        return (Note(text="\n".join([say("forgot_thread"), *more])),)
+
+    async def _forget_answers(self, command: ChatCommand, route: ReplyRoute) -> int:
+        """Forget what was kept of the thread, as far as the author may; how many answers stay."""
+        answers, staying = self.footnote.answers, 0
+        await answers.forget_requests(command.conversation)
+        for answer in await answers.of_conversation(command.conversation):
+            unkeep = replace(command, name="unkeep", argument=answer.id)
+            if await self.refusal(unkeep, route) is None:
+                await answers.forget(answer)
+            else:
+                staying += 1
+        return staying
 
     async def _follow(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         if command.argument and command.argument not in FOLLOWING:

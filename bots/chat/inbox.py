@@ -25,11 +25,13 @@ from bots.chat.incoming import (
     Incoming,
     Rejection,
     Request,
+    consulting,
     queued,
 )
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Refused
 from bots.chat.private_replies import PrivateReplies
+from bots.chat.teaching import asking_once
 from bots.chat.texts import ENGLISH, clipped, say_in
 from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
@@ -121,7 +123,7 @@ class Inbox:
                 with self.turns.in_order(request.conversation, (request.decided_at, request.id)):
                     await self._decide(request, route)
             case Feedback():
-                await self._retry(self.channel_store.rate, request)
+                await self._rate(request, route)
             case Rejection():
                 await self._tell(request, request.sentence, route)
         return True
@@ -206,6 +208,26 @@ class Inbox:
         """True only for the first delivery."""
         return await self._retry(self.channel_store.is_first, request_id)
 
+    async def _rate(self, feedback: Feedback, route: ReplyRoute) -> None:
+        """Store a rating; one that something was wrong asks what it was, and what a person says of it is stored too."""
+        rated, log = feedback.turn_id, self.messenger.commands.footnote.log
+        await self._retry(
+            partial(log.rate, is_positive=feedback.is_positive, at=feedback.given_at), rated, feedback.author
+        )
+        if feedback.fault is not None:
+            await self._retry(log.explain, rated, feedback.author, feedback.fault, feedback.remark)
+        elif not feedback.is_positive:
+            self.begin(self.messenger.teaching.ask_what_was_wrong(feedback, route))
+        if feedback.wants_person:
+            await self._consult(consulting(feedback), route)
+
+    async def _consult(self, command: ChatCommand, route: ReplyRoute) -> None:
+        """Have experts asked about a turn, once for all who press."""
+        if await is_stored(asking_once(command)):
+            await self._tell(command, say_in(command.language)("asked_already"), route, is_private=True)
+            return
+        await self.turns.accept(queued(replace(command, id=asking_once(command))), route)
+
     async def _tell(
         self, request: Request, sentence: str, route: ReplyRoute, *, is_private: bool = False
     ) -> None:
@@ -228,6 +250,8 @@ class Inbox:
                 await self._decide_newest(command, route)
         elif command.name in ("again", "read", "choose"):
             await self._press(command, incoming)
+        elif command.name == "consult":
+            await self._consult(command, route)
         elif command.name == "starter":
             await self._ask_starter(command, incoming)
         elif command.name == "withdraw":

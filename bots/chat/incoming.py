@@ -23,6 +23,7 @@ from core.conversation import (
 from core.graph.approval import checked_query
 from core.text.addressee import kind_of
 from core.text.smalltalk import small_talk
+from core.traces.log import Fault
 from core.turns.messenger import ReplyRoute
 from core.wording import LANGUAGES
 
@@ -34,7 +35,7 @@ EDIT_LIMIT = 24 * 3600.0
 
 CommandName = Literal[
     "help", "sources", "forget", "stop", "follow", "learn", "use", "approve", "deny",
-    "edit", "footnotes", "again", "choose", "read", "unlearn", "withdraw", "starter",
+    "edit", "footnotes", "again", "choose", "read", "unlearn", "withdraw", "starter", "consult", "keep", "unkeep",
 ]  # fmt: skip
 
 
@@ -44,7 +45,7 @@ class ChatCommand:
 
     name: CommandName
     #: What follows the name; "starter" asks what its thread begins with. Of "edit" a proposal's id, of "footnotes",
-    #: "again", "read" and "withdraw" a turn's id,
+    #: "again", "read", "withdraw" and "consult" a turn's id, of "keep" a message's, of "unkeep" a kept answer's,
     #: of "choose" an option's number from 1, a colon and a turn's id.
     argument: str = ""
     id: str
@@ -58,7 +59,7 @@ class ChatCommand:
 
 @value
 class Feedback:
-    """A press on one of the two feedback buttons."""
+    """A press on one of the two feedback buttons, or what a person says is wrong with an answer."""
 
     id: str
     turn_id: str  #: of the answer it is about
@@ -66,6 +67,17 @@ class Feedback:
     conversation: Conversation
     author: str
     given_at: float  #: seconds since the epoch
+    fault: Fault | None = None  #: what is wrong; None: not said yet
+    remark: str = ""  #: a line about it
+    wants_person: bool = False  #: whether experts are to be asked
+
+
+def consulting(feedback: Feedback) -> ChatCommand:
+    """The command that asks experts about the answer that was rated."""
+    return ChatCommand(
+        name="consult", argument=feedback.turn_id, id=feedback.id, conversation=feedback.conversation,
+        author=feedback.author, said_at=feedback.given_at,
+    )  # fmt: skip
 
 
 @value
@@ -187,6 +199,9 @@ class IncomingMessage:
     is_addressed: bool = True  #: False: it may be talk among people
     is_in_thread: bool = False
     is_edit: bool = False  #: an edit called the bot; only a question is read then
+    replies_to: str = (
+        ""  #: the id of the message of another person that it replies to, where a platform has that
+    )
 
     def command(self, name: CommandName, argument: str = "", language: str = ENGLISH) -> ChatCommand:
         return ChatCommand(
@@ -206,7 +221,9 @@ def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
     What it quotes is context; of a mention alone it is the question.
     """
     if command := _command_in(message.text, has_files=bool(message.files), is_called=message.is_called):
-        return None if message.is_edit else message.command(*command)
+        name, argument, language = command
+        argument = message.replies_to if name == "keep" else argument
+        return None if message.is_edit else message.command(name, argument, language)
     if any(sign.isalnum() for sign in message.text):
         text = check_question(message.text)
         quoted = tuple(replace(one, text=clipped(one.text, QUOTED)) for one in message.quoted[:QUOTES])
@@ -234,6 +251,7 @@ _PATTERNS: Sequence[tuple[CommandName, str, bool]] = (
     ("follow", r"follow(?:\s+(\w+))?[.!]?", False),
     ("learn", r"learn(?:\s+(https?://\S+))?", False),
     ("use", r"use(?:\s+([\w.-]*\w))?", False),
+    ("keep", r"keep(?: this)?(?: answer)?[.!]?()", False),
     ("approve", r"approve[.!:]?()", True),
     ("deny", r"deny[.!]?()", True),
     ("approve", r"approve:\s*(\S.*)", True),

@@ -22,6 +22,13 @@ def card_of(outcome: Outcome, card_context: CardContext) -> Proposal | Literal["
     return "files" if outcome.unread and outcome.kind != "failed" else None
 
 
+def offers_person(outcome: Outcome, card_context: CardContext) -> bool:
+    """Whether the outcome says so little that a person may be asked; with a proposed search, its card offers that."""
+    is_unsure = outcome.answer is not None and not outcome.answer.is_sure
+    is_little = outcome.kind == "no_answer" or is_unsure
+    return card_context.can_consult and is_little and outcome.proposal is None
+
+
 def with_card(
     messages: Sequence[list[T]],
     card: Sequence[T],

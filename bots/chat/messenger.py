@@ -19,6 +19,7 @@ from bots.chat.names import named_decision, named_messages, named_question
 from bots.chat.platform import People, Posts, Refused, Renderer, Shown, Uploads
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.progress import ProgressNotes
+from bots.chat.teaching import Teaching, TeachingRenderer
 from bots.chat.texts import clipped, language_of_turn
 from bots.chat.unreadable import MALFORMED
 from bots.chat.upload_index import UploadIndex
@@ -54,6 +55,7 @@ class ChatMessenger(Generic[Shown]):
 
     posts: Posts[Shown]
     renderer: Renderer[Shown]
+    teaching_renderer: TeachingRenderer[Shown]
     approval: Approval
     commands: ChatCommands
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
@@ -64,6 +66,7 @@ class ChatMessenger(Generic[Shown]):
     count: Callable[[Question], Awaitable[None]] | None = None
     cards: Cards[Shown] = field(init=False)
     private_replies: PrivateReplies[Shown] = field(init=False)
+    teaching: Teaching[Shown] = field(init=False)
     _command_runner: CommandRunner[Shown] = field(init=False)
     _progress_notes: ProgressNotes[Shown] = field(init=False)
 
@@ -75,6 +78,10 @@ class ChatMessenger(Generic[Shown]):
         self.private_replies = PrivateReplies(
             posts=self.posts, renderer=self.renderer, approval=self.approval, cards=self.cards
         )
+        self.teaching = Teaching(
+            posts=self.posts, renderer=self.renderer, teaching_renderer=self.teaching_renderer,
+            commands=self.commands, private_replies=self.private_replies,
+        )  # fmt: skip
         self._command_runner = CommandRunner(
             posts=self.posts, renderer=self.renderer, commands=self.commands, cards=self.cards,
             private_replies=self.private_replies, outcomes=self.outcomes,
@@ -92,6 +99,7 @@ class ChatMessenger(Generic[Shown]):
         *,
         posts: Posts[Shown],
         renderer: Renderer[Shown],
+        teaching_renderer: TeachingRenderer[Shown],
         people: People,
         uploads: Uploads,
         refresh: float,
@@ -101,6 +109,7 @@ class ChatMessenger(Generic[Shown]):
         return cls(
             posts=posts,
             renderer=renderer,
+            teaching_renderer=teaching_renderer,
             approval=Approval.of(footnote.settings, people),
             commands=ChatCommands(
                 footnote=footnote,
@@ -260,5 +269,7 @@ class ChatMessenger(Generic[Shown]):
             await self.private_replies.tell_stored(command, route)
         elif command.name == "withdraw":
             await self._command_runner.withdraw(command, route)
+        elif command.name in ("consult", "keep", "unkeep"):
+            await self.teaching.carry_out(command, route, is_again=is_again)
         else:
             await self._command_runner.run(command, route, is_again=is_again)

@@ -61,6 +61,20 @@ class Footnotes:
     excerpts: tuple[Excerpt, ...]  #: in the order of their numbers
 
 
+@value
+class Said:
+    """What a person wrote in a thread."""
+
+    id: str  #: in the platform's terms
+    key: str  #: the same, of any place of the platform
+    author: str
+    text: str  #: without the bot's own mention
+    said_at: float  #: seconds since the epoch
+    calls_bot: bool = False  #: it is a question or a command, and no reply to anybody
+    begins_thread: bool = False
+    answers: str = ""  #: the text of the message that it replies to, where a platform has that
+
+
 CommandReply = Note | Sources | Footnotes
 
 
@@ -84,6 +98,7 @@ class CardContext:
     is_hidden: bool = False  #: whether nobody who may decide sees the card
     can_retry: bool = False  #: whether a failed turn gets a button that repeats it
     is_unasked: bool = False  #: whether nobody called the bot: the answer gets a button that withdraws it
+    can_consult: bool = False  #: whether there are experts whom a person may have asked there
     is_forgotten: bool = False  #: whether the thread is forgotten: nothing is left to press
     reading: Question | None = None  #: the turn that reads the attached files, once somebody let them be read
     names: Mapping[str, str] = field(default_factory=dict)  #: by user id
@@ -198,6 +213,14 @@ class Posts(Protocol[Shown_contra]):
         """At most THREAD_CONTEXT messages of the thread before the one of this route, oldest first."""
         ...
 
+    async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:
+        """What people wrote in the thread, oldest first; of a place without threads only this message, if it is one."""
+        ...
+
+    async def link(self, route: ReplyRoute, message: str) -> str | None:
+        """The URL of a message; None where the platform gives none."""
+        ...
+
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """What the thread of this route begins with, unless that is a message of the bot or has no words."""
         ...
@@ -251,6 +274,10 @@ class People(Protocol):
         ...
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
+
+    async def place(self, route: ReplyRoute) -> str:
+        """What people call the channel, such as "#help"; empty in a direct message, and if the platform refuses."""
+        ...
 
     def is_direct(self, route: ReplyRoute) -> bool:
         """Whether the route leads to a direct message between one person and the bot."""

@@ -19,6 +19,7 @@ from bots.page.server import link_at
 from bots.page.sessions import PageSessions, open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.site import Record
+from core.answers.answers import open_answers
 from core.bootstrap import open_library
 from core.conversation import Command, Turn
 from core.errors import SettingsError
@@ -91,6 +92,7 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
         closing(open_library(settings, storage)) as library,
         open_channel_store(storage) as channels,
         open_question_log(storage, days=settings.trace_days) as log,
+        open_answers(storage, library, review_after=settings.review_after) as answers,
         open_page_store(storage) as database,
         open_gaps(storage, lambda: library.embedder) as gaps,
     ):
@@ -99,7 +101,8 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
                 queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: None
             ) as queue,
             open_page(
-                page, settings, library=library, log=log, gaps=gaps, channels=channels, database=database,
+                page, settings, library=library, log=log, answers=answers, gaps=gaps, channels=channels,
+                database=database,
                 work=WorkBeside(RemoteOperations(queue=queue)),
             ) as link,
         ):  # fmt: skip

@@ -106,6 +106,7 @@ async def _run(served: Served, settings: Settings) -> int:
             ) as link,
             log_lag(),
         ):
+            await channel_store.hand_over_ratings(footnote.log)
             with favor_loop():
                 sys.stdout.write(f"{_greeting(served, footnote, link)}\n")
                 sys.stdout.flush()
@@ -159,8 +160,8 @@ async def _serving(
         if served.page is not None:
             link = await open_now.enter_async_context(
                 open_page(
-                    served.page, footnote.settings, library=footnote.library, log=footnote.log, gaps=gaps,
-                    channels=channel_store, database=page_store,
+                    served.page, footnote.settings, library=footnote.library, log=footnote.log,
+                    answers=footnote.answers, gaps=gaps, channels=channel_store, database=page_store,
                     work=OwnWork(turns=turns, operations=operations), meters=footnote.meters,
                 )
             )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from bots.chat.texts import ENGLISH, say_in
 from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.discord.backfill import Backfill, Watermark, backfill_start
 from bots.discord.calls import EPHEMERAL, LATER, UPDATE_LATER
-from bots.discord.commands import Application
+from bots.discord.commands import KEEP, Application
 from bots.discord.interactions import READERS, Interaction
 from bots.discord.post import DiscordPosts
 from bots.discord.receive import (
@@ -37,7 +37,7 @@ from bots.discord.receive import (
     with_thread,
 )
 from bots.discord.render import note
-from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, said_at, turn_id
+from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
 from bots.discord.settings import API_URL, DiscordSettings
 from core.errors import QuestionRejected
 from core.text.language import language_of
@@ -51,6 +51,7 @@ logger = logging.getLogger(__name__)
 _ACKNOWLEDGEMENTS: Mapping[str, str] = {
     "ask": "answered_below",
     "Ask about this": "answered_below",
+    KEEP: "noted",
 }
 #: Commands with a private result that takes longer than a response may.
 _DEFERRED = ("learn", "forget")
@@ -171,7 +172,9 @@ class DiscordListeners:
             await self._acknowledge(request, interaction)
 
     async def _acknowledge(self, request: Request, interaction: Interaction) -> None:
-        if isinstance(request, ChatCommand) and request.name == "edit":
+        is_edit = isinstance(request, ChatCommand) and request.name == "edit"
+        is_down = isinstance(request, Feedback) and not request.is_positive and request.fault is None
+        if is_edit or is_down:
             return  # the form that opens is the acknowledgement
         name = interaction.data.get("name", "")
         key = "noted" if isinstance(request, Feedback) else _ACKNOWLEDGEMENTS.get(name)
@@ -278,6 +281,21 @@ class FootnoteClient(discord.Client):
         await listeners.watermark.hold(message.id)
         if await self._store(listeners, message):
             await listeners.watermark.release(message.id, newest=message.id)
+
+    async def on_raw_message_delete(self, deleted: discord.RawMessageDeleteEvent) -> None:
+        """What was kept of the message goes with it."""
+        await self._forget_deleted([deleted.message_id])
+
+    async def on_raw_bulk_message_delete(self, deleted: discord.RawBulkMessageDeleteEvent) -> None:
+        await self._forget_deleted(deleted.message_ids)
+
+    async def _forget_deleted(self, messages: Iterable[int]) -> None:
+        if self.listeners is None:
+            return
+        answers = self.listeners.inbox.messenger.commands.footnote.answers
+        for message in messages:
+            if (answer := await answers.of_message(key_of(str(message)))) is not None:
+                await answers.forget(answer)
 
     async def on_raw_message_edit(self, edit: discord.RawMessageUpdateEvent) -> None:
         """An edit may add a mention of the bot. What was asked before is recognised by its id."""

@@ -147,6 +147,8 @@ STRING, ATTACHMENT = 3, 11  # types of an option
 IN_A_MESSAGES_MENU = 3  # type of a command in the context menu of messages
 EVERYWHERE = [0, 1]  # in servers and in direct messages with the bot, "Interaction Context Types"
 
+KEEP = "Keep this answer"  # in the menu of a message
+
 ApplicationCommand = Mapping[str, Any]
 
 COMMANDS: Sequence[ApplicationCommand] = (
@@ -195,6 +197,7 @@ COMMANDS: Sequence[ApplicationCommand] = (
         "contexts": EVERYWHERE,
     },
     {"type": IN_A_MESSAGES_MENU, "name": "Ask about this", "contexts": EVERYWHERE},
+    {"type": IN_A_MESSAGES_MENU, "name": KEEP, "contexts": EVERYWHERE},
 )
 
 #: Those that are typed; the others stand in a menu.

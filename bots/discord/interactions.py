@@ -7,7 +7,9 @@ from dataclasses import field, replace
 from typing import Any
 
 from bots.chat.incoming import ChatCommand, CommandName, Feedback, Request
-from bots.chat.texts import ENGLISH, say_in
+from bots.chat.teaching import REMARK, fault_of
+from bots.chat.texts import ENGLISH, clipped, say_in
+from bots.discord.commands import KEEP
 from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id
 from core.conversation import Attachment, Decision, Question, Verdict, check_question, value
 from core.errors import QuestionRejected
@@ -83,26 +85,39 @@ _BUTTONS: Mapping[str, Callable[[Interaction, str], Request]] = {
     "withdraw": _command("withdraw"),
     "read": _command("read"),
     "choose": _command("choose"),
+    "consult": _command("consult"),
+    "keep": lambda interaction, _: interaction.command("keep"),  # the newest reply
+    "unkeep": _command("unkeep"),
     "good": lambda interaction, turn: interaction.feedback(turn, is_positive=True),
     "bad": lambda interaction, turn: interaction.feedback(turn, is_positive=False),
 }
 
 
-def read_form(interaction: Interaction) -> Decision | None:
-    """The edited query of a form; QuestionRejected when it is empty or too long."""
-    name, _, proposal = str(interaction.data.get("custom_id", "")).partition(":")
-    if name != "edit":
-        return None
-    query = _entered_query(interaction.data.get("components") or ())
-    return interaction.decision("approve", proposal, checked_query(query))
+def read_form(interaction: Interaction) -> Decision | Feedback | None:
+    """The edited query of a form, or what was wrong; QuestionRejected when a query is empty or too long."""
+    name, _, about = str(interaction.data.get("custom_id", "")).partition(":")
+    entered = _entered(interaction.data.get("components") or ())
+    if name == "edit":
+        query = str((entered.get("query") or {}).get("value") or "")
+        return interaction.decision("approve", about, checked_query(query))
+    if name == "explain":
+        (fault,) = entered["fault"]["values"]
+        return replace(
+            interaction.feedback(about, is_positive=False),
+            fault=fault_of(fault),
+            remark=clipped(str(entered["remark"].get("value") or ""), REMARK),
+            wants_person=bool(entered.get("person", {}).get("values")),
+        )
+    return None
 
 
-def _entered_query(components: Any) -> str:
+def _entered(components: Any) -> dict[str, Mapping[str, Any]]:
+    """The fields of a form, by their name."""
+    fields: dict[str, Mapping[str, Any]] = {}
     for each in components:
         inner: Mapping[str, Any] = each.get("component") or next(iter(each.get("components") or ()), {})
-        if inner.get("custom_id") == "query":
-            return str(inner.get("value") or "")
-    return ""
+        fields[str(inner.get("custom_id"))] = inner
+    return fields
 
 
 def read_command(interaction: Interaction) -> Request | None:
@@ -127,6 +142,7 @@ def _learn(interaction: Interaction) -> ChatCommand:
 _COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
     "ask": lambda interaction: interaction.question(interaction.option("question")),
     "Ask about this": _ask_about,
+    KEEP: lambda interaction: interaction.command("keep", interaction.route["message"]),
     "help": lambda interaction: interaction.command("help", is_private=True),
     "sources": lambda interaction: interaction.command("sources", is_private=True),
     "follow": lambda interaction: interaction.command("follow", interaction.option("whom"), is_private=True),

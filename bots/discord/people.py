@@ -47,6 +47,16 @@ class DiscordPeople:
         roles = (await self._member(route, user)).get("roles") or ()
         return tuple(role for role in wanted if role in roles)
 
+    async def place(self, route: ReplyRoute) -> str:
+        if self.is_direct(route):
+            return ""
+        try:
+            channel = await self.calls.call("GET", "/channels/{channel_id}", channel_id=route["channel"])
+        except (Refused, Unreachable):
+            logger.warning("the name of a channel could not be read", extra={"channel": route["channel"]})
+            return ""
+        return f"#{channel['name']}"
+
     def is_direct(self, route: ReplyRoute) -> bool:
         return bool(route["server"] == DIRECT)
 

@@ -10,9 +10,9 @@ from hashlib import sha256
 from typing import Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said
 from bots.chat.unreadable import Unreadable
-from bots.discord import calls
+from bots.discord import calls, limits
 from bots.discord.calls import (
     MESSAGES,
     MODAL,
@@ -32,9 +32,9 @@ from bots.discord.permissions import (
     obstacle,
     server_permissions,
 )
-from bots.discord.receive import thread_message
+from bots.discord.receive import said, thread_message
 from bots.discord.render import Message, note
-from bots.discord.route import DIRECT, conversation_of, is_outside_thread
+from bots.discord.route import DIRECT, Me, conversation_of, is_outside_thread
 from core.conversation import ThreadMessage
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording
@@ -183,6 +183,24 @@ class DiscordPosts:
             with self.unreadable.skipped():
                 context.append(thread_message(each, self.my_user_id))
         return tuple(filter(None, context))
+
+    async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:
+        """The newest of a thread. In a channel many talk at once: there it is the named message alone."""
+        place, me = route["place"], Me(user_id=self.my_user_id)
+        found: list[dict[str, Any]] = []
+        if route["server"] != DIRECT and not is_outside_thread(route):
+            found = await self.calls.call("GET", MESSAGES, channel_id=place, limit=limits.MESSAGES_PAGE)
+        if message and all(each["id"] != message for each in found):
+            path = f"{MESSAGES}/{{message_id}}"
+            found.append(await self.calls.call("GET", path, channel_id=place, message_id=message))
+        people: list[Said | None] = []
+        for each in reversed(found):
+            with self.unreadable.skipped():
+                people.append(said(each, me))
+        return tuple(filter(None, people))
+
+    async def link(self, route: ReplyRoute, message: str) -> str | None:
+        return f"https://discord.com/channels/{route['server']}/{route['place']}/{message}"
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread; of a forum post with its title."""

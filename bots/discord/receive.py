@@ -19,11 +19,12 @@ from bots.chat.incoming import (
     interpret,
     is_small_talk,
 )
+from bots.chat.platform import Said
 from bots.chat.texts import clipped, say_in
 from bots.discord.content import beside, json_of, words_of
 from bots.discord.interactions import Interaction
 from bots.discord.limits import THREAD_NAME
-from bots.discord.route import DIRECT, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
+from bots.discord.route import DIRECT, TALK, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
 from core.conversation import Attachment, Conversation, Question, ThreadMessage, value
 from core.text.characters import plain
 from core.text.language import language_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import discord
 
 _WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
+THREAD_STARTER = 21  # the type of the notice that a thread begins with, "Message Types"
 _USER, _ROLE, _CHANNEL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"<#(\d+)>")
 _EMOJI = re.compile(r"<a?:(\w+):\d+>")
 
@@ -56,6 +58,7 @@ class MessageEvent:
     title: str = ""  #: of the forum post that this message begins
     quoted: tuple[ThreadMessage, ...] = ()  #: what it forwards, or another's message that it replies to
     edited_at: float = 0.0  #: of an edit, seconds since the epoch
+    replies_to: str = ""  #: the message of another that it replies to
 
 
 def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = False) -> MessageEvent:
@@ -86,6 +89,7 @@ def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = 
         ),
         title=channel.name if is_thread and _begins_a_post(message, channel) else "",
         quoted=_quoted(message, None if answers_me else reply, Me(user_id=my_user_id)),
+        replies_to=str(reply.id) if reply is not None and not answers_me else "",
         edited_at=message.edited_at.timestamp() if is_edit and message.edited_at else 0.0,
     )
 
@@ -197,6 +201,24 @@ def thread_message(message: Mapping[str, Any], my_user_id: str, *, title: str = 
     return ThreadMessage(author=author.get("global_name") or author["username"], text=text)
 
 
+def said(message: Mapping[str, Any], me: Me) -> Said | None:
+    """What a person wrote, as the API gives it; of the notice that a thread begins with, the message it was opened on."""
+    begins = message["type"] == THREAD_STARTER
+    message = message.get("referenced_message") or {} if begins else message
+    author = message.get("author") or {}
+    if not author or author.get("bot") or message.get("webhook_id"):
+        return None
+    answered = None if begins else message.get("referenced_message")
+    mentioned = {str(user["id"]) for user in message.get("mentions") or ()}
+    answers_me = answered is not None and answered["author"]["id"] == me.user_id
+    return Said(
+        id=message["id"], key=key_of(message["id"]), author=author["id"], text=_text_of(message, me),
+        said_at=said_at(message["id"]), calls_bot=me.user_id in mentioned and not answers_me,
+        begins_thread=begins,
+        answers="" if answered is None or answers_me else _text_of(answered, me),
+    )  # fmt: skip
+
+
 def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> DiscordRoute:
     from discord import ChannelType, InteractionType, Thread
 
@@ -280,6 +302,7 @@ def read(
             is_addressed=follow_up == "addressed",
             is_in_thread=event.is_thread,
             is_edit=bool(event.edited_at),
+            replies_to=event.replies_to,
         )
     )
 

@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import Any
 
 from bots.chat import proposals
-from bots.chat.layout import as_many_as_fit, card_of, with_card
+from bots.chat.layout import as_many_as_fit, card_of, offers_person, with_card
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.plain import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line, web_link
@@ -179,6 +179,7 @@ def _request(proposal: Proposal, card_context: CardContext) -> Iterator[Componen
             components.button(say("search"), "approve", proposal.id, is_primary=True),
             components.button(say("edit"), "edit", proposal.id),
             components.button(say("deny"), "deny", proposal.id),
+            *([_ask_person(proposal.turn_id, say)] if card_context.can_consult else ()),
         )
         yield from components.small(proposals.waiting(proposal, card_context))
         return
@@ -187,6 +188,10 @@ def _request(proposal: Proposal, card_context: CardContext) -> Iterator[Componen
         yield _exactly(proposal.allowed or "")
     sentence = proposals.decision(proposal, card_context, name=words, time=components.time)
     yield text(f"-# {sentence}")
+
+
+def _ask_person(turn_id: str, say: Wording) -> Component:
+    return components.button(say("ask_person"), "consult", turn_id)
 
 
 def _exactly(query: str) -> Component:
@@ -335,7 +340,8 @@ def _buttons(outcome: Outcome, card_context: CardContext) -> Component:
     say = say_in(outcome.language)
     withdraw = components.button(say("not_helpful_here"), "withdraw", outcome.turn_id)
     ratings = (withdraw,) if card_context.is_unasked else components.feedback(outcome.turn_id, say)
-    return components.row(*ratings, *quotes)
+    person = [_ask_person(outcome.turn_id, say)] if offers_person(outcome, card_context) else []
+    return components.row(*ratings, *quotes, *person)
 
 
 def _pieces(markdown: str, language: str, *, links: Collection[str] = ()) -> tuple[str, ...]:

@@ -79,6 +79,11 @@ def turn_id(route: Mapping[str, Any], event_id: str) -> str:
     return f"{PLATFORM}/{route['server']}/{route['channel']}/{event_id}"
 
 
+def key_of(message: str) -> str:
+    """A message among those of all servers: its id is the only one of that number."""
+    return f"{PLATFORM}/{message}"
+
+
 def said_at(snowflake: str) -> float:
     """Seconds since the epoch; an id begins with the milliseconds since 2015 ("Snowflakes")."""
     return ((int(snowflake) >> 22) + 1_420_070_400_000) / 1000

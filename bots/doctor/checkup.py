@@ -142,7 +142,7 @@ def _is_used(platform: PlatformDoctor, configuration: Configuration) -> bool:
 
 
 async def examine_people(configuration: Configuration) -> list[Finding]:
-    """Names in WEB_APPROVERS and LEARNERS where an id is needed; nothing is found where no platform is set up."""
+    """Names in WEB_APPROVERS, LEARNERS and EXPERTS where an id is needed; nothing is found where no platform is set up."""
     platforms = [platform for platform in PLATFORMS.values() if _is_used(platform, configuration)]
     if not platforms:
         return []
@@ -152,6 +152,7 @@ async def examine_people(configuration: Configuration) -> list[Finding]:
     lists = (
         ("WEB_APPROVERS", configuration.settings.web_approvers),
         ("LEARNERS", configuration.settings.learners),
+        ("EXPERTS", tuple(each for named in configuration.settings.experts.values() for each in named)),
     )
     for name, people in lists:
         unknown = [each for each in people if not any(platform.ID.fullmatch(each) for platform in platforms)]

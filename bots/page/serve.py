@@ -17,6 +17,7 @@ from bots.page.templating import make_templates
 from bots.page.threads import PageThreads
 from bots.page.views import views
 from bots.terminal.operations import Operations
+from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.errors import FootnoteError
 from core.gaps.finder import GapFinder
@@ -58,6 +59,7 @@ async def open_page(
     *,
     library: Library,
     log: QuestionLog,
+    answers: Answers,
     gaps: GapFinder,
     channels: ChannelStore,
     database: AsyncDatabase,
@@ -71,6 +73,7 @@ async def open_page(
         page=page,
         library=library,
         log=log,
+        answers=answers,
         gaps=GapReports(gaps),
         channels=channels,
         sessions=sessions,

@@ -14,6 +14,7 @@ from bots.page.gap_reports import GapReports
 from bots.page.sessions import PageSession, PageSessions
 from bots.page.settings import PageSettings
 from bots.page.threads import PageThreads
+from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.library.library import Library
 from core.settings import Settings
@@ -53,6 +54,7 @@ class Site:
     page: PageSettings
     library: Library
     log: QuestionLog
+    answers: Answers
     gaps: GapReports
     channels: ChannelStore
     sessions: PageSessions

@@ -51,6 +51,8 @@ _READING = frozenset(
         "auth.test",
         "conversations.history",
         "conversations.replies",
+        "chat.getPermalink",
+        "conversations.info",
         "files.info",
         "usergroups.list",
         "usergroups.users.list",

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bots.slack.route import Payload, spoken
+from bots.chat.platform import Said
+from bots.slack.route import Payload, key_of, spoken
 from core.conversation import ThreadMessage
 
 _CONTROLS = frozenset({"actions", "context_actions", "input", "button", "image", "file", "video"})
@@ -43,6 +44,17 @@ def thread_message(message: Payload, my_user_id: str) -> ThreadMessage | None:
     text = "\n".join(filter(None, parts))
     is_mine = message.get("user") == my_user_id
     return ThreadMessage(author=_author(message), text=text) if text and not is_mine else None
+
+
+def said(message: Payload, my_user_id: str, route: Mapping[str, Any]) -> Said | None:
+    """What a person wrote in the thread of a route; None for a message of an app."""
+    if message.get("user") in (None, "", my_user_id) or message.get("bot_id"):
+        return None
+    words, ts = spoken(written(message), my_user_id), message["ts"]
+    return Said(
+        id=ts, key=key_of(route["team"], route["channel"], ts), author=message["user"], text=words.text,
+        said_at=float(ts), calls_bot=words.mentions_me, begins_thread=ts == route["thread"],
+    )  # fmt: skip
 
 
 def _author(message: Payload) -> str:

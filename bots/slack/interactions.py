@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from bots.chat.incoming import ChatCommand, CommandName, Feedback, Request
 from bots.slack.route import PLATFORM, Payload, SlackRoute, conversation_of, id_of
@@ -85,6 +86,11 @@ def _rate(pressed: _Press) -> Feedback:
     )
 
 
+def _reply_to_keep(pressed: _Press) -> ChatCommand:
+    """The newest one: the button stands under the request to experts."""
+    return replace(_say("keep")(pressed), argument="")
+
+
 #: What a press asks, by the button's action id up to a colon.
 _PRESSES: Mapping[str, Callable[[_Press], Request]] = {
     "approve": _decide("approve"),
@@ -95,6 +101,9 @@ _PRESSES: Mapping[str, Callable[[_Press], Request]] = {
     "withdraw": _say("withdraw"),
     "read": _say("read"),
     "choose": _choose,
+    "consult": _say("consult"),
+    "keep": _reply_to_keep,
+    "unkeep": _say("unkeep"),
     "feedback": _rate,
 }
 

@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bots.slack.teaching import KEEP
+
 #: Scope of the bot's token -> reason.
 SCOPES: Mapping[str, str] = {
     "app_mentions:read": "be asked in a channel",
     "assistant:write": "be an agent: status, Stop, suggested prompts",
     "channels:history": "follow-ups and what was said before, in public channels",
-    "channels:read": "which public channels the bot is in, for `footnote doctor`",
+    "channels:read": "which public channels the bot is in, for `footnote doctor`, and what a kept answer's channel is called",
     "chat:write": "answer",
+    "commands": "the shortcut *Keep this answer* in the menu of a message",
     "files:read": "read files attached to a message, once somebody lets them be read or says `learn`",
     "groups:history": "follow-ups in private channels",
     "groups:read": "which private channels the bot is in, for `footnote doctor`",
     "im:history": "direct messages",
     "mpim:history": "direct messages of several people",
-    "usergroups:read": "user groups among WEB_APPROVERS and LEARNERS",
+    "usergroups:read": "user groups among WEB_APPROVERS, LEARNERS and EXPERTS",
     "users:read": "the names of who asked and who decided",
 }
 
@@ -50,6 +53,14 @@ PROMPTS: Mapping[str, str] = {
 
 EVENTS_PATH, REDIRECT_PATH = "/slack/events", "/slack/oauth_redirect"  # as Bolt's own server names them
 
+#: In the menu of every message.
+SHORTCUT: Mapping[str, str] = {
+    "name": "Keep this answer",  # 24 characters
+    "type": "message",
+    "callback_id": KEEP,
+    "description": "Remember this reply, and cite it when somebody asks again",
+}
+
 _DESCRIPTION = "Answers questions from your team's documents, with footnotes you can check."  # 140 characters
 
 
@@ -77,6 +88,7 @@ def _over_sockets() -> dict[str, Any]:
                 "messages_tab_read_only_enabled": False,
             },
             "bot_user": {"display_name": "footnote", "always_online": True},
+            "shortcuts": [{**SHORTCUT}],
             "agent_view": {
                 "agent_description": _DESCRIPTION,
                 "suggested_prompts": [

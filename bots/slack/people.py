@@ -48,6 +48,16 @@ class SlackPeople:
         groups = [group for group in among if group.startswith("S")]
         return tuple([group for group in groups if user in await self._known_members(route["team"], group)])
 
+    async def place(self, route: ReplyRoute) -> str:
+        if self.is_direct(route):
+            return ""
+        try:
+            reply = await self.calls.call("conversations.info", team=route["team"], channel=route["channel"])
+        except (SlackRefused, MissingScope, Unreachable):
+            logger.warning("the name of a channel could not be read", extra={"channel": route["channel"]})
+            return ""
+        return f"#{name}" if (name := reply["channel"].get("name")) else ""
+
     def is_direct(self, route: ReplyRoute) -> bool:
         return bool(route.get("is_direct"))
 

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said
 from bots.chat.unreadable import Unreadable
 from bots.slack.calls import MissingScope, Reply, SlackCalls, SlackRefused, Unsure
-from bots.slack.content import thread_message
+from bots.slack.content import said, thread_message
 from bots.slack.render import Message, note
 from bots.slack.sessions import PlanStream, SessionStatus, SlackSessions, streamed
 from core.conversation import ThreadMessage
@@ -226,6 +226,24 @@ class SlackPosts:
         except MissingScope as withheld:  # a question needs no thread
             raise SlackRefused(withheld.code) from withheld
         return (*first, *others)
+
+    async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:  # noqa: ARG002 - a thread has all
+        found: list[Said | None] = []
+        my_user_id = await self.calls.user_id(route["team"])
+        async for each in self._thread(route):
+            with self.unreadable.skipped():
+                found.append(said(each, my_user_id, route))
+        return tuple(filter(None, found))
+
+    async def link(self, route: ReplyRoute, message: str) -> str | None:
+        try:
+            reply = await self.calls.call(
+                "chat.getPermalink", team=route["team"], channel=route["channel"], message_ts=message
+            )
+        except SlackRefused as refused:
+            logger.warning("a message has no link", extra={"reason": refused.code})
+            return None
+        return str(reply["permalink"])
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread, if it is not the bot's."""

@@ -23,6 +23,7 @@ from bots.chat.incoming import (
 from bots.slack.content import forwarded, written
 from bots.slack.interactions import CALLBACK, press, submission, typed
 from bots.slack.route import Me, Payload, SlackRoute, Spoken, conversation_of, id_of, route_of, spoken
+from bots.slack.teaching import EXPLAIN, KEEP, explained, shortcut
 from core.conversation import Attachment, Conversation, Question
 from core.errors import QuestionRejected
 from core.text.language import language_of
@@ -55,7 +56,10 @@ def receive(payload: Payload, me: Me, thread: ThreadState, *, now: float = 0.0) 
     request: Request | None
     try:
         if payload.get("type") == "view_submission":
-            request = submission(payload, route, now)
+            is_query = payload["view"]["callback_id"] == CALLBACK
+            request = (submission if is_query else explained)(payload, route, now)
+        elif payload.get("type") == "message_action":
+            request = shortcut(payload, route)
         elif payload.get("type") == "block_actions":
             request = press(payload, route)
         else:
@@ -80,7 +84,9 @@ def receive(payload: Payload, me: Me, thread: ThreadState, *, now: float = 0.0) 
 
 def _is_relevant(payload: Payload, me: Me) -> bool:
     if payload.get("type") == "view_submission":
-        return bool(payload["view"].get("callback_id") == CALLBACK)
+        return payload["view"].get("callback_id") in (CALLBACK, EXPLAIN)
+    if payload.get("type") == "message_action":
+        return bool(payload.get("callback_id") == KEEP)
     if payload.get("type") == "block_actions":  # a button elsewhere than on a message is not ours
         container = payload.get("container") or {}
         return bool(container.get("channel_id") and container.get("message_ts"))

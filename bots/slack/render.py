@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from bots.chat import proposals
-from bots.chat.layout import as_many_as_fit, card_of, with_card
+from bots.chat.layout import as_many_as_fit, card_of, offers_person, with_card
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.plain import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line, web_link
@@ -197,8 +197,13 @@ def request(proposal: Proposal, card_context: CardContext) -> Iterator[Block]:
         blocks.button(say("search"), "approve", proposal.id, is_primary=True),
         blocks.button(say("edit"), "edit", proposal.id),
         blocks.button(say("deny"), "deny", proposal.id),
+        *([_ask_person(proposal.turn_id, say)] if card_context.can_consult else ()),
     )
     yield blocks.context(escaped(proposals.waiting(proposal, card_context)))
+
+
+def _ask_person(turn_id: str, say: Wording) -> Block:
+    return blocks.button(say("ask_person"), "consult", turn_id)
 
 
 def decided_already(proposal: Proposal, card_context: CardContext) -> Message:
@@ -331,6 +336,8 @@ def _answer(outcome: Outcome, answer: Answer, card_context: CardContext) -> Iter
             places_of(answer.citations)[:FOOTNOTES_SHOWN], outcome.language, with_quotes=answer.composed
         )
     yield from _quotes_button(outcome)
+    if offers_person(outcome, card_context):
+        yield blocks.actions(_ask_person(outcome.turn_id, say_in(outcome.language)))
     # The reason: an answer in spite of an error, such as a model out of reach.
     for remark in (outcome.reason or "", *remarks(outcome), answered_in(outcome)):
         if words := clipped(plain_line(remark, code="`"), blocks.LINE):
@@ -351,7 +358,7 @@ def _links(citations: Iterable[Citation]) -> tuple[str, ...]:
     return tuple(url for one in citations if (url := web_link(one.url)))
 
 
-def _no_answer(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
+def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from pieces(outcome.reason or say("not_found"), limit=PIECE, dialect=SLACK)
     if outcome.closest:
@@ -360,6 +367,8 @@ def _no_answer(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
         yield from _quotes_button(outcome)
     if not outcome.unread:  # else what can be done stands beneath
         yield blocks.context(f"{say('what_else')} {say('how_to_add')}")
+    if offers_person(outcome, card_context):
+        yield blocks.actions(_ask_person(outcome.turn_id, say))
     yield blocks.feedback(outcome.turn_id, say)
 
 

@@ -51,7 +51,11 @@ def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
     if payload.get("type") == "view_submission":
         card: SlackRoute = json.loads(payload["view"]["private_metadata"])["address"]
         return {**card, "user": payload["user"]["id"]}
-    if payload.get("type") == "block_actions":
+    if payload.get("type") == "message_action":
+        message, at = payload["message"], payload["message_ts"]
+        channel, thread = payload["channel"]["id"], message.get("thread_ts") or at
+        team, user = (payload.get("team") or {}).get("id", ""), payload["user"]["id"]
+    elif payload.get("type") == "block_actions":
         container, message = payload["container"], payload.get("message") or {}
         channel, at = container["channel_id"], container["message_ts"]
         thread = container.get("thread_ts") or message.get("thread_ts") or at
@@ -141,7 +145,12 @@ def access_id(kind: str, written: str) -> str | None:
 
 
 def id_of(route: SlackRoute) -> str:
-    return f"{PLATFORM}/{route['team']}/{route['channel']}/{route['message']}"
+    return key_of(route["team"], route["channel"], route["message"])
+
+
+def key_of(team: str, channel: str, message: str) -> str:
+    """A message among those of all workspaces."""
+    return f"{PLATFORM}/{team}/{channel}/{message}"
 
 
 # The markup of incoming messages. Source: "Formatting text for app surfaces".

@@ -21,7 +21,7 @@ from bots.chat.log_limit import LogLimit
 from bots.chat.messenger import ChatMessenger
 from bots.chat.proxies import is_reached_directly
 from bots.chat.unreadable import MALFORMED, Unreadable
-from bots.slack import render
+from bots.slack import render, teaching
 from bots.slack.calls import GONE, NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
 from bots.slack.installations import Installation
 from bots.slack.manifest import PROMPTS, UNINSTALLED
@@ -30,7 +30,7 @@ from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
 from bots.slack.receive import conversation_in, receive
 from bots.slack.render import Message
-from bots.slack.route import PLATFORM, Payload, spaces_of
+from bots.slack.route import PLATFORM, Payload, key_of, spaces_of
 from bots.slack.settings import SlackSettings
 from core.bootstrap import Footnote
 from core.errors import SettingsError, StoreUnavailable
@@ -111,6 +111,9 @@ class SlackListeners:
         if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
             self.inbox.begin(self._suggest(installation.me.space, event["channel"]))
             return None
+        if (gone := teaching.deleted(payload)) is not None:
+            await self._forget_deleted(key_of(installation.me.space, *gone))
+            return None
         conversation = conversation_in(payload, installation.me)
         if conversation is None:
             return None
@@ -120,6 +123,12 @@ class SlackListeners:
             lambda: receive(payload, me, ThreadState(), now=now),
         )
         return receive(payload, me, thread, now=now)
+
+    async def _forget_deleted(self, message: str) -> None:
+        """What was kept of a message goes with it."""
+        answers = self.inbox.messenger.commands.footnote.answers
+        if (answer := await answers.of_message(message)) is not None:
+            await answers.forget(answer)
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
         """Such an event may come late, when the app is installed again: only Slack knows the token's state."""
@@ -199,6 +208,7 @@ async def open_slack(
             channel_store,
             posts=SlackPosts(calls=calls, unreadable=unreadable),
             renderer=render,
+            teaching_renderer=teaching,
             people=people,
             uploads=uploads,
             refresh=REFRESH,

@@ -153,6 +153,32 @@ class Operations:
             told.note(f"Searching by words alone: {trouble}")
             return 0
 
+    # What people taught
+
+    async def teach(self, details: Details, _told: Told) -> Record:
+        """Keep an editor's answer."""
+        names = ("question", "text", "collection", "name", "message")
+        answer = await self.footnote.answers.correct(**{name: details[name] for name in names})
+        return {"id": answer.id}
+
+    async def change_answer(self, details: Details, _told: Told) -> Record:
+        """Edit a kept answer, extend, retire or forget it; one that is gone stays so."""
+        answers = self.footnote.answers
+        answer = await answers.get(details["id"])
+        if answer is None:
+            return {}
+        match details["change"]:
+            case "edit":
+                edited = await answers.edit(answer, question=details["question"], text=details["text"])
+                await answers.move(edited, details["collection"])
+            case "extend":
+                await answers.extend(answer)
+            case "retire":
+                await answers.retire(answer)
+            case "forget":
+                await answers.forget(answer)
+        return {}
+
     # Conversations
 
     async def proposals(self, details: Details, _told: Told) -> Record:
@@ -182,6 +208,8 @@ _OPERATIONS: Mapping[str, Callable[[Operations, Details, Told], Awaitable[Record
     "rebuild": Operations.rebuild,
     "refresh": Operations.refresh,
     "forget": Operations.forget,
+    "teach": Operations.teach,
+    "change_answer": Operations.change_answer,
     "proposals": Operations.proposals,
     "find_proposal": Operations.find_proposal,
     "knows": Operations.knows,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -47,6 +47,10 @@ class Web(Protocol):
         ...
 
 
+async def _ignore_dispute(_answer: str, _others: Sequence[str]) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deps:
     policy: Policy
@@ -56,6 +60,8 @@ class Deps:
     approval: WebApproval = "asker"
     approvers: tuple[str, ...] = ()
     report: Callable[[Progress], None] = lambda _: None
+    #: Told the source of a person's answer, and those of the documents that say something else.
+    note_dispute: Callable[[str, Sequence[str]], Awaitable[None]] = _ignore_dispute
     remark: str = ""  #: a sentence: what could not be found out of what the person may read
     tracer: Tracer = field(init=False)
 

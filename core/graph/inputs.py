@@ -39,7 +39,14 @@ def _other_languages(work: Work) -> tuple[str, ...]:
 
 
 async def grade(deps: Deps, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
-    return await deps.reasoner.grade(ask, passages) if passages else Grades()
+    """Verdicts on passages. That documents dispute what a person answered is noted for who reviews it."""
+    if not passages:
+        return Grades()
+    grades = await deps.reasoner.grade(ask, passages)
+    sources = {hit.passage.id: hit.passage.source for hit in passages}
+    for answer, others in grades.disputed.items():
+        await deps.note_dispute(sources[answer], [sources[other] for other in others])
+    return grades
 
 
 def strips_of(work: Work, policy: Policy) -> tuple[Strip, ...]:

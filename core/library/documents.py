@@ -12,6 +12,8 @@ from typing import Literal
 
 from core.conversation import Origin, value
 
+ANSWER = "answer:"  # begins the address and the source of an answer that a person gave
+
 BlockKind = Literal["heading", "prose", "item", "code", "table", "markup"]
 
 
@@ -65,6 +67,11 @@ class Passage:
     url: str | None = None
     origin: Origin = "documents"
     published: str | None = None
+
+
+def is_kept(source: str) -> bool:
+    """Whether a document with this source is an answer that a person gave."""
+    return source.startswith(ANSWER)
 
 
 @value

@@ -27,6 +27,9 @@ WINDOW = 15
 DOCUMENT_CREDIT = 0.33  # of the question's share in the candidates of the same document together
 LENGTH_CREDIT = 0.51  # of the number of terms, up to ENOUGH_TERMS: a passage of one line seldom answers
 ENOUGH_TERMS = 40
+#: Of how well the question that a person answered agrees with this one, if at least SAME_QUESTION: then their answer
+#: goes before documents that say as much. Judges decide about it as about any other passage.
+ANSWERED_CREDIT, SAME_QUESTION = 1.5, 0.6
 CITED_CREDIT = 0.8  # for a document that the last answer cited, if the question points back to it
 
 STEM = 4  # letters; if a term this long begins another, they may be the same word: repo, config, async
@@ -52,6 +55,7 @@ class Scored:
     words: Words
     lexical: float  #: BM25, relative to the best candidate's
     dense: float | None  #: cosine, relative to the best; None without vectors
+    answered: frozenset[str] = frozenset()  #: terms of the question that it answers, of a person's answer
     is_cited: bool = False  #: the last answer cited its document, and the question points back to it
 
 
@@ -74,6 +78,7 @@ def rerank(candidates: Mapping[str, Scored], weights: Mapping[str, float]) -> di
 
 def _score(candidate: Scored, question: Mapping[str, float]) -> float:
     title, body = candidate.words
+    sameness = _agreement(candidate.answered, question)
     found = (
         LEXICAL_CREDIT * candidate.lexical
         if candidate.dense is None
@@ -82,6 +87,7 @@ def _score(candidate: Scored, question: Mapping[str, float]) -> float:
     return (
         found
         + CITED_CREDIT * candidate.is_cited
+        + ANSWERED_CREDIT * (sameness if sameness >= SAME_QUESTION else 0.0)
         + COVERAGE_CREDIT * _prefix_share({*title, *body}, question)
         + HEADING_CREDIT * _agreement(frozenset(title), question)
         + WINDOW_CREDIT * _closest_share(body, question)

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from core.conversation import Exchange
 from core.library.confidence import Observation, confidence_of
-from core.library.documents import Passage, Retrieval, Retrieved, Scope
+from core.library.documents import Passage, Retrieval, Retrieved, Scope, is_kept
 from core.library.lexical import Words, bm25
 from core.library.rerank import Scored, rerank
 from core.library.store import DocumentStore, by_collection
 from core.text.characters import whole
 from core.text.followup import asked_before, cited_before, merged_with, needs_history, points_back
-from core.text.terms import known_terms, term_weights
+from core.text.language import language_of
+from core.text.terms import known_terms, query_terms, term_weights
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -201,11 +202,19 @@ class Candidates:
                 document=f"{self.passages[number].collection} {self.passages[number].source}",
                 words=self.words[number],
                 is_cited=self.passages[number].source in cited,
+                answered=_answered(self.passages[number]),
                 lexical=words.get(number, 0.0),
                 dense=meaning.get(number, words.get(number, 0.0)) if meaning else None,
             )
             for number in self.words.keys() & (words.keys() | meaning.keys())
         }
+
+
+def _answered(passage: Passage) -> frozenset[str]:
+    """Terms of the question that a person's answer is about."""
+    if not (is_kept(passage.source) and passage.path):
+        return frozenset()
+    return frozenset(query_terms(passage.path[0], language_of(passage.path[0])))
 
 
 def _normalised(scores: Mapping[str, float]) -> dict[str, float]:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.library.documents import Passage, Piece, Scope
+from core.library.documents import ANSWER, Passage, Piece, Scope
 from core.library.fts5 import Fts5Index
 from core.library.lexical import LexicalIndex, index_terms
 from core.library.postings import PostingsIndex
@@ -103,6 +103,10 @@ class DocumentStore:
     def named(self, collection: str, source: str) -> list[Entry]:
         """The documents of this source; several if folders of the same name were ingested."""
         return self._entries("c.name = ? AND d.source = ?", (collection, source))
+
+    def answers(self) -> list[Entry]:
+        """The documents that hold what people answered."""
+        return self._entries("substr(d.address, 1, ?) = ?", (len(ANSWER), ANSWER))
 
     def entry(self, collection: str, address: str) -> Entry | None:
         found = self._entries("c.name = ? AND d.address = ?", (collection, address))

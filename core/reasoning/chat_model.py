@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from core.conversation import Usage
-from core.library.documents import Retrieved
+from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults, prompts, replies
 from core.reasoning.calls import CALL_CONFIG, AskedModel, Calls, Limits, StructuredModel, StructuredReply
 from core.reasoning.faults import CallFailed
@@ -117,7 +117,9 @@ class ChatModelReasoner:
             return Grades(sufficient=False)
         ordered = prompts.grading_order(ask, passages, self._ballots)
         self._ballots += 1
-        reply = await self._structured(replies.GradeReply, prompts.grade(ask, ordered))
+        is_beside_people = any(is_kept(hit.passage.source) for hit in ordered)
+        shape = replies.GradeBesidePeopleReply if is_beside_people else replies.GradeReply
+        reply = await self._structured(shape, prompts.grade(ask, ordered))
         return replies.to_grades(reply, ordered)
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Literal
 
 from core.conversation import Omission, ThreadMessage
-from core.library.documents import Retrieved
+from core.library.documents import Retrieved, is_kept
 from core.reasoning.reasoner import Ask, Rejected, Statement, Strip
 from core.text.inline import without_tags
 from core.text.sentences import split_units
@@ -88,7 +88,8 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
         fence.quote(f"passage {number}", f"{title}\n{text}")
         for number, (title, text) in enumerate(zip(titles, shown, strict=True), start=1)
     )
-    instructions = _with_context(GRADE, ask, FILES_GRADED)
+    judging = f"{GRADE}\n\n{PEOPLE} {PEOPLE_GRADED}" if any(map(_is_by_person, ordered)) else GRADE
+    instructions = _with_context(judging, ask, FILES_GRADED)
     question = fence.quote("question", ask.question)
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
 
@@ -102,7 +103,8 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     blocks = [fence.quote(f"strip {strip.number}", text) for strip, text in zip(strips, shown, strict=True)]
     blocks += [fence.quote(f"rejected {number}", text) for number, text in enumerate(rejected, start=1)]
     blocks += [fence.quote("standing 1", text) for text in standing]
-    instructions = f"{WRITE}\n\n{REWRITE}" if before else WRITE
+    people = f"{PEOPLE} {PEOPLE_WRITTEN}" if any(_is_by_person(strip.retrieved) for strip in strips) else ""
+    instructions = "\n\n".join(filter(None, (WRITE, people, REWRITE if before else "")))
     question = fence.quote("question", ask.question)
     instructions = _with_context(instructions, ask)
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
@@ -194,7 +196,12 @@ def _title(found: Retrieved) -> str:
     """Where a passage is from, on one line."""
     passage = found.passage
     parts = dict.fromkeys((passage.title, *passage.path, passage.published or ""))
-    return "from: " + " ".join(" > ".join(part for part in parts if part).split())
+    whose = "from a colleague" if _is_by_person(found) else "from"
+    return f"{whose}: " + " ".join(" > ".join(part for part in parts if part).split())
+
+
+def _is_by_person(found: Retrieved) -> bool:
+    return is_kept(found.passage.source)
 
 
 def _numbered_sentences(text: str) -> str:
@@ -282,6 +289,17 @@ sentences alone, including every condition it names. If the question presumes so
 contradict or do not hold, they are not sufficient. When they are not, name under missing what of the question they \
 leave open: a few words in the language of the question that a search could be made with, its subject included; \
 otherwise leave it empty."""
+
+PEOPLE = """\
+What is marked “from a colleague” is what that person answered to the question after the “>”, on that day. It is \
+evidence like a document, and may differ from one."""
+
+PEOPLE_GRADED = """\
+That two of them differ makes neither incorrect. Under disputed, give for every colleague's answer that a document \
+contradicts its number, then those of the documents."""
+
+PEOPLE_WRITTEN = """\
+Where a colleague and a document differ, give both in sentences of their own, and say who said it and when."""
 
 WRITE = f"""\
 You answer the question of a colleague from numbered strips of text, so that every statement can be checked.

@@ -65,6 +65,8 @@ class Grades:
     of: Mapping[str, Grade] = field(default_factory=dict)  #: by passage id
     sufficient: bool | None = None  #: together they are enough to answer; None: no verdict
     missing: str = ""  #: when not enough, what to look for next
+    #: by passage id of a person's answer, the ids of the documents' passages that say otherwise
+    disputed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @value

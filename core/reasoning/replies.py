@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT
-from core.library.documents import Retrieved
+from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed
 from core.reasoning.prompts import NO_ANSWER
@@ -107,6 +107,15 @@ class GradeReply(Reply):
     missing: str = Field(description="when not sufficient, what to look for next; otherwise empty")
 
 
+class GradeBesidePeopleReply(GradeReply):
+    """The same where an answer that a person gave is among the passages."""
+
+    disputed: list[list[int]] = Field(
+        default=[],
+        description="[number of a colleague's answer, number of a document that says otherwise, …]",
+    )
+
+
 class GroundingReply(Reply):
     """Numbers of sentences; one that its own footnotes support is named nowhere."""
 
@@ -179,7 +188,21 @@ def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...]) -> Grades:
         of.setdefault(passage.id, Grade(relevance=verdict.relevance, evidence=evidence))
     sufficient = reply.sufficient and any(grade.relevance != "incorrect" for grade in of.values())
     missing = "" if sufficient else one_line(reply.missing, QUERY_LIMIT)
-    return Grades(of=of, sufficient=sufficient, missing=missing)
+    disputed = _disputed(reply.disputed, ordered) if isinstance(reply, GradeBesidePeopleReply) else {}
+    return Grades(of=of, sufficient=sufficient, missing=missing, disputed=disputed)
+
+
+def _disputed(named: list[list[int]], ordered: tuple[Retrieved, ...]) -> dict[str, tuple[str, ...]]:
+    """Ids of documents' passages by that of the person's answer which they dispute; others are dropped."""
+    passages = {number: hit.passage for number, hit in enumerate(ordered, start=1)}
+    disputed: dict[str, tuple[str, ...]] = {}
+    for first, *others in filter(None, named):
+        answer = passages.get(first)
+        found = [passages[each] for each in dict.fromkeys(others) if each in passages]
+        documents = tuple(each.id for each in found if not is_kept(each.source))
+        if answer is not None and is_kept(answer.source) and documents:
+            disputed[answer.id] = documents
+    return disputed
 
 
 def to_grounded(

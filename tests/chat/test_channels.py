@@ -6,9 +6,9 @@ import pytest
 
 from bots.chat.access import AccessChange, change_access
 from bots.chat.channels import open_channel_store, own_collection
-from bots.chat.incoming import Feedback
 from core.conversation import Conversation
 from core.library.library import Library
+from core.traces.log import open_question_log
 from tests.library.shelf import open_store
 
 
@@ -87,20 +87,25 @@ async def test_a_thread_keeps_its_first_asker_until_it_is_forgotten(channel_stor
     assert not (await channel_store.thread_state(HERE)).knows_thread
 
 
-async def test_a_channel_keeps_how_it_is_followed_and_what_people_thought(storage):
+async def test_a_channel_keeps_how_it_is_followed(storage):
     with open_channel_store(storage) as channel_store:
-        await channel_store.set_follow(HERE, "asker")
-        for is_positive in (True, False):
-            await channel_store.rate(
-                Feedback(
-                    id="f1", turn_id="q1", is_positive=is_positive, conversation=HERE, author="ann",
-                    given_at=1.0,
-                )
-            )  # fmt: skip
+        await channel_store.set_follow(HERE, "thread")
 
     with open_channel_store(storage) as channel_store:
-        assert (await channel_store.thread_state(place("C1", "2.2"))).follow == "asker"
-        assert await channel_store.ratings("q1") == {"ann": False}
+        assert (await channel_store.thread_state(place("C1", "2.2"))).follow == "thread"
+
+
+async def test_ratings_of_an_earlier_version_go_to_the_log_of_questions_once(storage):
+    with open_channel_store(storage) as channel_store, open_question_log(storage, days=14) as log:
+        await channel_store.database.write_all(
+            "INSERT INTO feedback VALUES (?, ?, ?, ?)", [("q1", "ann", 1, 1.0), ("q1", "bob", 0, 1.0)]
+        )
+        await log.rate("q1", "ann", is_positive=False, at=2.0)  # she thinks otherwise by now
+
+        counts = [await channel_store.hand_over_ratings(log) for _ in range(2)]
+
+        assert counts == [2, 0]
+        assert await log.ratings("q1") == {"ann": False, "bob": False}
 
 
 async def test_an_answer_that_is_withdrawn_counts_once_for_thirty_days_and_its_thread_is_not_followed(

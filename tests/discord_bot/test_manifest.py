@@ -47,7 +47,7 @@ async def test_it_registers_them_in_place_of_others_and_prints_the_invitation(tm
     assert first == again
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        "Registered 7 commands: ask, help, sources, forget, follow, learn, Ask about this.",
+        "Registered 8 commands: ask, help, sources, forget, follow, learn, Ask about this, Keep this answer.",
         f"Invite the bot: {invite_url(str(fake.application_id))}",
     ]
     assert [each["name"] for each in fake.state.commands[0]] == [each["name"] for each in COMMANDS]

@@ -17,7 +17,6 @@ from pathlib import Path
 from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR
 
 from bots.chat.channels import open_channel_store, own_collection
-from bots.chat.incoming import Feedback
 from core.bootstrap import Footnote, open_footnote, open_library, reads_everything
 from core.conversation import Conversation, Decision, Question
 from core.library.formats.read import parse_html
@@ -96,9 +95,7 @@ async def _fill_channels(data: Path) -> None:
         await channels.move(QUAY, "1700000000.000900")
         await channels.set_watermark("discord", 7)
         await channels.is_first("w1")
-        await channels.rate(
-            Feedback(id="f1", conversation=QUAY, turn_id="q1", author="U1", is_positive=True, given_at=6.0)
-        )
+        await channels.database.write("INSERT INTO feedback VALUES ('q1', 'U1', 1, 6.0)")
 
 
 async def _fill_conversations_and_turns(data: Path) -> None:

@@ -115,6 +115,7 @@ async def open_desk(folder, page=None, **settings):
                     operations = Operations(footnote=footnote, refresher=IndexRefresher(settings=chosen))
                     async with open_page(
                         page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log, gaps=gaps,
+                        answers=footnote.answers,
                         channels=channels, database=database, work=OwnWork(turns=turns, operations=operations),
                     ) as link:  # fmt: skip
                         parts = urlsplit(link)

@@ -20,6 +20,7 @@ from core.storage.storage import open_storage
 
 PATIENCE = 30.0  # seconds until a story that hangs fails
 STORES = [
+    "answers",
     "conversations",
     "gaps",
     "library",

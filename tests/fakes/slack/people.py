@@ -175,6 +175,19 @@ class People:
         assert offered, f"{self.state.name_of(user)} sees no {action_id} {value or ''}, only {there}"
         return await self._act(where, *offered[0], user, option=option)
 
+    async def shortcut(self, message: Message, callback_id: str, user: str) -> Delivery:
+        """Uses a shortcut of the app in the menu of a message, "Handling message shortcuts"."""
+        conversation = self.state.conversations[message.channel]
+        token = self.state.id("R")
+        self.response_urls[token] = ResponseUrl(message, user)
+        body = self._envelope(message.team).interaction(
+            "message_action", self.state.users[user], self._trigger(user), callback_id=callback_id,
+            action_ts=self.state.clock.ts(), message_ts=message.ts, message=shown_to_app(message),
+            channel={"id": message.channel, "name": conversation.name or "directmessage"},
+            response_url=f"{self.url}/response/{token}",
+        )  # fmt: skip
+        return await self.deliveries.offer(Delivery("interactive", body))
+
     async def feedback(self, message: Message, user: str, *, positive: bool = True) -> Delivery:
         """Presses one of the native feedback buttons."""
         offered = [pair for pair in interactive(message.blocks) if pair[1]["type"] == "feedback_buttons"]
@@ -340,6 +353,8 @@ def _state_of(view: View, values: Mapping[str, Any]) -> dict[str, Any]:
         if is_text and given:
             assert len(given) <= element.get("max_length", 3000), f"{element['action_id']} is too long"
         field = {"value": given} if is_text else {"selected_option": {"value": given}}
+        if element["type"] == "checkboxes":
+            field = {"selected_options": [{"value": each} for each in given or ()]}
         state.setdefault(block["block_id"], {})[element["action_id"]] = {"type": element["type"], **field}
     unknown = set(values) - {action_id for block in state.values() for action_id in block}
     assert not unknown, f"the modal has no {unknown}"

@@ -1,0 +1,266 @@
+"""Teaching by answering: experts are asked in the thread, and a reply of theirs is kept and cited from then on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Generic, Protocol
+
+from bots.chat.channels import own_collection
+from bots.chat.commands import ChatCommands
+from bots.chat.incoming import ChatCommand, Feedback, unqueued
+from bots.chat.names import named_messages
+from bots.chat.platform import Approver, Posts, Refused, Renderer, Said, Shown, Shown_co
+from bots.chat.private_replies import PrivateReplies
+from bots.chat.texts import clipped, language_of_turn, say_in
+from core.answers.experts import experts_for
+from core.answers.kept import KeptAnswer, id_of
+from core.answers.store import ExpertRequest
+from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn, value
+from core.text.language import language_of
+from core.traces.log import Fault
+from core.turns.archive import outcome_of, stored_turn
+from core.turns.messenger import ReplyRoute
+from core.wording import Wording
+
+logger = logging.getLogger(__name__)
+
+ASKED = "/experts"  # ends the id of the command that asks experts about a turn: it runs once, however often it is pressed
+
+
+#: What can be wrong with an answer -> the key of its words.
+FAULTS: Mapping[Fault, str] = {
+    "wrong": "fault_wrong",
+    "outdated": "fault_outdated",
+    "incomplete": "fault_incomplete",
+    "unrelated": "fault_unrelated",
+}
+REMARK = 500  # characters of the line in which a person says what was wrong
+QUESTION_SHOWN = 300  # characters of a question in a request or a card
+
+
+@value
+class Consultation:
+    """What experts are asked."""
+
+    question: str
+    asker: str  #: what people call them
+    experts: tuple[Approver, ...]
+    language: str
+
+
+@value
+class ExplanationForm:
+    """The form in which a person says what is wrong with an answer."""
+
+    turn_id: str
+    language: str
+    can_consult: bool  #: whether experts can be asked
+
+
+class TeachingRenderer(Protocol[Shown_co]):
+    """Values -> messages and forms; pure."""
+
+    def consultation(self, asked: Consultation) -> Shown_co:
+        """Notifies the experts, and has the button with which a reply is kept."""
+        ...
+
+    def kept(self, answer: KeptAnswer) -> Shown_co:
+        """All that is remembered, with the button that forgets it."""
+        ...
+
+    def explanation(self, form: ExplanationForm, route: ReplyRoute) -> Any:
+        """A form of the platform's own."""
+        ...
+
+
+def fault_of(name: str) -> Fault:
+    """What a form calls it; ValueError for what is none."""
+    found = next((fault for fault in FAULTS if fault == name), None)
+    if found is None:
+        raise ValueError(f"{name} is no fault of an answer")
+    return found
+
+
+def validity(answer: KeptAnswer, say: Wording) -> str:
+    """From when to when it is used, and where it may be read."""
+    since, until = (
+        say.date(datetime.fromtimestamp(moment, UTC).date())
+        for moment in (answer.kept_at, answer.valid_until)
+    )
+    return f"{say('valid_from_until', since=since, until=until)} {say('read_here_only')}"
+
+
+def asking_once(command: ChatCommand) -> str:
+    """The id under which experts are asked about a turn."""
+    return f"{command.argument}{ASKED}"
+
+
+def reply_to_keep(
+    said: Sequence[Said], *, chosen: str, presser: str, trusted: Collection[str], since: float
+) -> Said | None:
+    """The message that was chosen; else the presser's newest reply, else the newest of somebody trusted."""
+    if chosen:
+        return next((one for one in said if one.id == chosen), None)
+    replies = [
+        one
+        for one in said
+        if one.author in trusted and one.said_at > since and one.text
+        if not one.calls_bot and not one.begins_thread
+    ]
+    return next(reversed([one for one in replies if one.author == presser] or replies), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teaching(Generic[Shown]):
+    """Carries out what teaches the bot. Everything may be done twice."""
+
+    posts: Posts[Shown]
+    renderer: Renderer[Shown]
+    teaching_renderer: TeachingRenderer[Shown]
+    commands: ChatCommands
+    private_replies: PrivateReplies[Shown]
+
+    async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
+        """Ask experts, keep a reply or forget what was kept. Raises Unreachable."""
+        chat_command = unqueued(command)
+        try:
+            if command.name == "consult":
+                sentence = await self._consult(chat_command, route, is_again=is_again)
+            elif command.name == "keep":
+                sentence = await self._keep(chat_command, route)
+            else:
+                sentence = await self._unkeep(chat_command, route)
+        except Refused as refused:
+            await self.private_replies.explain(command, route, refused, chat_command.language)
+            return
+        if sentence:
+            note = self.renderer.note(say_in(chat_command.language)(sentence))
+            await self.private_replies.send_direct(command, route, note, may_be_public=True)
+
+    async def ask_what_was_wrong(self, feedback: Feedback, route: ReplyRoute) -> None:
+        """Open a form; whoever closes it has said enough."""
+        outcome, people = await outcome_of(feedback.turn_id), self.commands.people
+        has_experts = bool(self.commands.footnote.settings.experts)
+        form = ExplanationForm(
+            turn_id=feedback.turn_id,
+            language=outcome.language if outcome else "en",
+            can_consult=has_experts and not people.is_direct(route),
+        )
+        await self.posts.open_editor(route, self.teaching_renderer.explanation(form, route))
+
+    async def _consult(self, command: ChatCommand, route: ReplyRoute, *, is_again: bool) -> str:
+        """A key of the sentence that tells why nobody was asked; empty if they were."""
+        footnote, people = self.commands.footnote, self.commands.people
+        turn = await stored_turn(command.argument)
+        question = await self._question_of(turn)
+        if turn is None or turn.conversation != command.conversation or not question:
+            return "no_question_left"
+        reads = await self.commands.channel_store.reads(
+            command.conversation, command.author, footnote.library
+        )
+        named = experts_for(footnote.settings.experts, command.conversation, reads.collections)
+        experts = tuple(one for one in await people.approvers(route, named) if one.id != turn.author)
+        if not experts:
+            return "nobody_to_ask"
+        (asked,) = await self._named([ThreadMessage(author=turn.author, text=question)], route, question)
+        names = await people.names(route, [turn.author])
+        consultation = Consultation(
+            question=asked.text, asker=names[turn.author], experts=experts, language=language_of_turn(turn)
+        )
+        shown = self.teaching_renderer.consultation(consultation)
+        await self.posts.say(route, command.id, 0, shown, is_again=is_again)
+        request = ExpertRequest(
+            turn=turn.id, conversation=command.conversation.id, question=asked.text, asked_at=command.said_at
+        )
+        await footnote.answers.note_request(request)
+        return ""
+
+    async def _question_of(self, turn: Turn | None) -> str:
+        if not isinstance(turn, Decision):
+            return turn.text if turn else ""
+        proposals = await self.commands.footnote.assistant.proposals(turn.conversation)
+        return next((each.question for each in proposals if each.id == turn.proposal_id), "")
+
+    async def _keep(self, command: ChatCommand, route: ReplyRoute) -> str:
+        """The same for a reply. It is written down, shown, and only then used."""
+        if await self.commands.refusal(command, route) is not None:
+            return "only_experts_keep"
+        answers = self.commands.footnote.answers
+        request = await answers.request_in(command.conversation)
+        said = await self.posts.said(route, command.argument)
+        trusted = await self.commands.trusted_among({one.author for one in said}, command, route)
+        reply = reply_to_keep(
+            said, chosen=command.argument, presser=command.author, trusted=trusted,
+            since=request.asked_at if request else 0.0,
+        )  # fmt: skip
+        if reply is None or not reply.text:
+            return "nothing_to_keep"
+        if reply.author not in trusted:
+            return "keeps_experts_only"
+        question = _asked_before(reply, said, request)
+        if not question:
+            return "no_question_to_keep"
+        answer = await answers.keep(await self._answer(command.conversation, route, reply, question))
+        await self._show(answer, route)
+        await answers.use(answer.id)
+        return ""
+
+    async def _answer(
+        self, conversation: Conversation, route: ReplyRoute, reply: Said, question: str
+    ) -> KeptAnswer:
+        people, answers = self.commands.people, self.commands.footnote.answers
+        messages = [ThreadMessage(author="", text=question), ThreadMessage(author="", text=reply.text)]
+        asked, answered = await self._named(messages, route, question)
+        names = await people.names(route, [reply.author])
+        now = answers.now()
+        return KeptAnswer(
+            id=id_of(reply.key), question=asked.text, text=answered.text, author=reply.author,
+            name=names[reply.author], place=await people.place(route), conversation=conversation.id,
+            message=reply.key, url=await self.posts.link(route, reply.id),
+            collection=own_collection(conversation), language=language_of(question), said_at=reply.said_at,
+            kept_at=now, valid_until=now,
+        )  # fmt: skip
+
+    async def _show(self, answer: KeptAnswer, route: ReplyRoute) -> None:
+        """In the thread, where who said it reads it too; in the same message where it was kept before."""
+        card, shown = _card_of(answer), self.teaching_renderer.kept(answer)
+        if handle := await self.posts.find(route, card, 0):
+            await self.posts.change(route, handle, card, 0, shown)
+        else:
+            await self.posts.say(route, card, 0, shown, is_again=False)
+
+    async def _unkeep(self, command: ChatCommand, route: ReplyRoute) -> str:
+        """Its card says so first: cut off in between, it is forgotten the next time."""
+        answers = self.commands.footnote.answers
+        answer = await answers.get(command.argument)
+        if answer is None:
+            return "answer_gone"
+        card, gone = _card_of(answer), self.renderer.note(say_in(answer.language)("answer_forgotten"))
+        handle = await self.posts.find(route, card, 0)
+        if handle:
+            await self.posts.change(route, handle, card, 0, gone)
+        await answers.forget(answer)
+        return "" if handle else "answer_forgotten"
+
+    async def _named(
+        self, messages: Sequence[ThreadMessage], route: ReplyRoute, question: str
+    ) -> tuple[ThreadMessage, ...]:
+        """With names in place of ids: no id goes into the library."""
+        return await named_messages(messages, route, self.commands.people, language_of(question))
+
+
+def _card_of(answer: KeptAnswer) -> str:
+    """The id by which the message that shows it is found, like that of a turn."""
+    channel, message = Conversation.parse(answer.conversation).channel_id, answer.message.rpartition("/")[2]
+    return f"{channel}/{message}/kept"
+
+
+def _asked_before(reply: Said, said: Sequence[Said], request: ExpertRequest | None) -> str:
+    """The question of a reply: what experts were asked before it, else what it replies to, else how its thread begins."""
+    if request is not None and reply.said_at > request.asked_at:
+        return request.question
+    beginning = next((one.text for one in said if one.begins_thread and one.id != reply.id), "")
+    return clipped(reply.answers or beginning, QUESTION_LIMIT)

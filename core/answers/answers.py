@@ -1,0 +1,222 @@
+"""What people taught: kept, used, reviewed and forgotten. The library follows the store."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from core.answers import store
+from core.answers.kept import KeptAnswer, document_of, id_of, kept_in
+from core.answers.store import SCHEMA, STORE, ExpertRequest, ListedAnswer
+from core.conversation import Conversation, Outcome, Turn, log_fields
+from core.errors import FootnoteError
+from core.library.documents import Retrieval
+from core.library.library import Library
+from core.storage.asynchronous import AsyncDatabase
+from core.storage.database import Database
+from core.storage.storage import Storage
+from core.text.language import language_of
+from core.traces.log import DAY, QuestionLog
+from core.traces.trace import Trace
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Answers:
+    """Raises StoreUnavailable when nothing can be read or written now. Everything may be done twice."""
+
+    database: AsyncDatabase
+    library: Library
+    review_after: float  #: seconds for which an answer is used before somebody reviews it
+    now: Callable[[], float] = time.time
+
+    async def get(self, answer_id: str) -> KeptAnswer | None:
+        found = await self._select("id = ?", answer_id)
+        return found[0] if found else None
+
+    async def of_message(self, message: str) -> KeptAnswer | None:
+        """The answer that a message holds; None if it is not kept."""
+        found = await self._select("message = ?", message)
+        return found[0] if found else None
+
+    async def of_conversation(self, conversation: Conversation) -> list[KeptAnswer]:
+        return await self._select("conversation = ?", conversation.id)
+
+    async def listed(self) -> list[ListedAnswer]:
+        """Every answer, those kept last first, with how often it was used and what disputes it."""
+        return await self.database.call(store.listed, self.database.database)
+
+    async def due(self) -> list[ListedAnswer]:
+        """Those that are not used any more until somebody reviews them."""
+        return await self.database.call(
+            store.listed, self.database.database, "state = 'used' AND valid_until <= ?", (self.now(),)
+        )
+
+    async def keep(self, answer: KeptAnswer) -> KeptAnswer:
+        """Write an answer down. It is not used before :meth:`use`, after it was shown to who said it."""
+        now = self.now()
+        new = replace(answer, state="new", kept_at=now, valid_until=now + self.review_after)
+        await self._put(new)
+        return new
+
+    async def use(self, answer_id: str) -> None:
+        """Let questions find an answer. One that was forgotten meanwhile stays so."""
+        if (answer := await self.get(answer_id)) is not None:
+            await self.change(answer, state="used")
+
+    async def edit(self, answer: KeptAnswer, *, question: str, text: str) -> KeptAnswer:
+        """A new wording of it, which is used, and valid as long as a new answer."""
+        until = self.now() + self.review_after
+        return await self.change(answer, question=question, text=text, valid_until=until, state="used")
+
+    async def correct(
+        self, *, question: str, text: str, collection: str, name: str, message: str
+    ) -> KeptAnswer:
+        """An editor's answer, which is used at once; ``message`` names the request: told again, it is the same answer."""
+        now = self.now()
+        answer = await self.keep(
+            KeptAnswer(
+                id=id_of(message), question=question, text=text, author="", name=name, place="",
+                conversation="", message=message, url=None, collection=collection,
+                language=language_of(question), said_at=now, kept_at=now, valid_until=now,
+            )
+        )  # fmt: skip
+        await self.use(answer.id)
+        return answer
+
+    async def move(self, answer: KeptAnswer, collection: str) -> None:
+        """Let all read it who read this collection, and nobody else."""
+        await self.change(answer, collection=collection)
+
+    async def extend(self, answer: KeptAnswer) -> None:
+        """It was reviewed, and is valid as long as a new one."""
+        await self.change(answer, valid_until=self.now() + self.review_after, state="used")
+
+    async def retire(self, answer: KeptAnswer) -> None:
+        """It stays to be read by editors, and is not used."""
+        await self.change(answer, state="retired")
+
+    async def change(self, answer: KeptAnswer, **changed: object) -> KeptAnswer:
+        """Write it with other values, and bring the library in step."""
+        changed_answer = replace(answer, **changed)  # type: ignore[arg-type] # the names of its fields
+        await self._put(changed_answer)
+        await asyncio.to_thread(self._index, changed_answer, answer.collection)
+        return changed_answer
+
+    async def forget(self, answer: KeptAnswer) -> None:
+        """Delete it, its document, and the traces of turns that read it."""
+        await asyncio.to_thread(self._erase, answer)
+
+    def _erase(self, answer: KeptAnswer) -> None:
+        if self.library.store.entry(answer.collection, answer.address) is not None:
+            self.library.forget(answer.address, collection=answer.collection)
+        store.forget(self.database.database, [answer.id])
+
+    async def is_current(self, retrieval: Retrieval) -> bool:
+        """False if an answer was found that is not used any more; it is in the library no longer: look again."""
+        found = kept_in(hit.passage.source for hit in retrieval.passages)
+        if not found:
+            return True
+        usable = await self.database.call(store.usable_among, self.database.database, found, self.now())
+        if not usable.issuperset(found):
+            await asyncio.to_thread(self.sync)
+        return usable.issuperset(found)
+
+    def sync(self) -> None:
+        """Bring the library in step with the store. Blocking."""
+        sync(self.database.database, self.library, self.now())
+
+    async def note_uses(self, turn_id: str, outcome: Outcome) -> None:
+        """Count an answer that cites kept ones; the same turn counts once."""
+        citations = outcome.answer.citations if outcome.answer else ()
+        if cited := kept_in(citation.source for citation in citations):
+            await self.database.write_all(
+                "INSERT INTO answer_uses VALUES (?, ?) ON CONFLICT DO NOTHING",
+                [(answer, turn_id) for answer in cited],
+            )
+
+    async def note_dispute(self, answer_source: str, others: Sequence[str]) -> None:
+        """A judge found that documents say something else than a kept answer. No question fails for it."""
+        rows = [(answer, other, self.now()) for answer in kept_in([answer_source]) for other in others]
+        try:
+            await self.database.write_all(
+                "INSERT INTO answer_disputes VALUES (?, ?, ?) ON CONFLICT DO NOTHING", rows
+            )
+        except FootnoteError:
+            logger.exception("that documents dispute a kept answer could not be noted")
+
+    async def note_request(self, request: ExpertRequest) -> None:
+        """Experts were asked; told again, it changes nothing."""
+        await self.database.write(
+            "INSERT INTO expert_requests VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (request.turn, request.conversation, request.question, request.asked_at),
+        )
+
+    async def request_in(self, conversation: Conversation) -> ExpertRequest | None:
+        """What experts were last asked in a conversation."""
+        rows = await self.database.rows(
+            "SELECT turn, conversation, question, asked_at FROM expert_requests WHERE conversation = ?"
+            " ORDER BY asked_at DESC LIMIT 1",
+            (conversation.id,),
+        )
+        names = ("turn", "conversation", "question", "asked_at")
+        return ExpertRequest(**dict(zip(names, rows[0], strict=True))) if rows else None
+
+    async def forget_requests(self, conversation: Conversation) -> None:
+        await self.database.write("DELETE FROM expert_requests WHERE conversation = ?", (conversation.id,))
+
+    async def _select(self, where: str, *values: object) -> list[KeptAnswer]:
+        return await self.database.call(store.select, self.database.database, where, values)
+
+    async def _put(self, answer: KeptAnswer) -> None:
+        await self.database.call(store.put, self.database.database, answer)
+
+    def _index(self, answer: KeptAnswer, collection_before: str) -> None:
+        documents = self.library.store
+        if collection_before != answer.collection or not answer.is_usable(self.now()):
+            documents.remove(collection_before, answer.address)
+        if answer.is_usable(self.now()):
+            documents.put(document_of(answer))
+
+
+def sync(database: Database, library: Library, now: float) -> None:
+    """Index the answers that are used and not in the library, and remove all others from it. Blocking."""
+    usable = {answer.address: answer for answer in store.select(database) if answer.is_usable(now)}
+    for entry in library.store.answers():
+        answer = usable.get(entry.address)
+        if answer and (entry.collection, entry.hash) == (answer.collection, document_of(answer).hash):
+            del usable[entry.address]
+        else:
+            library.store.remove(entry.collection, entry.address)
+    for answer in usable.values():
+        library.store.put(document_of(answer))
+
+
+@dataclass(frozen=True, slots=True)
+class CountedUses:
+    """The log of questions, which also counts what kept answers are used for."""
+
+    log: QuestionLog
+    answers: Answers
+
+    async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
+        await self.log.record(turn, outcome, trace)
+        try:
+            await self.answers.note_uses(turn.id, outcome)
+        except FootnoteError:  # the answer is not lost to it
+            logger.exception("a use of a kept answer could not be counted", extra=log_fields(turn))
+
+    async def forget_conversation(self, conversation: Conversation) -> None:
+        await self.log.forget_conversation(conversation)
+
+
+@contextmanager
+def open_answers(storage: Storage, library: Library, *, review_after: int) -> Iterator[Answers]:
+    """Raises SettingsError when the store cannot be used. ``review_after``: in days."""
+    with storage.asynchronous(STORE, SCHEMA) as database:
+        yield Answers(database=database, library=library, review_after=review_after * DAY)

@@ -1,0 +1,246 @@
+"""What people taught, in its store and in a real library: found, quoted, ranked, moved, expired, forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from shelf import found, open_library, scope, write
+
+from core.answers.answers import open_answers
+from core.answers.experts import experts_for, trusted_in
+from core.answers.kept import KeptAnswer, document_of, id_of, title_of
+from core.conversation import Answer, Citation, Conversation, Outcome
+from core.library.retriever import Query
+from core.settings import Settings
+from core.storage.storage import open_storage
+from core.traces.log import DAY
+
+NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
+HELP = Conversation(platform="test", space="s", channel="help", thread="1")
+KEY = KeptAnswer(
+    id=id_of("m1"), question="Who has the key to the boat shed?", author="U1", name="Ann", place="#help",
+    text="Marta in the harbour office. Ring twice; she is slightly deaf.", conversation=HELP.id, message="m1",
+    url="https://chat.test/help/m1", collection="default", language="en", said_at=NOON, kept_at=NOON,
+    valid_until=0.0,
+)  # fmt: skip
+
+
+@pytest.fixture
+def settings(tmp_path, request):
+    kind = getattr(request, "param", "sqlite")
+    url = request.getfixturevalue("postgres_url") if kind == "postgresql" else ""
+    return Settings(data_dir=tmp_path / "data", database_url=url)
+
+
+both = pytest.mark.parametrize("settings", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
+def answers(settings):
+    library = open_library(settings)
+    with open_storage(settings) as storage, open_answers(storage, library, review_after=180) as answers:
+        at(answers, NOON)
+        yield answers
+    library.close()
+
+
+def at(answers, moment):
+    answers.now = lambda: moment
+
+
+async def taught(answers, answer=KEY):
+    kept = await answers.keep(answer)
+    await answers.use(kept.id)
+    return await answers.get(kept.id)
+
+
+def hits(library, question, collections=("default",)):
+    return library.retrieve(Query(text=question, scope=scope(collections=collections))).passages
+
+
+@both
+async def test_an_answer_is_found_by_its_question_and_by_its_own_words_once_it_is_used(answers):
+    await answers.keep(KEY)
+    before = found(answers.library, "Who has the key to the boat shed?")
+    await answers.use(KEY.id)
+
+    by_question = found(answers.library, "Where do I get a key for the shed?")
+    by_words = found(answers.library, "Is Marta deaf?")
+
+    assert (before, by_question, by_words) == ([], [KEY.address], [KEY.address])
+
+
+@both
+async def test_its_passage_says_who_said_it_where_and_when_and_can_be_quoted(answers):
+    await taught(answers)
+
+    (hit,) = hits(answers.library, KEY.question)
+    passage = hit.passage
+    quoted = answers.library.store.quoted(KEY.address, "Ring twice", passage.start, scope())
+
+    assert (passage.title, passage.location) == ("Ann, in #help, 12 Mar 2026", "")
+    assert (passage.path, passage.url) == ((KEY.question,), KEY.url)
+    assert KEY.text in passage.text
+    assert quoted == passage
+
+
+async def test_an_answer_without_a_place_is_cited_by_who_and_when():
+    assert title_of(replace(KEY, place="", language="de")) == "Ann, 12 März 2026".replace(
+        "12 März", "12. März"
+    )
+
+
+async def test_a_long_answer_is_cut_with_its_question_above_every_piece():
+    text = "\n\n".join(f"Rule {n}: " + "the tide decides, and nobody else does. " * 12 for n in range(6))
+
+    document = document_of(replace(KEY, text=text))
+
+    whole = f"# {KEY.question}\n\n{text}"
+    assert len(document.pieces) > 2
+    assert {piece.path for piece in document.pieces} == {(KEY.question,)}
+    assert all(whole[piece.start : piece.end] == piece.text for piece in document.pieces)
+
+
+async def test_it_goes_before_documents_where_it_is_the_same_question_and_only_there(answers, tmp_path):
+    write(
+        tmp_path / "docs" / "shed.md", "# The key to the boat shed",
+        "Who has the key to the boat shed may open the boat shed. The key to the boat shed opens the slipway too.",
+    )  # fmt: skip
+    answers.library.ingest([tmp_path / "docs"])
+    await taught(answers)
+
+    same = found(answers.library, "who has the key to the boat shed")
+    other = found(answers.library, "Does the key of the boat shed open the slipway?")
+
+    assert same[0] == KEY.address
+    assert other[0] == "docs/shed.md"
+
+
+async def test_syncing_files_and_a_rebuild_leave_it_alone(answers, tmp_path):
+    file = write(tmp_path / "docs" / "a.md", "The ferry leaves at noon.")
+    answers.library.ingest([tmp_path / "docs"])
+    await taught(answers)
+
+    file.unlink()
+    answers.library.refresh()
+    refreshed = found(answers.library, KEY.question)
+    answers.library.rebuild()
+
+    assert refreshed == found(answers.library, KEY.question) == [KEY.address]
+
+
+async def test_a_library_that_lost_everything_gets_its_answers_back(answers):
+    await taught(answers)
+    answers.library.store.remove("default", KEY.address)
+
+    answers.sync()
+
+    assert found(answers.library, KEY.question) == [KEY.address]
+
+
+@both
+async def test_an_expired_answer_is_due_and_not_used_until_somebody_extends_it(answers):
+    await taught(answers)
+    at(answers, NOON + 180 * DAY)
+
+    retrieval = answers.library.retrieve(Query(text=KEY.question, scope=scope()))
+    is_current = await answers.is_current(retrieval)
+    gone, due = found(answers.library, KEY.question), await answers.due()
+    await answers.extend(due[0].answer)
+
+    assert (is_current, gone) == (False, [])
+    assert [each.answer.id for each in due] == [KEY.id]
+    assert found(answers.library, KEY.question) == [KEY.address]
+    assert await answers.due() == []
+
+
+async def test_a_retired_answer_is_not_used_and_stays_listed(answers):
+    await answers.retire(await taught(answers))
+    answers.sync()
+
+    (listed,) = await answers.listed()
+
+    assert listed.answer.state == "retired"
+    assert found(answers.library, KEY.question) == []
+
+
+@both
+async def test_a_moved_answer_is_read_in_the_other_collection_alone(answers):
+    await answers.move(await taught(answers), "handbook")
+
+    assert found(answers.library, KEY.question) == []
+    assert found(answers.library, KEY.question, collections=("handbook",)) == [KEY.address]
+
+
+async def test_an_edited_answer_is_quoted_as_it_is_now(answers):
+    await answers.edit(await taught(answers), question="Who has the shed's key?", text="Olga, since May.")
+
+    (hit,) = hits(answers.library, "Who has the key of the shed?")
+
+    assert "Olga" in hit.passage.text
+    assert "Marta" not in hit.passage.text
+
+
+@both
+async def test_a_forgotten_answer_leaves_nothing(answers, settings):
+    kept = await taught(answers)
+    await answers.note_uses("q1", cites(KEY))
+    await answers.note_dispute(KEY.address, ["a.md"])
+
+    await answers.forget(kept)
+    answers.sync()
+
+    assert found(answers.library, KEY.question) == []
+    for table in ("answers", "answer_uses", "answer_disputes"):
+        assert answers.database.database.rows(f"SELECT * FROM {table}") == []
+
+
+async def test_what_the_library_forgets_by_name_is_not_kept_either(answers):
+    await taught(answers)
+
+    answers.library.forget(KEY.address)
+
+    assert await answers.listed() == []
+
+
+def cites(answer):
+    citation = Citation(
+        number=1, title="Ann", location="", source=answer.address, quote="Marta", start=0, end=5,
+    )  # fmt: skip
+    text = Answer(text="Marta [1]", citations=(citation, citation), grounding="documents", composed=True)
+    return Outcome(kind="answered", turn_id="q1", answer=text)
+
+
+async def test_a_turn_that_cites_an_answer_counts_once(answers):
+    await taught(answers)
+
+    for turn in ("q1", "q1", "q2"):
+        await answers.note_uses(turn, cites(KEY))
+    (listed,) = await answers.listed()
+
+    assert listed.used == 2
+
+
+async def test_a_document_that_disputes_an_answer_is_listed_until_it_is_forgotten(answers, tmp_path):
+    write(tmp_path / "docs" / "a.md", "Olga has the key.")
+    answers.library.ingest([tmp_path / "docs"])
+    await taught(answers)
+    await answers.note_dispute(KEY.address, ["docs/a.md"])
+
+    (before,) = await answers.listed()
+    answers.library.forget("docs/a.md")
+    (after,) = await answers.listed()
+
+    assert (before.disputed_by, after.disputed_by) == (("docs/a.md",), ())
+
+
+def test_experts_are_those_of_the_channel_else_of_what_it_reads_else_the_general_ones():
+    experts = {"": ("U1",), "handbook": ("S2",), "C9": ("U3", "U4")}
+    here = replace(HELP, channel="C9")
+
+    assert experts_for(experts, here, {"handbook"}) == ("U3", "U4")
+    assert experts_for(experts, HELP, {"handbook", "default"}) == ("S2",)
+    assert experts_for(experts, HELP, {"default"}) == ("U1",)
+    assert trusted_in(experts, here, ()) == ("U3", "U4", "U1")
+    assert experts_for({}, HELP, {"default"}) == ()

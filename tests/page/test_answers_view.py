@@ -1,0 +1,126 @@
+"""The page's view of what people taught: listed, corrected, moved, extended, retired and forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from desk import open_desk
+from shelf import found
+
+from core.answers.kept import KeptAnswer, id_of
+
+KEY = KeptAnswer(
+    id=id_of("slack/T1/C1/1.0"), question="Who has the key to the <b>boat shed</b>?", author="U1", name="Ann",
+    place="#help", text="Marta in the harbour office.", conversation="slack/T1/C1/1.0",
+    message="slack/T1/C1/1.0", url="https://chat.test/1", collection="channel-slack-T1-C1", language="en",
+    said_at=1_773_316_800.0, kept_at=1_773_316_800.0, valid_until=0.0,
+)  # fmt: skip
+ASKED = "Who has the key to the boat shed?"
+PATH = f"/answers/{KEY.id}"
+
+
+@pytest.fixture
+async def desk(tmp_path):
+    async with open_desk(tmp_path) as desk:
+        answers = desk.footnote.answers
+        await answers.keep(KEY)
+        await answers.use(KEY.id)
+        yield desk
+
+
+def read_in(desk, collection):
+    return found(desk.footnote.library, ASKED, collections=(collection,))
+
+
+async def test_an_answer_is_listed_with_who_where_and_how_often_and_its_words_are_no_markup(desk):
+    browser = await desk.browser("reader")
+
+    _, page = await browser.get("/answers")
+    _, one = await browser.get(PATH)
+
+    for text in (page, one):
+        assert "&lt;b&gt;boat shed" in text
+        assert "<b>boat" not in text
+        assert ("Ann" in text, "#help" in text) == (True, True)
+    assert "textarea" not in one
+    assert KEY.text in one
+
+
+async def test_an_editor_corrects_it_and_moves_it_to_a_collection(desk):
+    browser = await desk.browser()
+
+    status, _, _ = await browser.post(
+        PATH, change="edit", question=ASKED, text="Olga.", collection="handbook"
+    )
+    changed = await desk.footnote.answers.get(KEY.id)
+
+    assert status == 303
+    assert (changed.text, changed.collection, changed.state) == ("Olga.", "handbook", "used")
+    assert read_in(desk, KEY.collection) == []
+    assert read_in(desk, "handbook") == [KEY.address]
+
+
+async def test_a_retired_answer_is_not_found_until_it_holds_again_and_a_forgotten_one_is_gone(desk):
+    browser = await desk.browser()
+
+    await browser.post(PATH, change="retire")
+    retired = read_in(desk, KEY.collection)
+    await browser.post(PATH, change="extend")
+    extended = read_in(desk, KEY.collection)
+    await browser.post(PATH, change="forget")
+    status, _ = await browser.get(PATH)
+
+    assert (retired, extended, read_in(desk, KEY.collection)) == ([], [KEY.address], [])
+    assert status == 404
+
+
+async def test_what_an_editor_answers_is_found_and_cited_with_the_name_of_the_link(desk):
+    browser = await desk.browser(name="Olga")
+
+    await browser.post(
+        "/answers", question="Where is the winch?", text="Below the pier.", collection="default"
+    )
+    (source,) = found(desk.footnote.library, "Where is the winch?")
+    (entry,) = desk.footnote.library.store.named("default", source)
+
+    assert entry.title.startswith("Olga, ")
+
+
+async def test_due_and_disputed_answers_can_be_looked_at_alone(desk):
+    browser, answers = await desk.browser(), desk.footnote.answers
+    other = replace(KEY, id=id_of("m2"), message="m2", question="When is the crane free?")
+    await answers.keep(other)
+    await answers.use(other.id)
+    await answers.note_dispute(KEY.address, ["rules.md"])
+
+    _, disputed = await browser.get("/answers?show=disputed")
+    _, one = await browser.get(PATH)
+    _, due = await browser.get("/answers?show=due")
+
+    assert ("boat shed" in disputed, "crane" in disputed) == (True, False)
+    assert "rules.md" in one
+    assert "There is none." in due
+
+
+async def test_who_may_not_read_its_collection_neither_sees_nor_changes_it(desk):
+    browser = await desk.browser(collections=frozenset({"default"}))
+
+    _, page = await browser.get("/answers")
+    status, one = await browser.get(PATH)
+    changed, _, _ = await browser.post(PATH, change="forget")
+    await browser.post("/answers", question="Where?", text="There.", collection=KEY.collection)
+
+    assert (status, changed) == (404, 404)
+    assert "Marta" not in page + one
+    assert "boat shed" not in page + one
+    assert [each.answer.id for each in await desk.footnote.answers.listed()] == [KEY.id]
+
+
+async def test_a_reader_changes_nothing(desk):
+    browser = await desk.browser("reader")
+
+    status, _, _ = await browser.post(PATH, change="forget")
+
+    assert status == 403
+    assert await desk.footnote.answers.get(KEY.id) is not None
