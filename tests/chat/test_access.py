@@ -211,7 +211,11 @@ def test_the_rules_are_listed_with_every_collection_of_the_operator(channel_stor
         ("person", "<@U0123ABCD>", "U0123ABCD"),
         ("group", "<!subteam^S0123ABCD|@hr>", "S0123ABCD"),
         ("channel", "12345678901234567", "12345678901234567"),
-        ("channel", "https://discord.com/channels/12345678901234567/22345678901234567/3", "22345678901234567"),
+        (
+            "channel",
+            "https://discord.com/channels/12345678901234567/22345678901234567/3",
+            "22345678901234567",
+        ),
         ("person", "<@!12345678901234567>", "12345678901234567"),
         ("group", "12345678901234567/22345678901234567", "discord/12345678901234567/22345678901234567"),
         ("group", "22345678901234567", None),  # of which server
