@@ -327,6 +327,17 @@ def _define_questions(questions: _Parser) -> None:
     questions.add_argument("--csv", action="store_true", help="print comma-separated values and nothing else")
 
 
+def _define_gaps(gaps: _Parser) -> None:
+    gaps.add_argument(
+        "--since",
+        type=_span,
+        default=_span("7d"),
+        metavar="SPAN",
+        help="as 12h, 7d or 4w, compared with as long before; by default 7d",
+    )
+    gaps.add_argument("--csv", action="store_true", help="print a line for each question and nothing else")
+
+
 def _define_completion(completion: _Parser) -> None:
     completion.description = (
         'For every new shell: put eval "$(footnote completion bash)" into ~/.bashrc,'
@@ -364,6 +375,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
     "questions": ("questions:run", _define_questions, "list what was asked and how it ended"),
     "access": ("access:run", _define_access, "list or change who may read which collection"),
+    "gaps": ("gaps:run", _define_gaps, "group what was not answered by meaning"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
     "page": ("page:run", _define_page, "serve the operators' page, or print a link to it"),
     "migrate": ("migrate:run", lambda _: None, "make or migrate every store, as before a deploy"),

@@ -12,7 +12,7 @@ from contextlib import (
     closing,
     nullcontext,
 )
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -35,6 +35,7 @@ from core.settings import Settings
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase
 from core.storage.storage import Storage, open_storage
+from core.traces.meters import Meters
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
 from core.web.research import WebResearch
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
     from core.storage.database import Database
-    from core.traces.log import QuestionLog
+    from core.traces.log import Listener, QuestionLog
     from core.turns.assistant import Assistant, Report
     from core.turns.replicas import Replicas
 
@@ -76,6 +77,7 @@ class Footnote:
     assistant: Assistant
     log: QuestionLog  #: of the questions
     replicas: Replicas
+    meters: Meters = field(default_factory=Meters)  #: what this process does
 
 
 @asynccontextmanager
@@ -107,8 +109,12 @@ async def open_footnote(
         library.check_model()
         replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
         models = _models_of(settings, storage, open_now)
+        meters = Meters(circuits=models.circuits if models else {})
+        listeners = (meters.turn_ended, *_telemetry_of(settings, meters, open_now))
         log = open_now.enter_context(
-            open_question_log(storage, days=settings.trace_days, prices=_prices_of(settings))
+            open_question_log(
+                storage, days=settings.trace_days, prices=_prices_of(settings), listeners=listeners
+            )
         )
         assistant = Assistant(
             graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, log=log, sentence=sentence,
@@ -117,6 +123,7 @@ async def open_footnote(
         )  # fmt: skip
         yield Footnote(
             settings=settings, storage=storage, library=library, assistant=assistant, log=log, replicas=replicas,
+            meters=meters,
         )  # fmt: skip
 
 
@@ -194,6 +201,18 @@ def open_vectors(database: Database, folder: Path) -> VectorIndex:
 
     assert isinstance(database, PostgresDatabase)
     return PgvectorIndex(database)
+
+
+def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) -> tuple[Listener, ...]:
+    """Who tells a collector of the turns that end, if the operator named one; ``open_now`` closes it."""
+    if not settings.otel_exporter_otlp_endpoint:
+        return ()
+    from core.traces.telemetry import open_telemetry
+
+    telemetry = open_telemetry(
+        settings.otel_exporter_otlp_endpoint, has_texts=settings.trace_texts, gauges=meters.gauges
+    )
+    return (open_now.enter_context(telemetry).turn_ended,)
 
 
 def _linker(settings: Settings, library: Library) -> Callable[[Outcome], Outcome] | None:

@@ -41,6 +41,7 @@ from bots.terminal.session import PLATFORM as TERMINAL
 from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
 from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
+from core.gaps.finder import open_gaps
 from core.library.data_lock import SERVING, make_data_dir
 from core.library.documents import Readable
 from core.library.library import Library
@@ -148,17 +149,19 @@ async def _serving(
                 replicas=footnote.replicas,
             )
         )
+        footnote.meters.load = turns.load
         await open_now.enter_async_context(sweeping())
         if slack is not None:
             await open_now.enter_async_context(slack.serving(turns, served.port))
         if discord is not None:
             await open_now.enter_async_context(discord.serving(turns, stop.set))
+        gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
         if served.page is not None:
             link = await open_now.enter_async_context(
                 open_page(
-                    served.page, footnote.settings, library=footnote.library, log=footnote.log,
+                    served.page, footnote.settings, library=footnote.library, log=footnote.log, gaps=gaps,
                     channels=channel_store, database=page_store,
-                    work=OwnWork(turns=turns, operations=operations),
+                    work=OwnWork(turns=turns, operations=operations), meters=footnote.meters,
                 )
             )  # fmt: skip
         yield link

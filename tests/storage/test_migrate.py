@@ -19,7 +19,18 @@ from core.storage.schema import Schema
 from core.storage.storage import open_storage
 
 PATIENCE = 30.0  # seconds until a story that hangs fails
-STORES = ["conversations", "library", "page", "questions", "rates", "rooms", "slack", "spending", "turns"]
+STORES = [
+    "conversations",
+    "gaps",
+    "library",
+    "page",
+    "questions",
+    "rates",
+    "rooms",
+    "slack",
+    "spending",
+    "turns",
+]
 
 
 @pytest.fixture
