@@ -7,12 +7,17 @@ until a rule says otherwise, every other collection is closed until one opens it
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
 
-from bots.chat.channels import OWN, AccessRule
+from bots.chat.channels import OWN, SCHEMA, STORE, AccessRule
+from bots.chat.uploads import discard
 from core.conversation import value
 from core.errors import SettingsError
-from core.library.library import DEFAULT_COLLECTION
+from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.store import Entry
 from core.storage.database import Database
+from core.storage.storage import Storage
 
 EVERYONE, CLOSED, CHANNEL, PERSON, GROUP = KINDS = ("everyone", "closed", "channel", "person", "group")
 
@@ -88,6 +93,16 @@ def access_rules(database: Database, known: Iterable[str]) -> Mapping[str, tuple
         name: tuple(sorted(rules, key=lambda rule: (KINDS.index(rule.kind), rule.id)))
         for name, rules in found.items()
     }
+
+
+def forget_documents(library: Library, storage: Storage, source: str) -> list[Entry]:
+    """Remove documents from the index, their uploads from the disk, and the rules of collections that end with them."""
+    entries = library.forget(source)
+    discard(storage.data_dir, (Path(entry.address) for entry in entries))
+    left = {entry.collection for entry in library.store.entries()}
+    with closing(storage.database(STORE, SCHEMA)) as database:
+        drop_rules(database, {entry.collection for entry in entries} - left)
+    return entries
 
 
 def drop_rules(database: Database, collections: Iterable[str]) -> None:

@@ -37,6 +37,7 @@ from core.conversation import (
     log_fields,
 )
 from core.errors import FootnoteError, for_people
+from core.graph.rights import outcome_within
 from core.turns.archive import outcome_of
 from core.turns.assistant import Report
 from core.turns.messenger import NOWHERE, ReplyRoute, Unreachable
@@ -189,6 +190,8 @@ class ChatMessenger(Generic[Shown]):
         self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         await self._progress_notes.end(turn.id)
+        if is_again and not isinstance(turn, Command):
+            outcome = await self._as_readable_now(turn, outcome)
         if is_unaddressed(turn):
             await self._join(turn)
         if handle.startswith(NOWHERE):
@@ -214,6 +217,15 @@ class ChatMessenger(Generic[Shown]):
                 # The boundary of a background task: no other code sees its errors.
                 logger.exception("an answer could not be shown again", extra=log_fields(turn))
                 return
+
+    async def _as_readable_now(self, turn: Turn, outcome: Outcome) -> Outcome:
+        """An outcome that was recorded before a kill: rights may have changed until it is delivered."""
+        store, library = self.commands.channel_store, self.commands.footnote.library
+        try:
+            readable = (await store.reads(turn.conversation, turn.author, library)).collections
+        except FootnoteError:
+            readable = frozenset()
+        return outcome_within(outcome, readable)
 
     async def _join(self, question: Question) -> None:
         """Become part of a thread by an answer that nobody asked the bot for."""

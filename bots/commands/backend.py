@@ -10,9 +10,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from bots.chat.uploads import discard
+from bots.chat.access import forget_documents
 from bots.commands.preparing import index_documents, load_embedder, prepare
 from bots.indexing import BackgroundVectors, Targets, run_in_thread
 from bots.terminal.backend import Backend, CommandTurns, Forgotten
@@ -80,8 +79,7 @@ class LocalBackend:
         )
 
     async def forget(self, source: str) -> list[Forgotten]:
-        entries = await asyncio.to_thread(self.library.forget, source)
-        discard(self.settings.data_dir, (Path(entry.address) for entry in entries))
+        entries = await asyncio.to_thread(forget_documents, self.library, self.footnote.storage, source)
         return [(entry.source, entry.passages) for entry in entries]
 
 

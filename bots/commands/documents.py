@@ -6,11 +6,10 @@ import json
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 
 from bots import process, rebuild
 from bots.chat import texts
-from bots.chat.uploads import discard
+from bots.chat.access import forget_documents
 from bots.commands.backend import here_or_beside
 from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
 from bots.terminal import render
@@ -21,6 +20,7 @@ from core.errors import IndexDamaged, ModelTrouble, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.sync import SyncReport
 from core.settings import Settings
+from core.storage.storage import open_storage
 
 #: What ``footnote sources --json`` prints of each document.
 RECORD = ("source", "title", "collection", "passages", "address", "url")
@@ -154,10 +154,10 @@ def forget(arguments: Namespace, settings: Settings) -> int:
     def here() -> int:
         with (
             own_data_dir(settings, "footnote forget"),
-            closing(open_library(settings, is_owner=True)) as library,
+            open_storage(settings) as storage,
+            closing(open_library(settings, storage, is_owner=True)) as library,
         ):
-            entries = library.forget(arguments.source)
-            discard(settings.data_dir, (Path(entry.address) for entry in entries))
+            entries = forget_documents(library, storage, arguments.source)
         return print_gone([(entry.source, entry.passages) for entry in entries])
 
     async def beside() -> int:

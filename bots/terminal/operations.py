@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
-from bots.chat.uploads import discard
+from bots.chat.access import forget_documents
 from bots.indexing import Targets, Watcher, ingest_targets, require_documents, run_in_thread, update_index
 from bots.refresh import IndexRefresher
 from core.bootstrap import Footnote, make_fetcher
@@ -132,9 +132,7 @@ class Operations:
         for name in first:
             with suppress(NotFound):
                 return self._forget([name])
-        entries = self.footnote.library.forget(last)
-        discard(self.footnote.settings.data_dir, (Path(entry.address) for entry in entries))
-        return entries
+        return forget_documents(self.footnote.library, self.footnote.storage, last)
 
     def _check(self, targets: Targets) -> None:
         """SettingsError names what this process does not see: it may run elsewhere, or as another user."""

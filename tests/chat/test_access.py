@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bots.chat.access import AccessChange, access_rules, change_access, changed, drop_rules
+from bots.chat.access import AccessChange, access_rules, change_access, changed, forget_documents
 from bots.chat.channels import AccessRule, open_channel_store, own_collection
 from bots.discord.route import access_id as of_discord
 from bots.slack.route import access_id as of_slack
@@ -160,15 +160,22 @@ def test_rules_wait_for_no_collection_of_a_like_name(channel_store, name):
         change(channel_store, name, opens_to_everyone=True)
 
 
-async def test_a_collection_that_was_forgotten_and_made_anew_is_closed(channel_store, library):
-    for name in ("hr", "default"):
+async def test_a_collection_that_was_forgotten_and_made_anew_is_closed(
+    channel_store, library, storage, tmp_path
+):
+    note = tmp_path / "note.md"
+    (tmp_path / "other.md").write_text("# Other\n\nAnother line.\n")
+    library.ingest([tmp_path / "other.md"], collection="plans")
+    for name in ("hr", "plans", "default"):
         change(channel_store, name, opens=(("channel", "C1"),))
 
-    drop_rules(channel_store.database.database, ["hr", "default"])
+    forget_documents(library, storage, str(note))
+    library.ingest([note], collection="hr")
+    library.ingest([note])
 
-    assert await reads(channel_store, library, CHANNEL) == ["default"]
     elsewhere = Conversation(platform="slack", space="T1", channel="C2", thread="1")
-    assert await reads(channel_store, library, elsewhere) == []
+    assert await reads(channel_store, library, CHANNEL) == ["default", "plans"]  # a document of plans is left
+    assert await reads(channel_store, library, elsewhere) == []  # default stays closed to others
 
 
 def rule(kind, name=""):

@@ -140,7 +140,7 @@ async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> froz
         each.turn
         for each in questions
         if asked_where[each.conversation, each.author]
-        and session.may_read(document.collection for document in each.closest if document.collection)
+        and session.may_read({*each.collections, *(one.collection for one in each.closest if one.collection)})
     )
 
 
