@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ from core.library.library import Library, Phase
 from core.settings import Settings
 from core.storage.asynchronous import AsyncDatabase
 from core.traces.log import QuestionLog
+from core.traces.meters import Meters, prometheus
 from core.turns.messenger import ReplyRoute
 from core.turns.turns import Turns
 
@@ -61,8 +62,9 @@ async def open_page(
     channels: ChannelStore,
     database: AsyncDatabase,
     work: Work,
+    meters: Meters | None = None,
 ) -> AsyncIterator[str]:
-    """Serve it; a link for one editor. SettingsError where it cannot listen."""
+    """Serve it; a link for one editor. SettingsError where it cannot listen. ``meters``: of the process that answers."""
     sessions = PageSessions(database=database)
     site = Site(
         settings=settings,
@@ -75,10 +77,17 @@ async def open_page(
         threads=PageThreads(database),
         work=work,
         templates=make_templates(views()),
-        probes=Probes(trouble=_trouble_of(log)),
+        probes=Probes(trouble=_trouble_of(log), metrics=_metrics_of(meters) if meters else None),
     )
     async with serving(site) as url:
         yield link_at(page, url, await sessions.make_link("editor"))
+
+
+def _metrics_of(meters: Meters) -> Callable[[], Awaitable[str]]:
+    async def metrics() -> str:
+        return prometheus(meters)
+
+    return metrics
 
 
 def _trouble_of(log: QuestionLog) -> Any:

@@ -104,6 +104,7 @@ class Trace:
     """The way of one turn, and what it ended with."""
 
     policy: str = ""  #: empty: the graph did not run it
+    collections: tuple[str, ...] = ()  #: that the turn might read; empty: unknown
     question: str = ""  #: in the person's own words; of a decision, the question that it is about
     about: str = ""  #: of a decision, the turn that proposed the search
     text: str = ""  #: of the answer, with its markers

@@ -130,15 +130,16 @@ async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> froz
     session = visit.session
     if session.collections is None:
         return frozenset(each.turn for each in questions)
-    conversations: dict[str, bool] = {}
+    asked_where: dict[tuple[str, str], bool] = {}  # by conversation and who asked
     for each in questions:
-        if each.conversation not in conversations:
-            reads = await reads_in(visit.site, Conversation.parse(each.conversation))
-            conversations[each.conversation] = session.may_read(reads)
+        where = each.conversation, each.author
+        if where not in asked_where:
+            reads = await reads_in(visit.site, Conversation.parse(each.conversation), each.author)
+            asked_where[where] = session.may_read(reads)
     return frozenset(
         each.turn
         for each in questions
-        if conversations[each.conversation]
+        if asked_where[each.conversation, each.author]
         and session.may_read(document.collection for document in each.closest if document.collection)
     )
 
