@@ -98,21 +98,25 @@ class GapDigests:
 
     async def _readable(self, channel: Conversation, questions: Sequence[GapQuestion]) -> frozenset[str]:
         """Those of channels that read nothing else than this one does, and of no direct messages."""
-        here = await self.channel_store.reads(channel, self.library)
-        reads: dict[str, bool] = {}
+        here = (await self.channel_store.reads(channel, "", self.library)).collections
+        reads: dict[tuple[str, str], bool] = {}
         for each in questions:
-            if each.conversation not in reads:
-                asked_in = Conversation.parse(each.conversation)
-                reads[each.conversation] = (
-                    (asked_in.platform, asked_in.space) == (channel.platform, channel.space)
-                    and not self.is_direct(asked_in)
-                    and here.issuperset(await self.channel_store.reads(asked_in, self.library))
-                )
+            if (key := (each.conversation, each.author)) not in reads:
+                reads[key] = await self._may_be_read(channel, here, each)
         return frozenset(
             each.turn
             for each in questions
-            if reads[each.conversation]
-            and here.issuperset(document.collection for document in each.closest if document.collection)
+            if reads[each.conversation, each.author] and here.issuperset(each.collections)
+        )
+
+    async def _may_be_read(self, channel: Conversation, here: frozenset[str], question: GapQuestion) -> bool:
+        """Whether it was asked where nothing else is read than in this channel."""
+        asked_in = Conversation.parse(question.conversation)
+        is_near = (asked_in.platform, asked_in.space) == (channel.platform, channel.space)
+        if not is_near or self.is_direct(asked_in):
+            return False
+        return here.issuperset(
+            (await self.channel_store.reads(asked_in, question.author, self.library)).collections
         )
 
 
