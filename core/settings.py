@@ -67,6 +67,7 @@ class Settings:
     show_cost: bool = False  #: whether the line under an answer says what it cost
     questions_per_person: Rate | None = None  #: None: no limit
     questions_per_channel: Rate | None = None
+    gaps_channel: tuple[str, ...] = ()  #: platform/space/channel, in which the weekly digest of gaps is shown
     trace_days: int = 14  #: for which the texts of questions and their traces are kept; 0: figures only
     trace_texts: bool = False  #: whether questions and answers are sent to the OpenTelemetry collector too
     otel_exporter_otlp_endpoint: str = field(
@@ -281,6 +282,19 @@ def _review_days(raw: str) -> int:
     return days
 
 
+def _channels(raw: str) -> tuple[str, ...]:
+    names = _names(raw)
+    for name in names:
+        if not _CHANNEL.fullmatch(name):
+            raise ValueError(
+                f"must be platform/workspace/channel by their ids, several with commas, not “{name}”"
+            )
+    return names
+
+
+_CHANNEL = re.compile(r"[a-z]+/\w+/\w+")
+
+
 def _url_bases(raw: str) -> dict[str, str]:
     """``URL`` or ``COLLECTION=URL``, separated by commas or white space; a bare URL is for the default collection."""
     from core.library.library import DEFAULT_COLLECTION
@@ -387,6 +401,7 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "learners": _names,
     "experts": _experts,
     "review_after": _review_days,
+    "gaps_channel": _channels,
     "web_trusted_hosts": _hosts,
     "web_blocked_hosts": _hosts,
     "model_timeout": _seconds,

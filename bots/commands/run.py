@@ -22,6 +22,8 @@ from bots.discord.serve import open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import SETTING_NAMES
 from bots.doctor.settings import find_misspellings, read_configuration
+from bots.gap_digest import PLATFORMS as DIGESTS
+from bots.gap_digest import GapDigests, channels_of
 from bots.page.post import PageMessenger
 from bots.page.receive import PLATFORM as PAGE
 from bots.page.receive import collections_of
@@ -157,6 +159,14 @@ async def _serving(
         if discord is not None:
             await open_now.enter_async_context(discord.serving(turns, stop.set))
         gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
+        for name, server in ((SLACK, slack), (DISCORD, discord)):
+            if server is not None and (shown_in := channels_of(name, footnote.settings.gaps_channel)):
+                place, is_direct = DIGESTS[name]
+                digests = GapDigests(
+                    channels=shown_in, place=place, is_direct=is_direct, messages=server.messenger, finder=gaps,
+                    channel_store=channel_store, library=footnote.library,
+                )  # fmt: skip
+                await open_now.enter_async_context(_showing(digests, name, footnote))
         if served.page is not None:
             link = await open_now.enter_async_context(
                 open_page(
@@ -166,6 +176,17 @@ async def _serving(
                 )
             )  # fmt: skip
         yield link
+
+
+@asynccontextmanager
+async def _showing(digests: GapDigests, platform: str, footnote: Footnote) -> AsyncIterator[None]:
+    """Show the digests of gaps while this process is the one that does it for its platform."""
+    leading = asyncio.create_task(footnote.replicas.lead(f"gaps-{platform}", digests.keep_showing))
+    try:
+        yield
+    finally:
+        leading.cancel()
+        await asyncio.wait([leading])
 
 
 def _warn_of_misspellings() -> None:

@@ -10,6 +10,7 @@ from core.conversation import Conversation, value
 
 PLATFORM = "discord"
 DIRECT = "@me"  # in place of a server, as in the URLs of Discord
+EPOCH_MS = 1_420_070_400_000  # the first of January 2015, from which ids count ("Snowflakes")
 TALK = "talk"  # the one thread of a direct message
 
 
@@ -84,6 +85,11 @@ def key_of(message: str) -> str:
     return f"{PLATFORM}/{message}"
 
 
+def first_id_at(moment: float) -> str:
+    """The smallest id that something of this time can have ("Snowflakes")."""
+    return str((round(1000 * moment) - EPOCH_MS) << 22)
+
+
 def said_at(snowflake: str) -> float:
     """Seconds since the epoch; an id begins with the milliseconds since 2015 ("Snowflakes")."""
-    return ((int(snowflake) >> 22) + 1_420_070_400_000) / 1000
+    return ((int(snowflake) >> 22) + EPOCH_MS) / 1000

@@ -42,6 +42,7 @@ Details = Mapping[str, Any]
 INDIFFERENT = frozenset(
     {
         "data_dir", "database_url", "log_level", "log_format", "learners", "notify_approvers",
+        "gaps_channel",
         "questions_per_person", "questions_per_channel",
     }
 )  # fmt: skip

@@ -56,7 +56,7 @@ class GapQuestion:
     missing: str = ""  #: what a judge said is missing
     fault: str = ""  #: what a person said is wrong with the answer
     closest: tuple[CloseDocument, ...] = ()
-    collections: tuple[str, ...] = ()  #: that it might read when it was asked; empty: unknown
+    collections: frozenset[str] = frozenset()  #: that it might read when it was asked, and of what is closest
 
 
 @value
@@ -119,19 +119,20 @@ def _reason(row: Row, decision: Row | None) -> Reason | None:
 
 def _question(row: Row, reason: Reason, told: dict[str, object], fault: str) -> GapQuestion:
     turn, _, _, conversation, channel, author, asked_at, asked, language = row[:9]
-    citations, collections = told.get("citations") or [], told.get("collections") or []
+    citations = told.get("citations") or []
     assert isinstance(citations, list)
-    assert isinstance(collections, list)
-    documents = (
+    read = told.get("collections") or ()
+    assert isinstance(read, list | tuple)
+    documents = [
         CloseDocument(collection=each["collection"], source=each["source"], title=each["title"])
         for each in citations
         if each["origin"] == "documents"
-    )
+    ]
     return GapQuestion(
         turn=turn, conversation=conversation, channel=channel, author=author, asked_at=asked_at,
         text=str(told.get("standalone") or asked), asked=asked, language=language, reason=reason,
         missing=str(told.get("missing") or ""), fault=fault, closest=tuple(dict.fromkeys(documents)),
-        collections=tuple(collections),
+        collections=frozenset((*read, *(each.collection for each in documents if each.collection))),
     )  # fmt: skip
 
 

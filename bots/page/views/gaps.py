@@ -139,8 +139,7 @@ async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> froz
     return frozenset(
         each.turn
         for each in questions
-        if asked_where[each.conversation, each.author]
-        and session.may_read({*each.collections, *(one.collection for one in each.closest if one.collection)})
+        if asked_where[each.conversation, each.author] and session.may_read(each.collections)
     )
 
 
