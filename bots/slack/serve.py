@@ -198,7 +198,7 @@ async def open_slack(
             channel_store,
             posts=SlackPosts(calls=calls, unreadable=unreadable),
             renderer=render,
-            people=SlackPeople(calls=calls),
+            people=SlackPeople(calls=calls, shown_names=footnote.log.names),
             uploads=uploads,
             refresh=REFRESH,
         )
