@@ -22,7 +22,7 @@ from core.conversation import Conversation, Exchange, Outcome, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
 from core.library.data_lock import lock_data_dir, make_data_dir, share_data_dir
-from core.library.documents import Passage, Retrieval, Scope
+from core.library.documents import Passage, Readable, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
 from core.library.retriever import Query
@@ -51,9 +51,8 @@ if TYPE_CHECKING:
     from core.turns.replicas import Replicas
 
 
-Reads = Callable[
-    [Conversation, Library], Awaitable[frozenset[str]]
-]  # the collections a conversation may read
+#: What a question of this conversation and this author may read.
+Reads = Callable[[Conversation, str, Library], Awaitable[Readable]]
 LIBRARY = "library.sqlite"  # in the data folder
 RESERVE = 5.0  # seconds of a turn that the model may not use
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file
@@ -63,9 +62,9 @@ Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
 
-async def reads_everything(_conversation: Conversation, library: Library) -> frozenset[str]:
+async def reads_everything(_conversation: Conversation, _author: str, library: Library) -> Readable:
     """Every collection, for the operator's terminal."""
-    return await asyncio.to_thread(library.store.collections)
+    return Readable(collections=await asyncio.to_thread(library.store.collections))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +282,8 @@ def _deps_maker(
     async def make_deps(turn: Turn, report: Report) -> Deps:
         from core.graph.context import Deps
 
-        scope = Scope(collections=await reads(turn.conversation, library))
+        readable = await reads(turn.conversation, turn.author, library)
+        scope = Scope(collections=readable.collections)
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(turn),
@@ -292,6 +292,7 @@ def _deps_maker(
             approval=settings.web_approval,
             approvers=settings.web_approvers,
             report=report,
+            remark=readable.remark,
         )
 
     return make_deps
@@ -365,6 +366,10 @@ class ScopedDocuments:
     scope: Scope
     refresh: Refresh | None = None
 
+    @property
+    def collections(self) -> frozenset[str]:
+        return self.scope.collections
+
     async def retrieve(
         self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
     ) -> Retrieval:
@@ -372,7 +377,9 @@ class ScopedDocuments:
             await self.refresh(self.library)
         scope = replace(self.scope, addresses=within)
         request = Query(text=query, scope=scope, history=history, limit=limit)
-        return await asyncio.to_thread(self.library.retrieve, request)
+        found = await asyncio.to_thread(self.library.retrieve, request)
+        own = tuple(hit for hit in found.passages if hit.passage.collection in self.collections)
+        return found if len(own) == len(found.passages) else replace(found, passages=own)
 
     async def neighbours(
         self, passages: Sequence[Passage], within: tuple[str, ...] = ()

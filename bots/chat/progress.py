@@ -33,9 +33,9 @@ class ThrottledProgress:
     is_late: bool = False  #: whether the last note may have come when another process had shown the outcome
     _is_fresh: asyncio.Event = field(default_factory=asyncio.Event)
     _is_closed: asyncio.Event = field(default_factory=asyncio.Event)
-    _task: asyncio.Task[None] | None = None
+    _task: asyncio.Task[None] = field(init=False)
 
-    def start(self) -> None:
+    def __post_init__(self) -> None:
         self._task = asyncio.create_task(self._run())
 
     def report(self, progress: Progress) -> None:
@@ -46,35 +46,28 @@ class ThrottledProgress:
         """No note comes after this. One that is being sent is waited for, or it could cover the answer."""
         self._is_closed.set()
         self._is_fresh.set()
-        if self._task is not None:
-            await asyncio.wait([self._task])
+        await asyncio.wait([self._task])
 
     def cancel(self) -> None:
         """No note comes after this, but one that is being sent may arrive."""
-        if self._task is not None:
-            self._task.cancel()
+        self._task.cancel()
 
     async def _run(self) -> None:
         shown = self.newest
         while not self._is_closed.is_set():
             self._is_fresh.clear()
             newest = self.newest
-            if self.is_ours() and await self._show(newest, is_new=newest != shown):
-                shown = newest
+            if self.is_ours():
+                self.is_late = is_new = newest != shown
+                try:
+                    await self.show(newest, is_new)
+                    shown = newest
+                except (Unreachable, Refused):
+                    logger.info("a progress note was left out")
+                finally:  # it is late if this process slept meanwhile, or is cut off
+                    self.is_late = is_new and not self.is_ours()
             if not await _happens(self._is_closed, BETWEEN):
                 await _happens(self._is_fresh, self.refresh)
-
-    async def _show(self, progress: Progress, *, is_new: bool) -> bool:
-        """Whether it arrived. It is late if this process slept meanwhile, or is cut off."""
-        self.is_late = is_new
-        try:
-            await self.show(progress, is_new)
-        except (Unreachable, Refused):
-            logger.info("a progress note was left out")
-            return False
-        finally:
-            self.is_late = is_new and not self.is_ours()
-        return True
 
 
 async def _happens(event: asyncio.Event, within: float) -> bool:
@@ -106,9 +99,9 @@ class ProgressNotes(Generic[Shown]):
         """
         language = language_of_turn(turn, (proposal,) if proposal else ())
         self._languages[turn.id] = language
-        return await self.posts.begin(
-            route, turn.id, _note(_first_progress(turn), language), is_again=is_again
-        )
+        first = _first_progress(turn)
+        note = ProgressNote(stage=first.stage, sentence=progress_note(first, language))
+        return await self.posts.begin(route, turn.id, note, is_again=is_again)
 
     def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Report:
         throttled = ThrottledProgress(
@@ -118,7 +111,6 @@ class ProgressNotes(Generic[Shown]):
             is_ours=self.replicas.ownership(),
         )
         self._running[turn.id] = throttled
-        throttled.start()
         if (run := asyncio.current_task()) is not None:
             run.add_done_callback(lambda _: self._leave(throttled, turn, route, handle))
         loop = asyncio.get_running_loop()
@@ -132,7 +124,8 @@ class ProgressNotes(Generic[Shown]):
         if language is None:  # the first sign was shown by an earlier process
             proposals = await self.proposals(turn.conversation) if isinstance(turn, Decision) else ()
             language = self._languages[turn.id] = language_of_turn(turn, proposals)
-        await self.posts.progress(route, handle, turn.id, _note(progress, language), is_new=is_new)
+        note = ProgressNote(stage=progress.stage, sentence=progress_note(progress, language))
+        await self.posts.progress(route, handle, turn.id, note, is_new=is_new)
 
     def _leave(self, throttled: ThrottledProgress, turn: Turn, route: ReplyRoute, handle: str) -> None:
         """Where a run ends without :meth:`end`, the turn runs on in another process, which shows its outcome."""
@@ -155,7 +148,3 @@ class ProgressNotes(Generic[Shown]):
 
 def _first_progress(turn: Turn) -> Progress:
     return Progress(stage="searching" if isinstance(turn, Decision) else "reading")
-
-
-def _note(progress: Progress, language: str) -> ProgressNote:
-    return ProgressNote(stage=progress.stage, sentence=progress_note(progress, language))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bots.chat.channels import ChannelStore
+from bots.page.gap_reports import GapReports
 from bots.page.server import link_at, serving
 from bots.page.sessions import PageSessions
 from bots.page.settings import PageSettings
@@ -18,6 +19,7 @@ from bots.page.views import views
 from bots.terminal.operations import Operations
 from core.conversation import Command, Turn
 from core.errors import FootnoteError
+from core.gaps.finder import GapFinder
 from core.library.library import Library, Phase
 from core.settings import Settings
 from core.storage.asynchronous import AsyncDatabase
@@ -56,6 +58,7 @@ async def open_page(
     *,
     library: Library,
     log: QuestionLog,
+    gaps: GapFinder,
     channels: ChannelStore,
     database: AsyncDatabase,
     work: Work,
@@ -68,6 +71,7 @@ async def open_page(
         page=page,
         library=library,
         log=log,
+        gaps=GapReports(gaps),
         channels=channels,
         sessions=sessions,
         threads=PageThreads(database),
