@@ -28,6 +28,7 @@ from bots.discord.interactions import READERS, Interaction
 from bots.discord.post import DiscordPosts
 from bots.discord.receive import (
     MessageEvent,
+    channel_name,
     interaction_event,
     is_called,
     message_event,
@@ -41,6 +42,7 @@ from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_
 from bots.discord.settings import API_URL, DiscordSettings
 from core.errors import QuestionRejected
 from core.text.language import language_of
+from core.traces.names import ShownNames
 from core.turns.turns import TurnsClosed
 from core.turns.waiting import UnhurriedClock
 from core.wording import in_language
@@ -89,6 +91,7 @@ class DiscordListeners:
     reads_content: Callable[[], bool]  #: whether the Message Content intent is granted
     watermark: Watermark
     unreadable: Unreadable
+    shown_names: ShownNames  #: where names are noted for operators
 
     async def take_message(self, message: discord.Message, *, is_edit: bool = False) -> None:
         """Stored when this returns; if it raises, the message is fetched again later."""
@@ -99,6 +102,8 @@ class DiscordListeners:
             return
         if incoming is not None:
             await self.inbox.accept(incoming)
+            await self.shown_names.note("person", {str(message.author.id): message.author.display_name})
+            await self.shown_names.note("channel", channel_name(message))
 
     async def _incoming_of(self, message: discord.Message, *, is_edit: bool) -> Incoming | None:
         me = self.me()

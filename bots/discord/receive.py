@@ -24,7 +24,17 @@ from bots.chat.texts import clipped, say_in
 from bots.discord.content import beside, json_of, words_of
 from bots.discord.interactions import Interaction
 from bots.discord.limits import THREAD_NAME
-from bots.discord.route import DIRECT, TALK, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
+from bots.discord.route import (
+    DIRECT,
+    PLATFORM,
+    TALK,
+    DiscordRoute,
+    Me,
+    conversation_of,
+    key_of,
+    said_at,
+    turn_id,
+)
 from core.conversation import Attachment, Conversation, Question, ThreadMessage, value
 from core.text.characters import plain
 from core.text.language import language_of
@@ -92,6 +102,16 @@ def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = 
         replies_to=str(reply.id) if reply is not None and not answers_me else "",
         edited_at=message.edited_at.timestamp() if is_edit and message.edited_at else 0.0,
     )
+
+
+def channel_name(message: discord.Message) -> dict[str, str]:
+    """What the channel is called, by the id under which its questions are logged; empty for a direct message."""
+    if message.guild is None:
+        return {}
+    channel: Any = message.channel
+    own = _channel_of(channel)
+    named = channel if str(channel.id) == own else getattr(channel, "parent", None)
+    return {f"{PLATFORM}/{message.guild.id}/{own}": named.name} if named else {}
 
 
 def _quoted(message: discord.Message, reply: discord.Message | None, me: Me) -> tuple[ThreadMessage, ...]:

@@ -198,7 +198,7 @@ class DiscordServer:
             DiscordListeners(
                 inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
                 reads_content=lambda: self.client.intents.message_content,
-                watermark=await Watermark.load(self.channel_store), unreadable=self.client.unreadable,
+                watermark=await Watermark.load(self.channel_store), unreadable=self.client.unreadable, shown_names=self.footnote.log.names,
             )
         )  # fmt: skip
         try:

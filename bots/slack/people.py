@@ -17,6 +17,7 @@ from bots.slack.route import DIRECT, PLATFORM
 from bots.slack.settings import SlackSettings
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
+from core.traces.names import ShownNames
 from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ class SlackPeople:
     """Names and groups. If Slack refuses to say, a person has no name but the id, and is in no group."""
 
     calls: SlackCalls
+    shown_names: ShownNames | None = None  #: where names are noted for operators
     mention: re.Pattern[str] = MENTION
     _names: dict[tuple[str, str], str] = field(default_factory=dict)  #: by team and user
     #: Until when, and who; by team and group.
@@ -41,7 +43,10 @@ class SlackPeople:
     _group_names: dict[str, tuple[float, Mapping[str, str]]] = field(default_factory=dict)
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
-        return {user: await self._name(route["team"], user) for user in users if user}
+        names = {user: await self._name(route["team"], user) for user in users if user}
+        if self.shown_names is not None:
+            await self.shown_names.note("person", names)
+        return names
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Which of these user groups the person is in; ids of people are ignored. Raises Unreachable."""

@@ -202,7 +202,7 @@ async def open_slack(
             oauth = await opened.enter_async_context(open_oauth(settings, footnote.storage, calls))
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
-        people = channel_store.people[PLATFORM] = SlackPeople(calls=calls)
+        people = channel_store.people[PLATFORM] = SlackPeople(calls=calls, shown_names=footnote.log.names)
         messenger = ChatMessenger.over(
             footnote,
             channel_store,

@@ -506,3 +506,22 @@ async def test_many_threads_at_once_are_all_answered(server, fake, ann, general,
 
     assert sum(FERRY_ANSWER in answer.visible for (answer,) in answers) == count
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
+
+
+async def test_an_operator_sees_what_people_and_channels_are_called(server, fake, ann, general):
+    await server.open()
+
+    asked = await fake.mention(ann, general, FERRY)
+    await server.until_answered(asked)
+    second = await fake.mention(ann, general, PONTOON)
+    await server.until_answered(second)
+
+    with sqlite3.connect(server.folder / ".footnote" / "questions.sqlite") as log:
+        rows = log.execute(
+            "SELECT person.name, place.name FROM questions AS q"
+            " JOIN shown_names AS person ON person.id = q.author AND person.kind = 'person'"
+            " JOIN shown_names AS place ON place.id = q.channel AND place.kind = 'channel'"
+        ).fetchall()
+    log.close()
+    assert len(rows) == 2
+    assert {each for row in rows for each in row} == {"ann", "general"}
