@@ -28,6 +28,7 @@ BENCHMARKS = {
     "drafts": "what is shown of drafts by language models whose false sentences are known",
     "trips": "round trips to the model and time of a question, beside five published graphs",
     "overhead": "processor time of one turn, and where it is spent",
+    "page": "processor time of each view of the operators' page, with many questions stored",
     "search": "time and recall of a retrieval in large libraries",
     "stores": "what SQLite and PostgreSQL find and take, side by side",
     "indexing": "passages indexed a second, beside the published pipeline; time to follow one change",

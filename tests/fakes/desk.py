@@ -37,8 +37,7 @@ from core.traces.trace import (
     TracedSentence,
     TracedStrip,
 )
-from core.turns.queue import prepare_file
-from core.turns.serving import queue_url
+from core.turns.queue import prepare_file, queue_url
 from core.turns.turns import Turns, open_turns
 
 NOON = 1_790_000_000.0
@@ -100,7 +99,8 @@ class Desk:
 
 @asynccontextmanager
 async def open_desk(folder, page=None, **settings):
-    chosen = Settings(data_dir=folder / "data", embedding_model="none", web_search="off", **settings)
+    given = {"embedding_model": "none", "web_search": "off", **settings}
+    chosen = Settings(data_dir=folder / "data", **given)
     chosen.data_dir.mkdir(exist_ok=True)
     with open_storage(chosen) as storage, open_channel_store(storage) as channels:
         reads = _reads(channels, ("slack", "discord"))
