@@ -256,6 +256,23 @@ def _define_forget(forget: _Parser) -> None:
     forget.add_argument("source", metavar="SOURCE", help="as `footnote sources` names it, or its path or URL")
 
 
+def _define_access(access: _Parser) -> None:
+    access.description = (
+        "Without options: who may read each collection. The default one is open, every other is closed until "
+        "you open it; options add to those who may read it. --nobody with others sets exactly those."
+    )
+    access.add_argument("collection", nargs="?", metavar="COLLECTION")
+    for kind in ("channels", "people", "groups"):
+        access.add_argument(
+            f"--{kind}", nargs="+", action="extend", default=[], metavar="ID", help=f"open it to these {kind}"
+        )
+    access.add_argument("--everyone", action="store_true", help="open it to all channels and people")
+    access.add_argument("--nobody", action="store_true", help="close it first")
+    access.add_argument(
+        "--remove", nargs="+", action="extend", default=[], metavar="ID", help="close it to these"
+    )
+
+
 def _define_run(run: _Parser) -> None:
     run.add_argument("platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="slack, discord")
     run.add_argument(
@@ -310,6 +327,17 @@ def _define_questions(questions: _Parser) -> None:
     questions.add_argument("--csv", action="store_true", help="print comma-separated values and nothing else")
 
 
+def _define_gaps(gaps: _Parser) -> None:
+    gaps.add_argument(
+        "--since",
+        type=_span,
+        default=_span("7d"),
+        metavar="SPAN",
+        help="as 12h, 7d or 4w, compared with as long before; by default 7d",
+    )
+    gaps.add_argument("--csv", action="store_true", help="print a line for each question and nothing else")
+
+
 def _define_completion(completion: _Parser) -> None:
     completion.description = (
         'For every new shell: put eval "$(footnote completion bash)" into ~/.bashrc,'
@@ -346,6 +374,8 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
     "sources": ("documents:list_sources", _add_json, "list what is indexed"),
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
     "questions": ("questions:run", _define_questions, "list what was asked and how it ended"),
+    "gaps": ("gaps:run", _define_gaps, "group what was not answered by meaning"),
+    "access": ("access:run", _define_access, "list or change who may read which collection"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
     "page": ("page:run", _define_page, "serve the operators' page, or print a link to it"),
     "migrate": ("migrate:run", lambda _: None, "make or migrate every store, as before a deploy"),

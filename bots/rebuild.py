@@ -74,6 +74,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
     from bots.chat import channels
     from bots.page import sessions
     from bots.slack import oauth
+    from core.gaps import store as gaps
     from core.reasoning import limits
     from core.traces import log
     from core.turns import checkpoints, queue
@@ -84,6 +85,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "rooms.sqlite": channels.SCHEMA,
         data / "spending.sqlite": limits.SCHEMA,
         data / "questions.sqlite": log.SCHEMA,
+        data / "gaps.sqlite": gaps.SCHEMA,
         data / "page.sqlite": sessions.SCHEMA,
         data / oauth.FILE: oauth.SCHEMA,
         # The URL of a server is not the name of a file.

@@ -12,7 +12,7 @@ from contextlib import (
     closing,
     nullcontext,
 )
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -22,7 +22,7 @@ from core.conversation import Conversation, Exchange, Outcome, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
 from core.library.data_lock import lock_data_dir, make_data_dir, share_data_dir
-from core.library.documents import Passage, Retrieval, Scope
+from core.library.documents import Passage, Readable, Retrieval, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
 from core.library.retriever import Query
@@ -35,6 +35,7 @@ from core.settings import Settings
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase
 from core.storage.storage import Storage, open_storage
+from core.traces.meters import Meters
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
 from core.web.research import WebResearch
@@ -45,14 +46,13 @@ if TYPE_CHECKING:
     from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
     from core.storage.database import Database
-    from core.traces.log import QuestionLog
+    from core.traces.log import Listener, QuestionLog
     from core.turns.assistant import Assistant, Report
     from core.turns.replicas import Replicas
 
 
-Reads = Callable[
-    [Conversation, Library], Awaitable[frozenset[str]]
-]  # the collections a conversation may read
+#: What a question of this conversation and this author may read.
+Reads = Callable[[Conversation, str, Library], Awaitable[Readable]]
 LIBRARY = "library.sqlite"  # in the data folder
 RESERVE = 5.0  # seconds of a turn that the model may not use
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file
@@ -62,9 +62,9 @@ Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
 
-async def reads_everything(_conversation: Conversation, library: Library) -> frozenset[str]:
+async def reads_everything(_conversation: Conversation, _author: str, library: Library) -> Readable:
     """Every collection, for the operator's terminal."""
-    return await asyncio.to_thread(library.store.collections)
+    return Readable(collections=await asyncio.to_thread(library.store.collections))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +77,7 @@ class Footnote:
     assistant: Assistant
     log: QuestionLog  #: of the questions
     replicas: Replicas
+    meters: Meters = field(default_factory=Meters)  #: what this process does
 
 
 @asynccontextmanager
@@ -108,8 +109,12 @@ async def open_footnote(
         library.check_model()
         replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
         models = _models_of(settings, storage, open_now)
+        meters = Meters(circuits=models.circuits if models else {})
+        listeners = (meters.turn_ended, *_telemetry_of(settings, meters, open_now))
         log = open_now.enter_context(
-            open_question_log(storage, days=settings.trace_days, prices=_prices_of(settings))
+            open_question_log(
+                storage, days=settings.trace_days, prices=_prices_of(settings), listeners=listeners
+            )
         )
         assistant = Assistant(
             graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, log=log, sentence=sentence,
@@ -118,6 +123,7 @@ async def open_footnote(
         )  # fmt: skip
         yield Footnote(
             settings=settings, storage=storage, library=library, assistant=assistant, log=log, replicas=replicas,
+            meters=meters,
         )  # fmt: skip
 
 
@@ -197,6 +203,18 @@ def open_vectors(database: Database, folder: Path) -> VectorIndex:
     return PgvectorIndex(database)
 
 
+def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) -> tuple[Listener, ...]:
+    """Who tells a collector of the turns that end, if the operator named one; ``open_now`` closes it."""
+    if not settings.otel_exporter_otlp_endpoint:
+        return ()
+    from core.traces.telemetry import open_telemetry
+
+    telemetry = open_telemetry(
+        settings.otel_exporter_otlp_endpoint, has_texts=settings.trace_texts, gauges=meters.gauges
+    )
+    return (open_now.enter_context(telemetry).turn_ended,)
+
+
 def _linker(settings: Settings, library: Library) -> Callable[[Outcome], Outcome] | None:
     if not settings.source_url_base:
         return None
@@ -264,7 +282,8 @@ def _deps_maker(
     async def make_deps(turn: Turn, report: Report) -> Deps:
         from core.graph.context import Deps
 
-        scope = Scope(collections=await reads(turn.conversation, library))
+        readable = await reads(turn.conversation, turn.author, library)
+        scope = Scope(collections=readable.collections)
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(turn),
@@ -273,6 +292,7 @@ def _deps_maker(
             approval=settings.web_approval,
             approvers=settings.web_approvers,
             report=report,
+            remark=readable.remark,
         )
 
     return make_deps
@@ -346,6 +366,10 @@ class ScopedDocuments:
     scope: Scope
     refresh: Refresh | None = None
 
+    @property
+    def collections(self) -> frozenset[str]:
+        return self.scope.collections
+
     async def retrieve(
         self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
     ) -> Retrieval:
@@ -353,7 +377,9 @@ class ScopedDocuments:
             await self.refresh(self.library)
         scope = replace(self.scope, addresses=within)
         request = Query(text=query, scope=scope, history=history, limit=limit)
-        return await asyncio.to_thread(self.library.retrieve, request)
+        found = await asyncio.to_thread(self.library.retrieve, request)
+        own = tuple(hit for hit in found.passages if hit.passage.collection in self.collections)
+        return found if len(own) == len(found.passages) else replace(found, passages=own)
 
     async def neighbours(
         self, passages: Sequence[Passage], within: tuple[str, ...] = ()

@@ -280,6 +280,7 @@ class Outcome:
     ranked: tuple[Ranked, ...] = ()  #: the best retrieved passages, best first
     unread: tuple[str, ...] = ()  #: names of the question's attachments that nobody allowed to be read
     unreadable: tuple[str, ...] = ()  #: a sentence for each attachment that could not be read
+    collections: tuple[str, ...] = ()  #: of the documents' passages that its words may come from
     is_shown: bool = True  #: False: nobody called the bot, and it has no sure answer; nothing of it is kept
 
     @property
@@ -307,6 +308,7 @@ class Exchange:
     answer: str  #: shortened text of the answer, or why there was none
     author: str
     sources: tuple[str, ...] = ()  #: documents that the answer is from, those cited first
+    collections: tuple[str, ...] = ()  #: of the documents' passages that the answer's words may come from
 
 
 @value

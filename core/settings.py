@@ -65,6 +65,10 @@ class Settings:
     questions_per_person: Rate | None = None  #: None: no limit
     questions_per_channel: Rate | None = None
     trace_days: int = 14  #: for which the texts of questions and their traces are kept; 0: figures only
+    trace_texts: bool = False  #: whether questions and answers are sent to the OpenTelemetry collector too
+    otel_exporter_otlp_endpoint: str = field(
+        default="", repr=False
+    )  #: may hold a password; empty: none is sent
     source_url_base: Mapping[str, str] = field(default_factory=dict)  #: by collection, core.library.links
     database_url: str = field(
         default="", repr=False
@@ -374,6 +378,8 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "questions_per_person": _rate,
     "questions_per_channel": _rate,
     "trace_days": _days,
+    "trace_texts": lambda raw: _one_of("on", "off")(raw) == "on",
+    "otel_exporter_otlp_endpoint": _url,
     "source_url_base": _url_bases,
     "database_url": _database,
     "log_level": _level,

@@ -290,6 +290,9 @@ async def test_a_channel_that_chose_to_follow_everybody_does_so_still_and_one_th
         ]
         kept = rows(data / "rooms.sqlite", "SELECT channel, reads FROM channels ORDER BY 1")
 
+    opened = rows(data / "rooms.sqlite", "SELECT * FROM access ORDER BY 3")
+
+    assert opened == [("handbook", "channel", "slack/T1/C3"), ("handbook", "channel", "slack/T1/C4")]
     assert followed == ["thread", "asker", "mention", "asker"]
     assert kept[1:] == [
         ("slack/T1/C2", "default"), ("slack/T1/C3", "handbook"), ("slack/T1/C4", "handbook"),
@@ -307,4 +310,4 @@ async def test_an_older_version_refuses_the_turns_and_conversations_of_this_one(
     async with turns_of(data, RecordingMessenger()):
         pass
 
-    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [3, 2]
+    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [3, 3]

@@ -1,23 +1,31 @@
-"""What the bot stores about channels and threads: preferences, and which collections a channel reads.
+"""What the bot stores about channels and threads: preferences, and which collections may be read where.
 
 One small store. What is learned in a channel goes into its own collection, which can be
-read in that channel only; files that are read for one thread go into the thread's.
+read in that channel only; files that are read for one thread go into the thread's. The operator's
+other collections are closed but for :mod:`bots.chat.access`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from bots.chat.incoming import Feedback, Follow, ThreadState
-from core.conversation import Conversation
+from bots.chat.platform import People, Refused
+from core.conversation import Conversation, value
+from core.library.documents import Readable
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Connection
 from core.storage.schema import Schema
 from core.storage.storage import Storage
+from core.turns.messenger import Unreachable
+from core.wording import Sentence
+
+logger = logging.getLogger(__name__)
 
 LOCKED = 0.05  # seconds that the event loop waits for another program; the inbox retries writes
 
@@ -27,7 +35,7 @@ _CHANNELS = """
 CREATE TABLE IF NOT EXISTS channels (
     channel TEXT PRIMARY KEY,  -- platform/space/channel
     follow TEXT NOT NULL DEFAULT 'asker',
-    reads TEXT NOT NULL DEFAULT 'default'  -- the collection beside the channel's own
+    reads TEXT NOT NULL DEFAULT 'default'  -- the one collection beside its own; default: all that are open to it
 );
 """
 _TABLES = """
@@ -43,6 +51,14 @@ CREATE TABLE IF NOT EXISTS feedback (
 _UNASKED = """
 CREATE TABLE IF NOT EXISTS unasked (  -- answers to questions that nobody addressed to the bot
     turn TEXT PRIMARY KEY, channel TEXT NOT NULL, answered_at REAL NOT NULL, is_unwanted INTEGER NOT NULL DEFAULT 0
+);
+"""
+_ACCESS = """
+CREATE TABLE IF NOT EXISTS access (  -- who may read the operator's collections
+    collection TEXT NOT NULL,
+    kind TEXT NOT NULL,  -- everyone, channel, person or group; closed: what is open by default is not
+    id TEXT NOT NULL,    -- of the platform, or platform/space/id; empty for everyone and for closed
+    PRIMARY KEY (collection, kind, id)
 );
 """
 
@@ -65,13 +81,39 @@ def _rename_words(database: Connection) -> None:
     database.execute("ALTER TABLE words RENAME TO handled")
 
 
+def _open_collections(database: Connection) -> None:
+    """Version 4: a collection is closed unless it was opened. Channels keep those that they use."""
+    database.execute(_ACCESS)
+    database.execute(
+        "INSERT INTO access SELECT reads, 'channel', channel FROM channels WHERE reads <> 'default'"
+    )
+
+
 STORE = "rooms"
 SCHEMA = Schema(
-    tables=_CHANNELS + _TABLES + _UNASKED,
-    migrations=(_follow_askers, _rename_words),
-    cure="Move it away: channels then have their defaults again, threads are followed up "
-    "with a mention, and documents and conversations are not affected.",
+    tables=_CHANNELS + _TABLES + _UNASKED + _ACCESS,
+    migrations=(_follow_askers, _rename_words, _open_collections),
+    cure="Move it away: channels then have their defaults again, threads are followed up with a mention, "
+    "collections other than default are closed, and documents and conversations are not affected.",
 )
+
+
+@value
+class AccessRule:
+    """One line of who may read a collection."""
+
+    collection: str
+    kind: str  #: everyone, channel, person or group; closed: what is open by default is not
+    id: str = ""
+
+
+#: The choice of a channel, and the rules that may concern a question there.
+_RIGHTS = """
+SELECT (SELECT reads FROM channels WHERE channel = ?), collection, kind, id
+FROM (SELECT 1) AS one LEFT JOIN access ON kind IN ('everyone', 'closed', 'group')
+OR (kind = 'channel' AND id IN (?, ?))
+OR (kind = 'person' AND id IN (?, ?))
+"""
 
 
 _KEEP_ID = "INSERT INTO handled VALUES (?) ON CONFLICT DO NOTHING"
@@ -82,6 +124,7 @@ class ChannelStore:
     """Raises StoreUnavailable when nothing can be read or written now."""
 
     database: AsyncDatabase
+    people: dict[str, People] = field(default_factory=dict)  #: of the platforms that are served
 
     async def thread_state(self, conversation: Conversation) -> ThreadState:
         """What decides how a message of this thread is read."""
@@ -147,12 +190,10 @@ class ChannelStore:
         await self._note_channel(conversation)
         await self._write("UPDATE channels SET follow = ? WHERE channel = ?", follow, conversation.channel_id)
 
-    async def use(self, conversation: Conversation, collection: str, library: Library) -> bool:
-        """Read this collection from now on; False if there is none of that name, or not for this channel."""
-        known = await self.database.call(library.store.collections) | {DEFAULT_COLLECTION}
-        if collection not in known or is_own(conversation, collection):  # read without being chosen
-            return False
-        if not may_read(conversation, collection):
+    async def use(self, conversation: Conversation, author: str, collection: str, library: Library) -> bool:
+        """Read this collection alone from now on, or with the default all that are open; False if it is closed."""
+        opened = await self.open_to(conversation, author, library)
+        if collection not in opened | {DEFAULT_COLLECTION}:
             return False
         await self._note_channel(conversation)
         await self._write(
@@ -160,13 +201,68 @@ class ChannelStore:
         )
         return True
 
-    async def reads(self, conversation: Conversation, library: Library) -> frozenset[str]:
-        """The collections that a question in this channel may read; checked for every question."""
-        chosen = await self._one("SELECT reads FROM channels WHERE channel = ?", conversation.channel_id)
-        own = {own_collection(conversation), thread_collection(conversation)}
-        allowed = {chosen} if chosen and may_read(conversation, chosen) else set()
+    async def open_to(self, conversation: Conversation, author: str, library: Library) -> frozenset[str]:
+        """The operator's collections that may be read there, chosen or not."""
+        _, readable = await self._rights(conversation, author, library)
+        return frozenset(name for name in readable.collections if not name.startswith(OWN))
+
+    async def reads(self, conversation: Conversation, author: str, library: Library) -> Readable:
+        """The collections that a question may read; looked up for every question.
+
+        They are what was learned where it is asked, and of the operator's the one that was chosen there. Where
+        none was, all that are open to the channel; in a direct message, to the person.
+        """
+        chosen, readable = await self._rights(conversation, author, library)
+        if chosen == DEFAULT_COLLECTION:
+            return readable
+        names = (name for name in readable.collections if name == chosen or name.startswith(OWN))
+        return replace(readable, collections=frozenset(names))
+
+    async def _rights(
+        self, conversation: Conversation, author: str, library: Library
+    ) -> tuple[str, Readable]:
+        """The operator's collection that was chosen there, and what may be read there whatever was chosen."""
+        here = conversation.channel_id
+        values = (
+            here,
+            conversation.channel,
+            here,
+            author,
+            f"{conversation.platform}/{conversation.space}/{author}",
+        )
+        rows = await self.database.rows(_RIGHTS, values)
         known = await self.database.call(library.store.collections)
-        return frozenset(own | (allowed if chosen else {DEFAULT_COLLECTION})) & known
+        rules = [
+            AccessRule(collection=name, kind=kind, id=known_as)
+            for _, name, kind, known_as in rows
+            if name in known and not name.startswith(OWN)
+        ]
+        opened = {rule.collection for rule in rules if rule.kind in ("everyone", "channel")}
+        if not any(rule.kind == "closed" and rule.collection == DEFAULT_COLLECTION for rule in rules):
+            opened.add(DEFAULT_COLLECTION)
+        personal = [
+            rule for rule in rules if rule.kind in ("person", "group") and rule.collection not in opened
+        ]
+        more = await self._opened_to_person(conversation, author, personal) if personal else Readable()
+        collections = known & own_collections(conversation) | opened | more.collections
+        return rows[0][0] or DEFAULT_COLLECTION, replace(more, collections=collections & known)
+
+    async def _opened_to_person(
+        self, conversation: Conversation, author: str, rules: Sequence[AccessRule]
+    ) -> Readable:
+        """What these rules open, which count in direct messages alone: others than the author read a channel."""
+        people = self.people.get(conversation.platform)
+        if people is None or not people.is_direct_message(conversation):
+            return Readable()
+        opened = {rule.collection for rule in rules if rule.kind == "person"}
+        groups = {rule.id for rule in rules if rule.kind == "group" and rule.collection not in opened}
+        try:
+            member_of = await people.member_of(conversation.space, author, groups) if groups else frozenset()
+        except (Refused, Unreachable):
+            logger.warning("groups could not be looked up", extra={"conversation": conversation.id})
+            return Readable(collections=frozenset(opened), remark=Sentence("groups_unknown"))
+        opened |= {rule.collection for rule in rules if rule.id in member_of and rule.kind == "group"}
+        return Readable(collections=frozenset(opened))
 
     async def is_first(self, request_id: str) -> bool:
         """True the first time; a command that is delivered again is not carried out again."""
@@ -230,27 +326,23 @@ class ChannelStore:
         await self.database.write(statement, values)
 
 
-_OWN = "channel-"
+OWN = "channel-"  # begins the names of collections that were learned, which no rule opens elsewhere
 
 
-def may_read(conversation: Conversation, collection: str) -> bool:
-    """Whether it is the operator's, or of what was learned in this channel or read for this thread."""
-    return not collection.startswith(_OWN) or is_own(conversation, collection)
-
-
-def is_own(conversation: Conversation, collection: str) -> bool:
-    """Whether it is the channel's or the thread's own."""
-    return collection in (own_collection(conversation), thread_collection(conversation))
+def own_collections(conversation: Conversation) -> frozenset[str]:
+    """The channel's and the thread's; ids of channels have only letters and digits."""
+    own = OWN + conversation.channel_id.replace("/", "-")
+    return frozenset((own, f"{own}-thread-{conversation.thread.replace('/', '-')}"))
 
 
 def own_collection(conversation: Conversation) -> str:
-    """The collection of a channel's learned documents; ids of channels have only letters and digits."""
-    return _OWN + conversation.channel_id.replace("/", "-")
+    """The collection of a channel's learned documents."""
+    return min(own_collections(conversation), key=len)
 
 
 def thread_collection(conversation: Conversation) -> str:
     """The collection of the files that were read for this thread alone."""
-    return f"{own_collection(conversation)}-thread-{conversation.thread.replace('/', '-')}"
+    return max(own_collections(conversation), key=len)
 
 
 @contextmanager

@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from bots.chat.channels import ChannelStore, is_own, may_read, own_collection, thread_collection
+from bots.chat.channels import ChannelStore, own_collection, thread_collection
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page
 from bots.chat.platform import CommandReply, Note, People, Sources
 from bots.chat.quotes import footnotes_of
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.upload_index import UploadIndex
 from core.bootstrap import Footnote
+from core.graph.rights import outcome_within
+from core.library.library import DEFAULT_COLLECTION
 from core.library.sync import SyncReport
 from core.turns.archive import forget_turns, outcome_of, stored_turn
 from core.turns.messenger import ReplyRoute
@@ -70,7 +72,7 @@ class ChatCommands:
 
     async def _help(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         library = self.footnote.library
-        read = await self.channel_store.reads(command.conversation, library)
+        read = await self._readable(command)
         documents = sum(entry.collection in read for entry in library.store.entries())
         collections = tuple(sorted(_display_name(command, name) for name in read))
         age = await asyncio.to_thread(library.refresh_age)
@@ -82,7 +84,7 @@ class ChatCommands:
         return (Note(text="\n".join(lines)),)
 
     async def _sources(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
-        read = await self.channel_store.reads(command.conversation, self.footnote.library)
+        read = await self._readable(command)
         entries = [
             replace(entry, collection=_display_name(command, entry.collection))
             for entry in self.footnote.library.store.entries()
@@ -112,27 +114,37 @@ class ChatCommands:
         return say_in(command.language)(FOLLOWING[thread.follow])
 
     async def _use(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
-        known = sorted(
-            name
-            for name in self.footnote.library.store.collections()
-            if may_read(command.conversation, name) and not is_own(command.conversation, name)
-        )
-        say = say_in(command.language)
-        takes = say("use_what", collections=", ".join(known) or say("no_collections"))
-        if not command.argument:
+        say, name, library = say_in(command.language), command.argument, self.footnote.library
+        opened = await self.channel_store.open_to(command.conversation, command.author, library)
+        listed = ", ".join(sorted(opened)) or say("no_collections")
+        takes = say("use_what", collections=listed)
+        if not name:
             return (Note(text=takes),)
-        if not await self.channel_store.use(command.conversation, command.argument, self.footnote.library):
-            return (Note(text=f"{say('unknown_collection')} {takes}", is_private=True),)
-        return (Note(text=say("collection_chosen", name=command.argument)),)
+        if not await self.channel_store.use(command.conversation, command.author, name, library):
+            here = command.conversation
+            is_direct = self.people.is_direct_message(here)
+            option = f"--people {command.author}" if is_direct else f"--channels {here.channel}"
+            closed = say("collection_closed", name=clipped(name), command=f"footnote access NAME {option}")
+            return (Note(text=f"{closed} {takes}", is_private=True),)
+        if name == DEFAULT_COLLECTION:
+            return (Note(text=say("collections_open", collections=listed)),)
+        return (Note(text=say("collection_chosen", name=name)),)
+
+    async def _readable(self, command: ChatCommand) -> frozenset[str]:
+        """What the author of a command may read where it was given."""
+        library = self.footnote.library
+        return (await self.channel_store.reads(command.conversation, command.author, library)).collections
 
     async def _footnotes(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         """The quotes of a turn of this conversation, from what the channel reads now."""
         turn, outcome = await stored_turn(command.argument), await outcome_of(command.argument)
         if turn is None or turn.conversation != command.conversation or outcome is None:
             return (Note(text=say_in(command.language)("no_footnotes_left")),)
-        library = self.footnote.library
-        collections = await self.channel_store.reads(command.conversation, library)
-        return (await asyncio.to_thread(footnotes_of, outcome, library.store, collections),)
+        store, collections = self.footnote.library.store, await self._readable(command)
+        readable = outcome_within(outcome, collections)
+        if (outcome.answer or outcome.closest) and not (readable.answer or readable.closest):
+            return (Note(text=say_in(outcome.language)("no_longer_readable")),)
+        return (await asyncio.to_thread(footnotes_of, outcome, store, collections),)
 
     async def _learn(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         url = command.argument

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -38,10 +39,12 @@ from core.errors import FootnoteError, for_people
 from core.turns.archive import outcome_of
 from core.turns.assistant import Report
 from core.turns.messenger import NOWHERE, ReplyRoute, Unreachable
+from core.turns.replicas import ALONE, Replicas
 
 logger = logging.getLogger(__name__)
 
 THREAD_MESSAGE = 500  # characters of each message of the thread that a question is asked in
+UNCOVERING = (0.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)  # seconds between looks at what a turn came to
 PRIVATELY = "privately"  # a handle without a message: only the person who pressed gets a reply
 
 
@@ -56,6 +59,7 @@ class ChatMessenger(Generic[Shown]):
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
     refresh: float  #: seconds after which the platform's own sign of work is shown again
     outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is stored
+    replicas: Replicas = ALONE
     #: Called for a question that counts once it is answered.
     count: Callable[[Question], Awaitable[None]] | None = None
     cards: Cards[Shown] = field(init=False)
@@ -75,7 +79,10 @@ class ChatMessenger(Generic[Shown]):
             posts=self.posts, renderer=self.renderer, commands=self.commands, cards=self.cards,
             private_replies=self.private_replies, outcomes=self.outcomes,
         )  # fmt: skip
-        self._progress_notes = ProgressNotes(posts=self.posts, proposals=self.proposals, refresh=self.refresh)
+        self._progress_notes = ProgressNotes(
+            posts=self.posts, proposals=self.proposals, refresh=self.refresh, replicas=self.replicas,
+            uncover=self._uncover,
+        )  # fmt: skip
 
     @classmethod
     def over(
@@ -104,6 +111,7 @@ class ChatMessenger(Generic[Shown]):
             ),
             proposals=footnote.assistant.proposals,
             refresh=refresh,
+            replicas=footnote.replicas,
         )
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
@@ -182,6 +190,21 @@ class ChatMessenger(Generic[Shown]):
             await self.private_replies.deliver(turn, route, outcome)
         else:
             await self._show(turn, route, handle, outcome, is_again=is_again)
+
+    async def _uncover(self, turn: Turn, route: ReplyRoute, handle: str) -> None:
+        """Show the outcome again once another process has shown it: a note from here may have come after it."""
+        for pause in UNCOVERING:
+            await asyncio.sleep(pause)
+            try:
+                if outcome := await self.outcomes(turn.id):
+                    await self._show(turn, route, handle, outcome, is_again=True)
+                    return
+            except Unreachable:
+                logger.info("an answer cannot be shown again yet", extra=log_fields(turn))
+            except Exception:
+                # The boundary of a background task: no other code sees its errors.
+                logger.exception("an answer could not be shown again", extra=log_fields(turn))
+                return
 
     async def _join(self, question: Question) -> None:
         """Become part of a thread by an answer that nobody asked the bot for."""

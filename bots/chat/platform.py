@@ -11,7 +11,16 @@ from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
 from bots.chat.texts import clipped
-from core.conversation import Attachment, Citation, Outcome, Proposal, Question, ThreadMessage, value
+from core.conversation import (
+    Attachment,
+    Citation,
+    Conversation,
+    Outcome,
+    Proposal,
+    Question,
+    ThreadMessage,
+    value,
+)
 from core.library.store import Entry
 from core.settings import WebApproval
 from core.turns.messenger import ReplyRoute
@@ -245,6 +254,17 @@ class People(Protocol):
 
     def is_direct(self, route: ReplyRoute) -> bool:
         """Whether the route leads to a direct message between one person and the bot."""
+        ...
+
+    def is_direct_message(self, conversation: Conversation) -> bool:
+        """The same of a conversation, of which no route is known."""
+        ...
+
+    async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
+        """Which of these groups of access rules a person is in who writes a direct message.
+
+        Raises Refused and Unreachable where the platform does not say; what it says is a minute old at most.
+        """
         ...
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from bots.chat.platform import Excerpt, Footnotes
 from core.conversation import Citation, Outcome
+from core.graph.rights import outcome_within
 from core.grounding.citations import by_place
 from core.library.documents import Passage, Scope
 from core.library.store import DocumentStore
@@ -19,8 +20,9 @@ def footnotes_of(outcome: Outcome, store: DocumentStore, collections: frozenset[
     """The footnotes as they are numbered below the answer; without an answer, the closest passages.
 
     Args:
-        collections: what may be read around the quotes
+        collections: what may be read now; what an outcome took from others is not shown any more
     """
+    outcome = outcome_within(outcome, collections)
     citations = by_place(outcome.answer).citations if outcome.answer else outcome.closest
     scope = Scope(collections=collections)
     return Footnotes(outcome=outcome, excerpts=tuple(_excerpt(one, store, scope) for one in citations))

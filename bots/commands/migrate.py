@@ -72,6 +72,7 @@ def postgres_stores() -> dict[str, Schema]:
     from bots.chat import channels
     from bots.page import sessions
     from bots.slack import oauth
+    from core.gaps import store as gaps
     from core.reasoning import limits
     from core.traces import log
     from core.turns import admission
@@ -81,6 +82,7 @@ def postgres_stores() -> dict[str, Schema]:
         channels.STORE: channels.SCHEMA,
         limits.STORE: limits.SCHEMA,
         log.STORE: log.SCHEMA,
+        gaps.STORE: gaps.SCHEMA,
         sessions.STORE: sessions.SCHEMA,
         admission.STORE: admission.SCHEMA,
         oauth.STORE: oauth.SCHEMA,

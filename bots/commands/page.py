@@ -22,6 +22,7 @@ from bots.page.site import Record
 from core.bootstrap import open_library
 from core.conversation import Command, Turn
 from core.errors import SettingsError
+from core.gaps.finder import open_gaps
 from core.library.data_lock import make_data_dir, share_data_dir
 from core.settings import Settings
 from core.storage.storage import open_storage
@@ -91,13 +92,14 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
         open_channel_store(storage) as channels,
         open_question_log(storage, days=settings.trace_days) as log,
         open_page_store(storage) as database,
+        open_gaps(storage, lambda: library.embedder) as gaps,
     ):
         async with (
             open_remote_queue(
                 queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: None
             ) as queue,
             open_page(
-                page, settings, library=library, log=log, channels=channels, database=database,
+                page, settings, library=library, log=log, gaps=gaps, channels=channels, database=database,
                 work=WorkBeside(RemoteOperations(queue=queue)),
             ) as link,
         ):  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 
 from rich.table import Table
@@ -20,8 +20,8 @@ from bots.terminal.screen import Screen
 from core.library.data_lock import make_data_dir
 from core.settings import Settings
 from core.storage.storage import open_storage
-from core.traces.listing import Listed, listed
-from core.traces.log import SCHEMA, STORE
+from core.traces.log import open_question_log
+from core.traces.search import FoundQuestion, QuestionFilter, search
 
 HEADER = (
     "time", "kind", "outcome", "sure", "grounding", "confidence", "channel", "channel_name", "author", "author_name",
@@ -40,8 +40,9 @@ SAID: dict[str, str] = {
 
 def run(arguments: Namespace, settings: Settings) -> int:
     make_data_dir(settings.data_dir)
-    with open_storage(settings) as storage, closing(storage.database(STORE, SCHEMA)) as database:
-        turns = listed(database, time.time() - arguments.since, arguments.outcome or "")
+    wanted = QuestionFilter(since=time.time() - arguments.since, outcome=arguments.outcome or "")
+    with open_storage(settings) as storage, open_question_log(storage, days=settings.trace_days) as log:
+        turns = asyncio.run(search(log, wanted))
     if arguments.csv:
         write_csv(sys.stdout, HEADER, map(row_of, turns))
         return 0
@@ -58,7 +59,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
-def row_of(turn: Listed) -> tuple[object, ...]:
+def row_of(turn: FoundQuestion) -> tuple[object, ...]:
     """In the order of the header; the time is UTC, as ISO 8601 has it."""
     asked = turn.question
     moment = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
@@ -70,7 +71,7 @@ def row_of(turn: Listed) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def table_of(turns: Sequence[Listed], currency: str) -> Table:
+def table_of(turns: Sequence[FoundQuestion], currency: str) -> Table:
     """A line for each turn, newest first."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True)
     for name in COLUMNS:
@@ -81,7 +82,7 @@ def table_of(turns: Sequence[Listed], currency: str) -> Table:
     return table
 
 
-def cells_of(turn: Listed, currency: str) -> tuple[str, ...]:
+def cells_of(turn: FoundQuestion, currency: str) -> tuple[str, ...]:
     """In the order of the columns, each on one line; the time is that of this machine."""
     asked = turn.question
     cells = (
@@ -97,14 +98,14 @@ def cells_of(turn: Listed, currency: str) -> tuple[str, ...]:
     return tuple(map(line, cells))
 
 
-def _ended(turn: Listed) -> str:
+def _ended(turn: FoundQuestion) -> str:
     ended = SAID.get(turn.question.outcome, turn.question.outcome)
     if turn.question.outcome == "answered" and not turn.question.is_sure:
         ended = "answered, unsure"
     return ended if turn.question.kind == "question" else f"{turn.question.kind}: {ended}"
 
 
-def summary_of(turns: Sequence[Listed], currency: str) -> str:
+def summary_of(turns: Sequence[FoundQuestion], currency: str) -> str:
     """ "12 turns: 9 answered, 3 not answered; 40,210 tokens, 0.12 USD." """
     ends = Counter(turn.question.outcome for turn in turns)
     ended = ", ".join(f"{count:,} {SAID.get(name, name)}" for name, count in ends.most_common())

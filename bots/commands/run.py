@@ -10,6 +10,7 @@ import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from bots import process
 from bots.chat.channels import ChannelStore, open_channel_store
@@ -40,7 +41,9 @@ from bots.terminal.session import PLATFORM as TERMINAL
 from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
 from core.conversation import Conversation, value
 from core.errors import SettingsError, for_people
+from core.gaps.finder import open_gaps
 from core.library.data_lock import SERVING, make_data_dir
+from core.library.documents import Readable
 from core.library.library import Library
 from core.settings import ENV_FILE, Settings, read_env_file
 from core.storage.storage import open_storage
@@ -146,17 +149,19 @@ async def _serving(
                 replicas=footnote.replicas,
             )
         )
+        footnote.meters.load = turns.load
         await open_now.enter_async_context(sweeping())
         if slack is not None:
             await open_now.enter_async_context(slack.serving(turns, served.port))
         if discord is not None:
             await open_now.enter_async_context(discord.serving(turns, stop.set))
+        gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
         if served.page is not None:
             link = await open_now.enter_async_context(
                 open_page(
-                    served.page, footnote.settings, library=footnote.library, log=footnote.log,
+                    served.page, footnote.settings, library=footnote.library, log=footnote.log, gaps=gaps,
                     channels=channel_store, database=page_store,
-                    work=OwnWork(turns=turns, operations=operations),
+                    work=OwnWork(turns=turns, operations=operations), meters=footnote.meters,
                 )
             )  # fmt: skip
         yield link
@@ -212,15 +217,19 @@ def _check(slack: SlackSettings, port: int | None) -> None:
 
 
 def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
-    async def reads(conversation: Conversation, library: Library) -> frozenset[str]:
+    async def reads(conversation: Conversation, author: str, library: Library) -> Readable:
         """Every collection for the operator; none for a conversation of a platform that is not served."""
         named = collections_of(conversation.channel) if conversation.platform == PAGE else None
         if conversation.platform in (TERMINAL, PAGE):
-            everything = await reads_everything(conversation, library)
-            return everything if named is None else everything & named
+            everything = await reads_everything(conversation, author, library)
+            return (
+                everything
+                if named is None
+                else replace(everything, collections=everything.collections & named)
+            )
         if conversation.platform not in served:
-            return frozenset()
-        return await channel_store.reads(conversation, library)
+            return Readable()
+        return await channel_store.reads(conversation, author, library)
 
     return reads
 

@@ -14,15 +14,16 @@ from bots.chat.proxies import proxy_for
 from bots.chat.uploads import content_of
 from bots.discord.calls import MESSAGES, DiscordCalls
 from bots.discord.receive import attachment_of
-from bots.discord.route import DIRECT
+from bots.discord.route import DIRECT, PLATFORM
 from bots.discord.settings import DiscordSettings
-from core.conversation import Attachment
+from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
 from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
 FILES_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")  # "Image Formatting", and what attachments name
+UNKNOWN_MEMBER = "10007"  # "JSON Error Codes"
 TIMEOUT = 60.0  # seconds for one file
 #: A mention whose name did not come with the message, and one in an option of a command; ids have 17 digits or more.
 MENTION = re.compile(r"(?:<@[!&]?|@)(\d{17,20})>?")
@@ -48,6 +49,33 @@ class DiscordPeople:
 
     def is_direct(self, route: ReplyRoute) -> bool:
         return bool(route["server"] == DIRECT)
+
+    def is_direct_message(self, conversation: Conversation) -> bool:
+        return conversation.space == DIRECT
+
+    async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - the port has it
+        """A direct message is in no server: of each role's server the person's roles are asked for, each time."""
+        servers: dict[str, set[str]] = {}
+        for rule in among:
+            platform, _, role = rule.partition("/")
+            if platform == PLATFORM:
+                servers.setdefault(role.partition("/")[0], set()).add(rule)
+        found: set[str] = set()
+        for server, rules in servers.items():
+            roles = await self._roles_of(server, user)
+            found |= {rule for rule in rules if rule.rpartition("/")[2] in roles}
+        return frozenset(found)
+
+    async def _roles_of(self, server: str, user: str) -> frozenset[str]:
+        """With the role of all members, whose id is the server's; none for who is no member."""
+        path = "/guilds/{guild_id}/members/{user_id}"
+        try:
+            member: Any = await self.calls.call("GET", path, guild_id=server, user_id=user)
+        except Refused as refused:
+            if refused.code != UNKNOWN_MEMBER:
+                raise
+            return frozenset()
+        return frozenset((server, *(member.get("roles") or ())))
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
         """The roles and members of this server; others may decide elsewhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
@@ -47,6 +48,25 @@ def conversation_of(route: Mapping[str, Any]) -> Conversation:
     return Conversation(
         platform=PLATFORM, space=route["server"], channel=route["channel"], thread=route["thread"]
     )
+
+
+_SNOWFLAKE = r"(\d{17,20})"
+_ACCESS_ID = re.compile(
+    rf"(?:(?:discord/)?{_SNOWFLAKE}/)?{_SNOWFLAKE}"
+    rf"|<(?:#|@!?){_SNOWFLAKE}>"  # as in a message
+    rf"|https://(?:ptb\.|canary\.)?discord\.com/channels/{_SNOWFLAKE}/{_SNOWFLAKE}(?:[/?].*)?"  # "Copy Link"
+)
+
+
+def access_id(kind: str, written: str) -> str | None:
+    """The id of a channel or person in an access rule, and of a role behind "discord/SERVER/"."""
+    found = _ACCESS_ID.fullmatch(written)
+    if found is None:
+        return None
+    place, known = found[1] or found[4], found[2] or found[3] or found[5]
+    if kind == "group":
+        return f"{PLATFORM}/{place}/{known}" if place else None
+    return str(known)
 
 
 def is_outside_thread(route: Mapping[str, Any]) -> bool:

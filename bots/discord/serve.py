@@ -226,8 +226,9 @@ async def open_discord(
         posts = DiscordPosts(
             calls=calls, channel_store=channel_store, my_user_id=str(client.user.id), unreadable=client.unreadable
         )  # fmt: skip
+        people = channel_store.people[PLATFORM] = DiscordPeople(calls=calls)
         messenger = ChatMessenger.over(
-            footnote, channel_store, posts=posts, renderer=render, people=DiscordPeople(calls=calls),
+            footnote, channel_store, posts=posts, renderer=render, people=people,
             uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,
             slash_commands=SLASH_COMMANDS,
         )  # fmt: skip

@@ -47,10 +47,10 @@ class PageMessenger:
     def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
         first = Progress(stage="reading" if isinstance(turn, Question) else "searching")
         throttled = ThrottledProgress(
-            show=partial(self._note, turn.id, language_of_turn(turn)), refresh=REFRESH, newest=first
-        )
+            show=partial(self._note, turn.id, language_of_turn(turn)), refresh=REFRESH, newest=first,
+            is_ours=lambda: True,  # the store takes no note once a turn has its outcome
+        )  # fmt: skip
         self._running[turn.id] = throttled
-        throttled.start()
         loop = asyncio.get_running_loop()
         return lambda progress: cast("None", loop.call_soon_threadsafe(throttled.report, progress))
 

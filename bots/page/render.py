@@ -93,8 +93,9 @@ def _ended(
 
     answer = by_place(outcome.answer) if outcome.answer else None
     cited = answer.citations if answer else outcome.closest
-    if closed := [each for each in cited if each.collection and each.collection not in collections]:
-        names = ", ".join(sorted({each.collection for each in closed}))
+    read_from = {*outcome.collections, *(each.collection for each in cited)} - {""}
+    if closed := read_from - collections:
+        names = ", ".join(sorted(closed))
         return replace(basis, reason=f"This read {names}, which you may not read any more.")
     return replace(
         basis,

@@ -13,15 +13,15 @@ from core.traces.log import LoggedQuestion
 from core.traces.trace import Trace
 
 
-async def reads_in(site: Site, conversation: Conversation) -> frozenset[str]:
-    """The collections that a question in this conversation reads."""
+async def reads_in(site: Site, conversation: Conversation, author: str) -> frozenset[str]:
+    """The collections that this author's question in this conversation reads."""
     everything = site.library.store.collections()
     if conversation.platform == TERMINAL:
         return everything
     if conversation.platform == PLATFORM:
         named = collections_of(conversation.channel)
         return everything if named is None else everything & named
-    return await site.channels.reads(conversation, site.library)
+    return (await site.channels.reads(conversation, author, site.library)).collections
 
 
 async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQuestion]) -> set[str]:
@@ -33,12 +33,15 @@ async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQ
     allowed: set[str] = set()
     for question in questions:
         if question.conversation not in by_channel:
-            reads = await reads_in(site, Conversation.parse(question.conversation))
+            reads = await reads_in(site, Conversation.parse(question.conversation), question.author)
             by_channel[question.conversation] = session.may_read(reads)
-        if by_channel[question.conversation] and session.may_read(
-            collections_in(await site.log.trace(question.turn))
-        ):
-            allowed.add(question.turn)
+        if by_channel[question.conversation]:
+            trace = await site.log.trace(question.turn)
+            then = (
+                trace.collections if trace else ()
+            )  # it may have read more then, as its author's groups did
+            if session.may_read({*collections_in(trace), *then}):
+                allowed.add(question.turn)
     return allowed
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from bots.chat.channels import ChannelStore
+from bots.page.gap_reports import GapReports
 from bots.page.server import link_at, serving
 from bots.page.sessions import PageSessions
 from bots.page.settings import PageSettings
@@ -18,10 +19,12 @@ from bots.page.views import views
 from bots.terminal.operations import Operations
 from core.conversation import Command, Turn
 from core.errors import FootnoteError
+from core.gaps.finder import GapFinder
 from core.library.library import Library, Phase
 from core.settings import Settings
 from core.storage.asynchronous import AsyncDatabase
 from core.traces.log import QuestionLog
+from core.traces.meters import Meters, prometheus
 from core.turns.messenger import ReplyRoute
 from core.turns.turns import Turns
 
@@ -55,26 +58,36 @@ async def open_page(
     *,
     library: Library,
     log: QuestionLog,
+    gaps: GapFinder,
     channels: ChannelStore,
     database: AsyncDatabase,
     work: Work,
+    meters: Meters | None = None,
 ) -> AsyncIterator[str]:
-    """Serve it; a link for one editor. SettingsError where it cannot listen."""
+    """Serve it; a link for one editor. SettingsError where it cannot listen. ``meters``: of the process that answers."""
     sessions = PageSessions(database=database)
     site = Site(
         settings=settings,
         page=page,
         library=library,
         log=log,
+        gaps=GapReports(gaps),
         channels=channels,
         sessions=sessions,
         threads=PageThreads(database),
         work=work,
         templates=make_templates(views()),
-        probes=Probes(trouble=_trouble_of(log)),
+        probes=Probes(trouble=_trouble_of(log), metrics=_metrics_of(meters) if meters else None),
     )
     async with serving(site) as url:
         yield link_at(page, url, await sessions.make_link("editor"))
+
+
+def _metrics_of(meters: Meters) -> Callable[[], Awaitable[str]]:
+    async def metrics() -> str:
+        return prometheus(meters)
+
+    return metrics
 
 
 def _trouble_of(log: QuestionLog) -> Any:

@@ -10,6 +10,7 @@ from aiohttp import web
 from jinja2 import Environment
 
 from bots.chat.channels import ChannelStore
+from bots.page.gap_reports import GapReports
 from bots.page.sessions import PageSession, PageSessions
 from bots.page.settings import PageSettings
 from bots.page.threads import PageThreads
@@ -52,6 +53,7 @@ class Site:
     page: PageSettings
     library: Library
     log: QuestionLog
+    gaps: GapReports
     channels: ChannelStore
     sessions: PageSessions
     threads: PageThreads

@@ -13,14 +13,16 @@ from bots.chat.platform import Approver
 from bots.chat.uploads import content_of
 from bots.slack.calls import MissingScope, SlackCalls, SlackRefused
 from bots.slack.receive import attachment_of
+from bots.slack.route import DIRECT, PLATFORM
 from bots.slack.settings import SlackSettings
-from core.conversation import Attachment
+from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
 from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
-REMEMBERED = 300.0  # seconds that the groups and their members are cached
+REMEMBERED = 60.0  # seconds that the groups and their members are cached
+UNKNOWN_GROUP = "no_such_subteam"  # error of "usergroups.users.list"
 PERSON = ("U", "W")  # how the ids of people begin
 #: A mention as :func:`bots.slack.route.spoken` leaves it; ids have nine characters or more.
 MENTION = re.compile(r"@([UW][A-Z0-9]{8,})")
@@ -44,10 +46,22 @@ class SlackPeople:
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Which of these user groups the person is in; ids of people are ignored. Raises Unreachable."""
         groups = [group for group in among if group.startswith("S")]
-        return tuple([group for group in groups if user in await self._members(route["team"], group)])
+        return tuple([group for group in groups if user in await self._known_members(route["team"], group)])
 
     def is_direct(self, route: ReplyRoute) -> bool:
         return bool(route.get("is_direct"))
+
+    def is_direct_message(self, conversation: Conversation) -> bool:
+        return conversation.channel.startswith(DIRECT)
+
+    async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
+        """User groups of other workspaces have no members here."""
+        prefix = f"{PLATFORM}/{space}/"
+        ours = {rule: rule.removeprefix(prefix) for rule in among}
+        groups = {rule: group for rule, group in ours.items() if group.startswith("S")}
+        return frozenset(
+            [rule for rule, group in groups.items() if user in await self._members(space, group)]
+        )
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
         """Groups by their handle, which as plain words pings nobody."""
@@ -89,17 +103,26 @@ class SlackPeople:
             self._group_names[team] = now + REMEMBERED, handles
         return handles
 
+    async def _known_members(self, team: str, group: str) -> frozenset[str]:
+        """Nobody, if Slack does not say who."""
+        try:
+            return await self._members(team, group)
+        except SlackRefused:
+            logger.warning("members of a user group could not be read", extra={"group": group})
+            return frozenset()
+
     async def _members(self, team: str, group: str) -> frozenset[str]:
-        """Nobody, if the group is of another workspace."""
+        """Nobody, if the group is of another workspace. Raises SlackRefused and Unreachable."""
         now = asyncio.get_running_loop().time()
         until, members = self._groups.get((team, group), (0.0, frozenset()))
         if now < until:
             return members
         try:
             reply = await self.calls.call("usergroups.users.list", team=team, usergroup=group)
-        except SlackRefused:
-            logger.warning("members of a user group could not be read", extra={"group": group})
-            return frozenset()
+        except SlackRefused as refused:
+            if refused.code != UNKNOWN_GROUP:
+                raise
+            reply = {}
         members = frozenset(reply.get("users", ()))
         self._groups[team, group] = now + REMEMBERED, members
         return members

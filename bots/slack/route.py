@@ -10,6 +10,7 @@ from typing import Any, NotRequired, TypedDict
 from core.conversation import Conversation, value
 
 PLATFORM = "slack"
+DIRECT = "D"  # how the ids of conversations between two begin; one of several people is a channel to us
 
 Payload = Mapping[str, Any]
 
@@ -68,7 +69,7 @@ def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
         thread=thread,
         message=at,
         user=user,
-        is_direct=channel.startswith("D"),
+        is_direct=channel.startswith(DIRECT),
     )
     if (home := _home_of(payload)) not in ("", route["team"]):
         route["user_team"] = home
@@ -116,6 +117,27 @@ def conversation_of(route: SlackRoute) -> Conversation:
     return Conversation(
         platform=PLATFORM, space=route["team"], channel=route["channel"], thread=route["thread"]
     )
+
+
+#: How the ids of what an access rule names begin, "Slack IDs".
+_BEGINNINGS = {"channel": "CGD", "person": "UW", "group": "S"}
+_ACCESS_ID = re.compile(
+    r"(?:(?:slack/)?([TE][A-Z0-9]+)/)?([A-Z][A-Z0-9]+)"
+    r"|<(?:#|@|!subteam\^)([A-Z0-9]+)(?:\|[^>]*)?>"  # as in a message
+    r"|https://app\.slack\.com/client/([TE][A-Z0-9]+)/([A-Z0-9]+)(?:[/?].*)?"
+    r"|https://[\w-]+(?:\.enterprise)?\.slack\.com/(?:archives|team)/([A-Z0-9]+)(?:[/?].*)?"  # "Copy link"
+)
+
+
+def access_id(kind: str, written: str) -> str | None:
+    """The id of a channel, person or user group in an access rule: alone, or behind "slack/WORKSPACE/"."""
+    found = _ACCESS_ID.fullmatch(written)
+    if found is None:
+        return None
+    place, known = found[1] or found[4] or "", found[2] or found[3] or found[5] or found[6]
+    if known[0] not in _BEGINNINGS[kind]:
+        return None
+    return f"{PLATFORM}/{place}/{known}" if place else known
 
 
 def id_of(route: SlackRoute) -> str:

@@ -193,12 +193,13 @@ async def open_slack(
             oauth = await opened.enter_async_context(open_oauth(settings, footnote.storage, calls))
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
+        people = channel_store.people[PLATFORM] = SlackPeople(calls=calls)
         messenger = ChatMessenger.over(
             footnote,
             channel_store,
             posts=SlackPosts(calls=calls, unreadable=unreadable),
             renderer=render,
-            people=SlackPeople(calls=calls),
+            people=people,
             uploads=uploads,
             refresh=REFRESH,
         )

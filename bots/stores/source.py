@@ -19,6 +19,7 @@ from bots.chat import channels
 from bots.chat.uploads import UPLOADS
 from bots.page import sessions
 from bots.slack import oauth
+from core.gaps import store as gaps
 from core.library import tables
 from core.library.fts5 import indexed_from
 from core.reasoning import limits
@@ -37,6 +38,7 @@ STORES: Mapping[str, Schema] = {
     "slack": oauth.SCHEMA,
     "spending": limits.SCHEMA,
     "questions": log.SCHEMA,
+    "gaps": gaps.SCHEMA,
     "page": sessions.SCHEMA,
     "library": tables.SCHEMA,
 }

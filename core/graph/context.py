@@ -17,6 +17,9 @@ from core.settings import WebApproval
 class Documents(Protocol):
     """The part of the library that this conversation may read."""
 
+    @property
+    def collections(self) -> frozenset[str]: ...  #: that may be read
+
     async def retrieve(
         self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
     ) -> Retrieval:
@@ -53,7 +56,8 @@ class Deps:
     approval: WebApproval = "asker"
     approvers: tuple[str, ...] = ()
     report: Callable[[Progress], None] = lambda _: None
+    remark: str = ""  #: a sentence: what could not be found out of what the person may read
     tracer: Tracer = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tracer", Tracer(policy=self.policy))
+        object.__setattr__(self, "tracer", Tracer(policy=self.policy, scope=self.documents.collections))

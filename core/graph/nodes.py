@@ -23,6 +23,7 @@ from core.graph.approval import already_decided, fault_of_query, may_decide, ref
 from core.graph.context import Deps
 from core.graph.inputs import ask_of, grade, strips_of
 from core.graph.policy import Policy
+from core.graph.rights import history_within
 from core.graph.routing import (
     after_checking,
     after_looking,
@@ -58,20 +59,22 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
     turn, proposals = state["turn"], state.get("proposals", ())
     if state.get("outcome") is None:  # the last turn was never finished: its decision can be made again
         proposals = with_reopened(proposals, state.get("work", Work()))
-    state = {**state, "proposals": proposals}
+    history = history_within(state.get("history", ()), runtime.context.documents.collections)
+    state = {**state, "proposals": proposals, "history": history}
     if isinstance(turn, Question):
         work = Work(
             question=turn.text, asker=turn.author, report_passages=turn.report_passages, sources=turn.sources,
             is_addressed=turn.is_addressed or _is_awaited(state, turn), quoted=turn.quoted,
             attached=turn.attached, has_unread=bool(turn.unread),
         )  # fmt: skip
-        update: State = {"work": work, "outcome": None, "proposals": proposals}
+        update: State = {"work": work, "outcome": None, "proposals": proposals, "history": history}
         return {**update, "thread_context": turn.thread_context} if turn.thread_context else update
     turn = replace(turn, query=turn.query and without_shaping(turn.query))
     proposal = proposal_by_id(state, turn.proposal_id)
     problem = _problem_with(turn, proposal, runtime.context)
     if proposal is None or problem:
-        return {**outcomes.end_with_failure(state, Work(), problem or ""), "proposals": proposals}
+        failure = outcomes.end_with_failure(state, Work(), problem or "")
+        return {**failure, "proposals": proposals, "history": history}
     decided = proposal.with_decision(turn)
     work = Work(
         question=proposal.question,
@@ -80,7 +83,8 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
         proposal=decided,
         tried=proposal.tried,
     )
-    return {"work": work, "outcome": None, "proposals": with_proposal(proposals, decided)}
+    proposals = with_proposal(proposals, decided)
+    return {"work": work, "outcome": None, "proposals": proposals, "history": history}
 
 
 def _is_awaited(state: State, turn: Question) -> bool:

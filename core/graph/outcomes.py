@@ -10,10 +10,12 @@ from pathlib import PurePath
 
 from core.conversation import Answer, Citation, Decision, Exchange, Outcome, Proposal, Question, Turn
 from core.graph.policy import Policy
+from core.graph.rights import collections_behind
 from core.graph.state import (
     ANSWER_REMEMBERED,
     State,
     Work,
+    history_before,
     proposal_by_id,
     with_exchange,
     with_proposal,
@@ -178,6 +180,7 @@ def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: o
         confidence=round(work.confidence, 4),
         steps=work.steps,
         ranked=work.ranked,
+        collections=collections_behind(work, history_before(state.get("history", ()), work)),
         timing_ms={"retrieve": round(work.retrieve_ms, 1)},
         **fields,  # type: ignore[arg-type]
     )
@@ -199,6 +202,7 @@ def _end(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
         answer=remembered[:ANSWER_REMEMBERED],
         author=work.asker,
         sources=_sources_of(work, outcome.answer),
+        collections=outcome.collections,
     )
     history = state.get("history", ())
     if isinstance(state["turn"], Decision):
@@ -219,6 +223,7 @@ def _with_first_answer(exchange: Exchange, history: tuple[Exchange, ...], *, is_
         exchange,
         answer=answer[:ANSWER_REMEMBERED],
         sources=tuple(dict.fromkeys((*first.sources, *exchange.sources))),
+        collections=tuple(sorted({*first.collections, *exchange.collections})),
     )
 
 

@@ -42,6 +42,7 @@ class Tracer:
     """Collects values, and makes the trace of them at the end. One for each run."""
 
     policy: Policy
+    scope: frozenset[str]  #: the collections that the turn may read
     began: float = field(default_factory=perf_counter)
     steps: list[Step] = field(default_factory=list)
     work: Work = field(
@@ -82,6 +83,7 @@ class Tracer:
         work = self.work
         return Trace(
             policy=self.policy.name,
+            collections=tuple(sorted(self.scope)),
             question=work.question,
             about=work.proposal.turn_id if work.proposal else "",
             standalone=work.plan.standalone if work.plan else "",

@@ -86,6 +86,14 @@ class Scope:
 
 
 @value
+class Readable:
+    """The collections that one question may read."""
+
+    collections: frozenset[str] = frozenset()
+    remark: str = ""  #: a sentence: what could not be found out, so that less is read
+
+
+@value
 class Retrieval:
     """What was found, and how sure the library is that it answers."""
 

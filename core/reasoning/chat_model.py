@@ -78,6 +78,11 @@ class ChatModels:
         )
         return ChatModelReasoner(models=self, calls=calls)
 
+    @property
+    def circuits(self) -> dict[str, Circuit]:
+        """By the model's name; one that writes and judges has two, of which that for judging counts."""
+        return {self.name: self.writing, self.judge: self.judging}
+
     async def aclose(self) -> None:
         """Closes the models' connections; in the event loop that used them."""
         for model in (self.writer, self.grader.model):

@@ -131,6 +131,9 @@ class LoggedQuestion:
     cost: float | None
 
 
+Listener = Callable[[Turn, Outcome, Trace], None]
+
+
 class Log(Protocol):
     """What the assistant tells of its turns."""
 
@@ -158,6 +161,7 @@ class QuestionLog:
     database: AsyncDatabase
     keep: float  #: seconds for which texts are kept; 0: figures only
     prices: Prices = NO_PRICES
+    listeners: tuple[Listener, ...] = ()  #: told of each turn once
     now: Callable[[], float] = time.time
     names: names.ShownNames = field(init=False)
     _expired_at: float = field(default=0.0)
@@ -170,12 +174,16 @@ class QuestionLog:
         if (is_unaddressed(turn) and not outcome.is_shown) or turn.conversation.channel == EVALUATION:
             return
         try:
-            await self.database.call(self._record, turn, outcome, trace)
+            is_new = await self.database.call(self._record, turn, outcome, trace)
             await self._expire_at_times()
         except FootnoteError:
             logger.exception("a question could not be logged", extra=log_fields(turn))
+            is_new = True
+        for listener in self.listeners if is_new else ():
+            listener(turn, outcome, trace)
 
-    def _record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
+    def _record(self, turn: Turn, outcome: Outcome, trace: Trace) -> bool:
+        """Whether it was told for the first time."""
         trace = with_outcome(trace, outcome)
         with self.database.database.transaction() as writing:
             found = writing.execute("SELECT about FROM questions WHERE turn = ?", (trace.about,)).fetchone()
@@ -183,13 +191,14 @@ class QuestionLog:
             row = self._row(turn, outcome, trace, about)
             is_new = writing.execute(_RECORD, row).rowcount == 1
             if not is_new:
-                return
+                return False
             asked_at = float(str(row[COLUMNS.index("asked_at")]))
             figures.count(writing, self._counted(turn, outcome, asked_at))
             if not self.keep:
-                return
+                return True
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
             writing.executemany(_KEEP_SOURCE, [(source, turn.id) for source in sorted(sources_of(trace))])
+        return True
 
     def _row(self, turn: Turn, outcome: Outcome, trace: Trace, about: str) -> tuple[object, ...]:
         """In the order of the columns."""
@@ -299,7 +308,9 @@ def logged(row: Row) -> LoggedQuestion:
 
 
 @contextmanager
-def open_question_log(storage: Storage, *, days: int, prices: Prices = NO_PRICES) -> Iterator[QuestionLog]:
+def open_question_log(
+    storage: Storage, *, days: int, prices: Prices = NO_PRICES, listeners: tuple[Listener, ...] = ()
+) -> Iterator[QuestionLog]:
     """Raises SettingsError when the store cannot be used. ``days``: for which texts are kept."""
     with storage.asynchronous(STORE, SCHEMA) as database:
-        yield QuestionLog(database=database, keep=days * DAY, prices=prices)
+        yield QuestionLog(database=database, keep=days * DAY, prices=prices, listeners=listeners)

@@ -11,6 +11,8 @@ from core.traces.log import COLUMNS, LoggedQuestion, QuestionLog, logged
 
 LIKE: dict[Dialect, str] = {"sqlite": "LIKE", "postgresql": "ILIKE"}  # without regard to case
 
+ALL = 2**31 - 1  # more than there are
+
 RatedAs = Literal["", "up", "down", "any"]
 
 
@@ -37,9 +39,11 @@ class FoundQuestion:
     up: int
     down: int
     has_trace: bool
+    author_name: str = ""  #: empty: unknown
+    channel_name: str = ""
 
 
-async def search(log: QuestionLog, wanted: QuestionFilter, *, limit: int) -> tuple[FoundQuestion, ...]:
+async def search(log: QuestionLog, wanted: QuestionFilter, *, limit: int = ALL) -> tuple[FoundQuestion, ...]:
     """Newest first."""
     conditions = list(_conditions(wanted, log.database.database.dialect))
     where = " AND ".join(condition for condition, _ in conditions) or "TRUE"
@@ -48,12 +52,21 @@ async def search(log: QuestionLog, wanted: QuestionFilter, *, limit: int) -> tup
         f"SELECT {columns},"
         " (SELECT count(*) FROM ratings r WHERE r.turn = q.turn AND r.is_positive = 1),"
         " (SELECT count(*) FROM ratings r WHERE r.turn = q.turn AND r.is_positive = 0),"
-        " EXISTS (SELECT 1 FROM traces t WHERE t.turn = q.turn)"
+        " EXISTS (SELECT 1 FROM traces t WHERE t.turn = q.turn),"
+        " (SELECT name FROM shown_names WHERE kind = 'person' AND id = q.author),"
+        " (SELECT name FROM shown_names WHERE kind = 'channel' AND id = q.channel)"
         f" FROM questions q WHERE {where} ORDER BY q.asked_at DESC, q.turn DESC LIMIT ?",
         (*(part for _, parts in conditions for part in parts), limit),
     )
     return tuple(
-        FoundQuestion(question=logged(row[:-3]), up=row[-3], down=row[-2], has_trace=bool(row[-1]))
+        FoundQuestion(
+            question=logged(row[:-5]),
+            up=row[-5],
+            down=row[-4],
+            has_trace=bool(row[-3]),
+            author_name=row[-2] or "",
+            channel_name=row[-1] or "",
+        )
         for row in rows
     )
 

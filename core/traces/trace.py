@@ -104,6 +104,7 @@ class Trace:
     """The way of one turn, and what it ended with."""
 
     policy: str = ""  #: empty: the graph did not run it
+    collections: tuple[str, ...] = ()  #: that the turn might read; empty: unknown
     question: str = ""  #: in the person's own words; of a decision, the question that it is about
     about: str = ""  #: of a decision, the turn that proposed the search
     text: str = ""  #: of the answer, with its markers
@@ -126,10 +127,16 @@ def packed(trace: Trace) -> bytes:
     return zlib.compress(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode())
 
 
+def record_of(stored: bytes) -> dict[str, Any] | None:
+    """The fields of a trace as JSON has them; None for one that a newer version wrote."""
+    record: dict[str, Any] = json.loads(zlib.decompress(stored))
+    return record if record.pop("format") <= FORMAT else None
+
+
 def unpacked(stored: bytes) -> Trace | None:
     """None for one that a newer version wrote."""
-    record = json.loads(zlib.decompress(stored))
-    if record.pop("format") > FORMAT:
+    record = record_of(stored)
+    if record is None:
         return None
     drafts = tuple(
         TracedDraft(

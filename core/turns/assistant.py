@@ -28,7 +28,7 @@ from core.conversation import (
     log_fields,
 )
 from core.errors import DocumentError, FootnoteError, StoreTrouble
-from core.graph import outcomes
+from core.graph import outcomes, rights
 from core.graph.checkpoints import Checkpoints, TurnCheckpoints
 from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
@@ -95,7 +95,7 @@ class Assistant:
         stored = kept.state
         if (ended := _outcome_of(stored, turn)) is not None:
             await self.log.record(turn, ended, Trace())  # if the process died before it did
-            return ended
+            return await self._as_readable_now(turn, ended)
         if is_unaddressed(turn):
             return await self._consider(turn, kept, report, began)
         if read_thread is not None and not stored and isinstance(turn, Question):
@@ -108,8 +108,9 @@ class Assistant:
         try:
             async with asyncio.timeout(self.turn_timeout):
                 deps = await self.make_deps(turn, report)
+                may_go_on = is_cut_off and rights.may_go_on(stored["work"], deps.documents.collections)
                 values: Any = await self.graph.copy({"checkpointer": kept}).ainvoke(
-                    None if is_cut_off else {"turn": turn},
+                    None if may_go_on else {"turn": turn},
                     {**_config(turn.conversation.id), "recursion_limit": RECURSION_LIMIT},
                     context=deps,
                     durability="sync",
@@ -161,6 +162,10 @@ class Assistant:
             reasoner = deps.reasoner
             trouble = reasoner.trouble and in_language(reasoner.trouble, outcome.language)
             outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble)
+            if deps.remark and not outcome.is_small_talk:
+                remark = in_language(deps.remark, outcome.language)
+                outcome = replace(outcome, reason=f"{outcome.reason or ''} {remark}".strip())
+            outcome = rights.outcome_within(outcome, deps.documents.collections)
         outcome = replace(outcome, timing_ms=timing)
         values: dict[str, Any] = {"outcome": outcome}
         if self.link is not None:
@@ -186,11 +191,19 @@ class Assistant:
         async with self._one_at_a_time(turn.conversation.id):
             kept = await self._open(turn.conversation.id)
             if (ended := _outcome_of(kept.state, turn)) is not None:
-                return ended
+                return await self._as_readable_now(turn, ended)
             if is_unaddressed(turn):
                 return outcomes.unshown(turn)
             await self._fail(turn, kept, reason, is_final=is_final)
             return await self._close(turn, kept, None, perf_counter())
+
+    async def _as_readable_now(self, turn: Turn, ended: Outcome) -> Outcome:
+        """A stored outcome, which may have waited while rights changed."""
+        try:
+            readable = (await self.make_deps(turn, lambda _: None)).documents.collections
+        except FootnoteError:
+            readable = frozenset()
+        return rights.outcome_within(ended, readable)
 
     async def unfinished(self, conversation: Conversation) -> Turn | None:
         """The turn that a stopped process left in the middle, if any."""

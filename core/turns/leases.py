@@ -136,6 +136,11 @@ class Leases:
     _renewed_at: float = 0.0  #: by the monotonic clock
     _steady_since: float = 0.0  #: the first of the renewals without a gap that reach until now
 
+    def ownership(self) -> Callable[[], bool]:
+        """Others declare a process dead by the database's clock, which began to count later than ours."""
+        executor = self.executor
+        return lambda: self.executor == executor and time.monotonic() - self._renewed_at < LEASE
+
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:
         wanted = self._roles[role] = Role()
         try:

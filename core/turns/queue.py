@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SCHEMA = Schema(
-    migrations=(add_fields,)
+    migrations=(add_fields, add_fields)
 )  # DBOS makes the tables; a change of a turn's fields needs a migration
 QUEUE = "turns"
 APPLICATION = "footnote"  # whose workflows DBOS begins
@@ -173,7 +173,11 @@ def _config(database_url: str, executor: str) -> DBOSConfig:
         config["sys_db_pool_size"] = SQLITE_CONNECTIONS
         config["db_engine_kwargs"] = DISCREET | SQLITE_ENGINE
     else:
+        from core.turns.leases import LEASE
+
         config["sys_db_pool_size"] = POSTGRES_CONNECTIONS
+        # A process that sleeps within a transaction would hold up all others with its locks, for a minute by default.
+        config["sys_db_idle_transaction_timeout_sec"] = LEASE
         config["db_engine_kwargs"] = DISCREET | POSTGRES_ENGINE
     return config
 

@@ -48,6 +48,13 @@ class Replicas(Protocol):
         """Whether another process takes turns too, or did so a moment ago."""
         ...
 
+    def ownership(self) -> Callable[[], bool]:
+        """Whether what begins here now still runs here alone, asked at any later time.
+
+        False also where that is in doubt: this process may have slept, or cannot reach the database.
+        """
+        ...
+
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:
         """Do what one process at a time does for all, such as keeping a bot's gateway connection.
 
@@ -77,6 +84,9 @@ class Alone:
         "footnote"  # stable: DBOS resumes the turns of the executor of this name at its next start
     )
     are_several: bool = False
+
+    def ownership(self) -> Callable[[], bool]:
+        return lambda: True
 
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:  # noqa: ARG002 - the port's
         await work()

@@ -172,6 +172,10 @@ class Turns:
         task = self._thinking.get(conversation)
         return task is not None and task.cancel()
 
+    def load(self) -> tuple[int, int]:
+        """How many turns wait in this process for one of the seats, and how many are worked on."""
+        return self._seats.waiting, len(self._thinking)
+
     def _messenger(self, turn: Turn | Command, route: ReplyRoute) -> Messenger:
         return self.messengers[route.get(SHOWN_BY, turn.conversation.platform)]
 
@@ -333,7 +337,9 @@ class Turns:
             await asyncio.wait([task])
             raise
         finally:
-            del self._thinking[turn.conversation.id]
+            if self._thinking.get(turn.conversation.id) is task:
+                # Otherwise this process slept, and thinks about the turn once more by now.
+                del self._thinking[turn.conversation.id]
         if not task.cancelled():
             return task.result()
         return await self._give_up(turn, Sentence("stopped"), is_final=True)

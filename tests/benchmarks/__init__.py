@@ -20,6 +20,7 @@ BENCHMARKS = {
     "drafts_retrieval": "the same for questions as colleagues type them",
     "languages": "the same for questions and documents in several languages, by words alone",
     "followups": "how well questions that need their history are recognised",
+    "gaps": "how well questions that were not answered are grouped into the subjects that they are about",
     "manners": "whether messages without a mention are answered where they are for the bot, and only there",
     "confidence": "whether the confidence separates questions that the documents answer from others",
     "extraction": "whether the offline reasoner quotes the sentences that answer",

@@ -114,7 +114,11 @@ def failures(tally: Tally, cluster: Cluster) -> list[str]:
     """What should not be, with the turn that it is about."""
     beside = cluster.model.side_by_side(tally.crowd.conversation_of)
     return [
-        *(f"lost: {_told(each)}" for each in tally.crowd.asked if each.turn in tally.lost),
+        *(
+            f"lost: {_told(each)}; {tally.traces(each)}"
+            for each in tally.crowd.asked
+            if each.turn in tally.lost
+        ),
         *(f"answered twice: {_told(each)}" for each in tally.crowd.asked if each.turn in tally.doubled),
         *(f"swapped: {one} and {other}" for one, other in tally.swapped_against_promise),
         *(f"side by side for {one.overlaps(other):.2f} s: {one} and {other}" for one, other in beside),

@@ -21,6 +21,7 @@ from core.library import tables
 from core.library.documents import Scope
 from core.library.fts5 import Fts5Index
 from core.storage.sqlite import SqliteDatabase
+from core.turns import checkpoints
 
 THERE = re.compile(r"^(\w+): ([\d,]+ rows?), digest (\w{16}), the same on both sides$", re.MULTILINE)
 QUESTIONS = (FERRY_QUESTION, PONTOON_QUESTION)
@@ -293,7 +294,7 @@ async def test_other_versions_are_refused(machine, used, postgres_url):
         database.execute("PRAGMA user_version = 1")
     older = await refused(machine, "move", "--to", postgres_url)
     with closing(sqlite3.connect(file)) as database:
-        database.execute("PRAGMA user_version = 2")
+        database.execute(f"PRAGMA user_version = {checkpoints.SCHEMA.version}")
     await succeed(machine, "move", "--to", postgres_url)
     with psycopg.connect(postgres_url) as connection:
         connection.execute("UPDATE footnote_versions SET version = version + 1 WHERE store = 'library'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bots.chat.access import AccessChange, change_access
 from bots.chat.channels import open_channel_store, own_collection
 from bots.chat.incoming import Feedback
 from core.conversation import Conversation
@@ -34,26 +35,46 @@ def channel_store(storage):
         yield channel_store
 
 
+async def reads(channel_store, library, conversation, author="ann"):
+    return (await channel_store.reads(conversation, author, library)).collections
+
+
+def change(channel_store, collection, **what):
+    change_access(
+        channel_store.database.database, collection, AccessChange(**what), known=["default", "handbook"]
+    )
+
+
 async def test_a_channel_reads_the_default_collection_and_its_own(channel_store, library):
-    assert await channel_store.reads(HERE, library) == {"default", own_collection(HERE)}
-    assert await channel_store.reads(ELSEWHERE, library) == {"default"}
+    assert await reads(channel_store, library, HERE) == {"default", own_collection(HERE)}
+    assert await reads(channel_store, library, ELSEWHERE) == {"default"}
 
 
-async def test_a_channel_that_uses_a_collection_reads_it_in_place_of_the_default(channel_store, library):
-    is_used = await channel_store.use(ELSEWHERE, "handbook", library)
+async def test_a_collection_is_read_in_the_channels_for_which_it_was_opened(channel_store, library):
+    change(channel_store, "handbook", opens=(("channel", "C2"),))
+
+    assert await reads(channel_store, library, ELSEWHERE) == {"default", "handbook"}
+    assert await reads(channel_store, library, HERE) == {"default", own_collection(HERE)}
+
+
+async def test_a_channel_that_uses_an_open_collection_reads_it_in_place_of_the_others(channel_store, library):
+    change(channel_store, "handbook", opens=(("channel", ELSEWHERE.channel_id),))
+    is_used = await channel_store.use(ELSEWHERE, "ann", "handbook", library)
 
     assert is_used
-    assert await channel_store.reads(ELSEWHERE, library) == {"handbook"}
-    assert await channel_store.reads(HERE, library) == {"default", own_collection(HERE)}
+    assert await reads(channel_store, library, ELSEWHERE) == {"handbook"}
+    assert await channel_store.use(ELSEWHERE, "ann", "default", library)
+    assert await reads(channel_store, library, ELSEWHERE) == {"default", "handbook"}
 
 
-async def test_a_collection_that_does_not_exist_is_not_used(channel_store, library):
-    assert not await channel_store.use(HERE, "nothing", library)
+async def test_a_collection_that_is_closed_or_does_not_exist_is_not_used(channel_store, library):
+    assert not await channel_store.use(HERE, "ann", "nothing", library)
+    assert not await channel_store.use(HERE, "ann", "handbook", library)
 
 
 async def test_what_a_channel_learned_is_used_nowhere_else_whoever_names_it(channel_store, library):
-    assert not await channel_store.use(ELSEWHERE, own_collection(HERE), library)
-    assert await channel_store.reads(ELSEWHERE, library) == {"default"}
+    assert not await channel_store.use(ELSEWHERE, "ann", own_collection(HERE), library)
+    assert await reads(channel_store, library, ELSEWHERE) == {"default"}
 
 
 async def test_a_thread_keeps_its_first_asker_until_it_is_forgotten(channel_store):

@@ -43,14 +43,19 @@ def put(store, text, *, collection="default", source="guide.md"):
     )  # fmt: skip
 
 
-def shown(store, quote, *, start=None, text=GUIDE, collections=("default",), **more):
+def excerpts(store, quote, *, start=None, text=GUIDE, collections=("default",), **more):
     at = text.index(quote) if start is None else start
     cited = Citation(
-        number=1, title="Cache", location="Cache", source="guide.md", quote=quote, start=at, end=at + len(quote), **more
+        number=1, title="Cache", location="Cache", source="guide.md", quote=quote, start=at, end=at + len(quote),
+        **{"collection": "default", **more},
     )  # fmt: skip
     answer = Answer(text="Yes. [1]", citations=(cited,), grounding="documents", composed=True)
     outcome = Outcome(kind="answered", turn_id="t", answer=answer)
-    (excerpt,) = footnotes_of(outcome, store, frozenset(collections)).excerpts
+    return footnotes_of(outcome, store, frozenset(collections)).excerpts
+
+
+def shown(store, quote, **how):
+    (excerpt,) = excerpts(store, quote, **how)
     return excerpt
 
 
@@ -89,12 +94,19 @@ def test_a_quote_that_is_gone_is_shown_alone(store, now):
     assert (excerpt.before, excerpt.after, excerpt.is_current) == ("", "", False)
 
 
-def test_nothing_is_read_around_a_quote_that_the_channel_does_not_read_any_more(store):
+@pytest.mark.parametrize("collection", ["board", ""], ids=["of another", "unknown"])
+def test_a_quote_is_not_shown_where_its_collection_is_not_read_any_more(store, collection):
+    put(store, GUIDE, collection="board")
+
+    assert excerpts(store, QUOTE, collection=collection) == ()
+    assert excerpts(store, QUOTE, collection=collection, collections=()) == ()
+
+
+def test_nothing_of_a_collection_is_read_around_a_quote_of_another(store):
     put(store, GUIDE, collection="board")
 
     assert shown(store, QUOTE).before == ""
-    assert shown(store, QUOTE, collections=()).is_current is False
-    assert shown(store, QUOTE, collections=("board",)).before == "The cache is quick. "
+    assert shown(store, QUOTE, collection="board", collections=("board",)).before == "The cache is quick. "
 
 
 def test_a_quote_of_a_web_page_stands_alone_and_is_not_said_to_have_changed(store):

@@ -20,6 +20,8 @@ from fakes.thoughts import numbered
 from bots.discord.calls import nonce_of
 from core.turns.waiting import SETTLE
 
+HISTORY = "GET /channels/{channel_id}/messages"
+SHOWN = 40  # characters of what people saw, in a report
 PEOPLE = 4  # on each platform; in Discord each has a direct conversation with the bot
 BEGINNING = 60.0  # seconds
 PAUSE = 1.0  # seconds between two questions on one platform, in the mean
@@ -44,6 +46,7 @@ class Run:
 
     stored: float
     tries: int  #: runs that began
+    status: str  #: as DBOS has it
 
 
 @dataclass(repr=False)
@@ -133,12 +136,30 @@ class Crowd:
         if asked.platform == "slack":
             replies = self.slack.finals(asked.said.channel, asked.said.root)
             return [each for each in replies if _turn_of(each) == asked.turn]
+        return [each for each in self.messages(asked) if not each.visible.rstrip().endswith("…")]
+
+    def messages(self, asked: Asked) -> list[Any]:
+        """All that the bot says of its turn: notes of its progress too."""
+        if asked.platform == "slack":
+            replies = self.slack.replies(asked.said.channel, asked.said.root)
+            return [each for each in replies if _turn_of(each) == asked.turn]
         nonce = nonce_of(asked.turn, 0)
-        return [
+        return [each for each in self.discord.replies(asked.said) if each.nonce == nonce]
+
+    def deliveries(self, asked: Asked) -> str:
+        """How a question of Discord reached the bot."""
+        message = str(asked.said.id)
+        sessions = [
             each
-            for each in self.discord.replies(asked.said)
-            if each.nonce == nonce and not each.visible.rstrip().endswith("…")
+            for each in self.discord.gateway.sessions.values()
+            if any(event["t"] == "MESSAGE_CREATE" and event["d"]["id"] == message for event in each.events)
         ]
+        looks = [
+            each
+            for each in self.discord.requests
+            if each.route == HISTORY and any(found["id"] == message for found in each.reply or ())
+        ]
+        return f"sent to {len(sessions)} sessions that still are, read in the channel {len(looks)} times"
 
 
 def _turn_of(message: Any) -> str:
@@ -154,10 +175,15 @@ class Tally:
 
     @classmethod
     def of(cls, crowd: Crowd, url: str) -> Tally:
-        query = "SELECT workflow_uuid, created_at / 1000.0, recovery_attempts FROM dbos.workflow_status"
+        query = (
+            "SELECT workflow_uuid, created_at / 1000.0, recovery_attempts, status FROM dbos.workflow_status"
+        )
         with psycopg.connect(url) as connection:
             found = connection.execute(query).fetchall()
-        return cls(crowd, {turn: Run(stored=float(at), tries=tries or 1) for turn, at, tries in found})
+        runs = {
+            turn: Run(stored=float(at), tries=tries or 1, status=status) for turn, at, tries, status in found
+        }
+        return cls(crowd, runs)
 
     @cached_property
     def endings(self) -> dict[str, list[Any]]:
@@ -166,6 +192,23 @@ class Tally:
     @property
     def lost(self) -> list[str]:
         return [turn for turn, endings in self.endings.items() if not endings]
+
+    def traces(self, asked: Asked) -> str:
+        """How far a question came: in the queue, and in the sight of people."""
+        run = self.runs.get(asked.turn)
+        if run is None:
+            return (
+                f"never stored; {self.crowd.deliveries(asked)}"
+                if asked.platform == "discord"
+                else "never stored"
+            )
+        shown = [
+            f"“{' '.join(revision.visible.split())[:SHOWN]}” after {float(revision.at) - asked.at:.1f} s"
+            for message in self.crowd.messages(asked)
+            for revision in message.revisions
+        ]
+        stored = f"stored after {run.stored - asked.at:.1f} s, {run.status} with {run.tries} runs"
+        return f"{stored}; shown: {', '.join(shown) or 'nothing'}"
 
     @property
     def doubled(self) -> list[str]:

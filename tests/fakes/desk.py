@@ -26,6 +26,7 @@ from bots.refresh import IndexRefresher
 from bots.terminal.operations import Operations
 from core.bootstrap import Footnote, open_footnote
 from core.conversation import Answer, Citation, Conversation, Outcome, Proposal, Question, Usage
+from core.gaps.finder import GapFinder, open_gaps
 from core.library.data_lock import SERVING
 from core.settings import Settings
 from core.storage.storage import open_storage
@@ -84,6 +85,7 @@ class Desk:
     sessions: PageSessions
     threads: PageThreads
     turns: Turns
+    gaps: GapFinder
 
     async def browser(self, role="editor", *, collections=None, name="") -> Browser:
         """Somebody who came in."""
@@ -105,7 +107,7 @@ async def open_desk(folder, page=None, **settings):
     with open_storage(chosen) as storage, open_channel_store(storage) as channels:
         reads = _reads(channels, ("slack", "discord"))
         async with open_footnote(chosen, purpose=SERVING, reads=reads, storage=storage) as footnote:
-            with open_page_store(storage) as database:
+            with open_page_store(storage) as database, open_gaps(storage, lambda: None) as gaps:
                 threads = PageThreads(database)
                 prepare_file(queue_url(chosen))
                 async with open_turns(
@@ -113,13 +115,14 @@ async def open_desk(folder, page=None, **settings):
                 ) as turns:
                     operations = Operations(footnote=footnote, refresher=IndexRefresher(settings=chosen))
                     async with open_page(
-                        page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log,
+                        page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log, gaps=gaps,
                         channels=channels, database=database, work=OwnWork(turns=turns, operations=operations),
                     ) as link:  # fmt: skip
                         parts = urlsplit(link)
                         yield Desk(
                             url=f"{parts.scheme}://{parts.netloc}", link=link, footnote=footnote,
                             channels=channels, sessions=PageSessions(database=database), threads=threads, turns=turns,
+                            gaps=gaps,
                         )  # fmt: skip
 
 

@@ -117,6 +117,7 @@ class ScriptedDocuments:
     )  #: by id of a passage, what stands beside it
     first: tuple[Passage, ...] = ()  #: what the question's own files begin with
     confidence: float = 0.5
+    collections: frozenset[str] = frozenset({"default"})
     asked: list[str] = field(default_factory=list)
 
     async def retrieve(

@@ -14,6 +14,7 @@ from injections import ObedientReasoner, obeyed, payload
 
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Question
+from core.library.documents import Readable
 from core.settings import read_settings
 from core.web.fetch import GuardedFetcher
 
@@ -109,8 +110,8 @@ async def assistant(folder, *, documents=(), web=None, is_scripted=True):
 
 
 def _reading(reads):
-    async def read(here, _library):
-        return reads[here.channel]
+    async def read(here, _author, _library):
+        return Readable(collections=reads[here.channel])
 
     return read
 

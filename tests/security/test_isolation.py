@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from benchmarks.evaluation_sets import add_paragraphs
 
+from bots.chat.access import AccessChange, change_access
 from bots.chat.channels import open_channel_store, own_collection, thread_collection
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Question
@@ -94,7 +95,9 @@ async def test_no_channel_hears_what_another_learned(size, count, tmp_path, capl
                 told = {all_secrets[word] for word in all_secrets if word in said}
                 heard += any(found[:2] == own for found in told)
                 leaked += [(here.id, found) for found in told if found[:2] != own]
-            refused = [await channel_store.use(channel(1, 1), forged, footnote.library) for forged in FORGED]
+            refused = [
+                await channel_store.use(channel(1, 1), "ann", forged, footnote.library) for forged in FORGED
+            ]
 
     print(f"{count} questions, {heard} answered from what the channel itself learned")
     assert leaked == []
@@ -123,7 +126,10 @@ async def test_a_file_of_a_thread_is_read_in_that_thread_alone(tmp_path):
                     asked_at=0.0,
                 )  # fmt: skip
                 told.append("ninth of October" in json.dumps(plain(await footnote.assistant.run(asked))))
-            used = [await channel_store.use(here, thread_collection(threads[0]), library) for here in threads]
+            used = [
+                await channel_store.use(here, "ann", thread_collection(threads[0]), library)
+                for here in threads
+            ]
 
     assert told == [True, False, False, False]
     assert not any(used)
@@ -141,8 +147,14 @@ async def test_what_a_channel_may_no_longer_read_is_gone_with_the_next_question(
             )
             add_paragraphs(library, "/b.md", "Birds", ["Puffins nest on the pier."])
             told = []
+            opened = AccessChange(opens=(("channel", here.channel_id),))
+            change_access(channel_store.database.database, "fees", opened, known=["fees"])
             for number, collection in enumerate(("fees", DEFAULT)):
-                assert await channel_store.use(here, collection, library)
+                assert await channel_store.use(here, "ann", collection, library)
+                if collection == DEFAULT:
+                    change_access(
+                        channel_store.database.database, "fees", AccessChange(closes=True), known=["fees"]
+                    )
                 asked = Question(
                     id=f"q{number}", conversation=here, author="ann", text="What does a night at the pontoon cost?",
                     asked_at=0.0,

@@ -19,7 +19,18 @@ from core.storage.schema import Schema
 from core.storage.storage import open_storage
 
 PATIENCE = 30.0  # seconds until a story that hangs fails
-STORES = ["conversations", "library", "page", "questions", "rates", "rooms", "slack", "spending", "turns"]
+STORES = [
+    "conversations",
+    "gaps",
+    "library",
+    "page",
+    "questions",
+    "rates",
+    "rooms",
+    "slack",
+    "spending",
+    "turns",
+]
 
 
 @pytest.fixture
@@ -51,8 +62,8 @@ def test_a_folder_of_version_1_is_migrated(tmp_path, told):
 
     first, second = told(settings), told(settings)
 
-    assert first["rooms.sqlite"] == "migrated from version 1 to 3"
-    assert second["rooms.sqlite"] == "version 3, unchanged"
+    assert first["rooms.sqlite"] == "migrated from version 1 to 4"
+    assert second["rooms.sqlite"] == "version 4, unchanged"
 
 
 def test_beside_a_process_that_serves_the_folder_there_is_nothing_to_do(tmp_path, capsys):

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from bots.chat.access import AccessChange, change_access
 from bots.chat.channels import open_channel_store
 from core.bootstrap import open_library
 from core.conversation import Conversation
@@ -70,16 +71,21 @@ async def test_what_a_channel_chose_through_one_process_the_other_goes_by(proces
     with open_channel_store(processes[0]) as one, open_channel_store(processes[1]) as other:
         library = open_library(settings, processes[0])
         library.ingest([tmp_path / "rules.md"], collection="rules")
-        before = await other.thread_state(QUAY), await other.reads(QUAY, library)
+        opened = AccessChange(opens=(("channel", QUAY.channel_id),))
+        before = await other.thread_state(QUAY), (await other.reads(QUAY, "ann", library)).collections
+
+        await one.database.call(change_access, one.database.database, "rules", opened, known=["rules"])
+        is_open = (await other.reads(QUAY, "ann", library)).collections
 
         await one.set_follow(QUAY, "off")
-        await one.use(QUAY, "rules", library)
+        await one.use(QUAY, "ann", "rules", library)
         await one.remember_thread(QUAY, "ann", 1.0)
         noted = await one.note_unasked("turn", QUAY, 5.0)
         await other.withdraw("turn", QUAY)
-        after = await other.thread_state(QUAY), await other.reads(QUAY, library)
+        after = await other.thread_state(QUAY), (await other.reads(QUAY, "ann", library)).collections
 
         assert (before[0].follow, before[1]) == ("asker", frozenset())
+        assert is_open == {"rules"}
         assert (after[0].follow, after[1]) == ("off", frozenset({"rules"}))
         assert noted
         assert await one.unasked(QUAY, 6.0) == (1, 1)

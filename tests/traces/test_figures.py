@@ -20,8 +20,8 @@ from core.traces.figures import (
     day_of,
     seconds_of,
 )
-from core.traces.listing import listed
 from core.traces.log import DAY, open_question_log
+from core.traces.search import QuestionFilter, search
 from core.traces.trace import Trace
 
 NOON = 1_790_000_000.0
@@ -139,9 +139,9 @@ async def test_names_stand_beside_ids_until_nothing_of_them_is_left(log):
     for number, author in enumerate(("U1", "U2")):
         await log.record(asked(f"q{number}", NOON - number, author=author), outcome(), Trace())
 
-    first, second = listed(log.database.database, NOON - DAY)
+    first, second = await search(log, QuestionFilter(since=NOON - DAY))
     await log.forget_conversation(asked("q").conversation)
-    after = listed(log.database.database, NOON - DAY)
+    after = await search(log, QuestionFilter(since=NOON - DAY))
     ((left,),) = log.database.database.rows("SELECT count(*) FROM shown_names")
 
     assert [(each.author_name, each.channel_name) for each in (first, second)] == [
@@ -174,8 +174,8 @@ async def test_a_list_has_the_newest_first_with_ratings_and_only_one_ending_if_a
     for author, is_positive in (("ann", True), ("bob", True), ("cid", False)):
         await log.rate("q0", author, is_positive=is_positive, at=NOON)
 
-    newest, *_ = everything = listed(log.database.database, NOON - 1.5 * DAY)
-    answered = listed(log.database.database, 0, "answered")
+    newest, *_ = everything = await search(log, QuestionFilter(since=NOON - 1.5 * DAY))
+    answered = await search(log, QuestionFilter(outcome="answered"))
 
     assert [each.question.turn for each in everything] == ["q0", "q1"]
     assert (newest.up, newest.down) == (2, 1)

@@ -55,6 +55,12 @@ READ_ON_THE_WALL = {
     "bots/commands/remote.py": "orders the work that a command leaves to a bot, which runs apart from all else",
     "bots/terminal/messenger.py": "which results of killed commands are old; a jump deletes them earlier or later",
     "bots/stores/server_copy.py": "which questions of the last day a move lets rate limits count",
+    "core/traces/log.py": "which texts of questions are old; a jump deletes them earlier or later",
+    "core/traces/figures.py": "reads what it is given",
+    "bots/page/sessions.py": "how long links and sessions live; a jump ends them earlier or later",
+    "bots/page/templating.py": "tells a time",
+    "bots/page/views/ask.py": "when a question was asked",
+    "bots/commands/questions.py": "the span that is listed; tells a time",
     "core/library/library.py": "when the documents were last brought up to date, as help tells",
     "bots/terminal/session.py": "tells when a question was asked",
     "bots/process.py": "stands in the log",
@@ -213,26 +219,27 @@ def test_a_day_ahead_begins_the_count_anew_and_the_way_back_does_not_lock_anybod
 async def test_a_budget_is_not_given_twice_by_a_clock_that_goes_back(storage):
     now = [datetime.fromtimestamp(NOON, UTC)]
     with open_budget(10, storage, lambda: now[0]) as budget:
-        await budget.charge(10)
+        allowance = budget.allowance("general", "ann")
+        await allowance.charge(10)
         now[0] -= timedelta(hours=1)
-        an_hour_back = await budget.is_spent()
+        an_hour_back = await allowance.spent()
         now[0] += timedelta(days=1)
-        tomorrow = await budget.is_spent()
+        tomorrow = await allowance.spent()
         now[0] -= timedelta(days=1)
-        today_again = await budget.is_spent()
+        today_again = await allowance.spent()
 
-    assert (an_hour_back, tomorrow, today_again) == (True, False, True)
+    assert (an_hour_back, tomorrow, today_again) == ("everybody", None, "everybody")
 
 
 async def test_what_was_spent_is_remembered_by_a_process_that_starts_a_month_ahead(storage):
     today = datetime.fromtimestamp(NOON, UTC)
     with open_budget(10, storage, lambda: today) as budget:
-        await budget.charge(10)
+        await budget.allowance("general", "ann").charge(10)
     with open_budget(10, storage, lambda: today + timedelta(days=30)) as ahead:
-        await ahead.charge(1)
+        await ahead.allowance("general", "ann").charge(1)
 
     with open_budget(10, storage, lambda: today) as budget:
-        assert await budget.is_spent()
+        assert await budget.allowance("general", "ann").spent() == "everybody"
 
 
 def test_a_circuit_is_closed_again_by_a_clock_that_only_goes_forward():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import psycopg
 import pytest
+from dbos._dbos import _get_dbos_instance
+from sqlalchemy.exc import DBAPIError
 
 from core.settings import Settings
 from core.storage.postgres import conninfo
@@ -224,6 +226,45 @@ async def test_a_process_that_slept_past_its_lease_abandons_its_runs_and_takes_a
             pass
 
     assert runner.abandoned == 1
+
+
+async def test_what_a_process_began_is_no_longer_its_own_once_it_slept_past_its_lease(store, postgres_url):
+    async with process(store) as lease, lease.serving(RecordingRunner()):
+        is_ours = lease.ownership()
+        await until(is_ours)
+        expire(postgres_url, lease)
+        await until(lambda: not is_ours())
+
+        await until(lambda: rows(postgres_url, "SELECT 1 FROM replicas") and lease.ownership()())
+        assert not is_ours()
+
+
+async def test_what_a_process_began_is_in_doubt_before_others_declare_it_dead(store, quick):
+    async with process(store) as sleeper:
+        is_ours = sleeper.ownership()
+        await until(is_ours)
+        sleeper.end()  # its thread renews no more
+        await until(lambda: not is_ours())
+        was_in_doubt_first = bool(rows(store.url, "SELECT 1 FROM replicas"))
+
+    assert was_in_doubt_first
+
+
+async def test_a_transaction_that_its_process_sleeps_in_holds_up_nobody_for_longer_than_a_lease(
+    postgres_url, quick
+):
+    async def nothing_runs():
+        pass
+
+    async with launched(postgres_url, QUEUE, disk=DiskWatch(), close=nothing_runs):
+        system = _get_dbos_instance()._sys_db
+        locks = "LOCK TABLE dbos.workflow_status IN ACCESS EXCLUSIVE MODE"
+        with suppress(DBAPIError), system.engine.connect() as asleep:
+            asleep.exec_driver_sql(locks)
+
+            with psycopg.connect(postgres_url) as other:
+                other.execute("SET lock_timeout = '5s'")
+                await asyncio.to_thread(other.execute, locks)
 
 
 async def test_nobody_is_declared_dead_for_the_time_in_which_the_database_was_away(store, quick, postgres):

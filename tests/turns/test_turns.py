@@ -23,7 +23,7 @@ from core.reasoning.reasoner import Plan
 from core.turns.archive import forget_turns, outcome_of, question_of
 from core.turns.messenger import NOWHERE, Unreachable
 from core.turns.queue import sweep
-from core.turns.turns import TurnsClosed, open_turns
+from core.turns.turns import TurnRun, TurnsClosed, open_turns
 from core.turns.waiting import order_of
 
 THERE = replace(HERE, thread="elsewhere")
@@ -260,6 +260,21 @@ async def test_a_turn_that_a_person_stops_says_so(folder):
     assert was_running
     assert not await turns.stop(HERE)
     assert (messenger.outcomes["q1"].kind, messenger.outcomes["q1"].reason) == ("failed", "Stopped.")
+
+
+async def test_a_turn_that_begins_again_where_its_first_run_slept_ends_neither_run_with_a_fault(folder):
+    """Others put it back into the queue meanwhile, and this process took it before it knew that it had slept."""
+    reasoner = HangingReasoner()
+
+    async with turns_over(folder, RecordingMessenger(), reasoner) as turns:
+        runs = [
+            asyncio.create_task(turns.think(TurnRun(attempt, 0), question(), TO_HERE, ""))
+            for attempt in (1, 2)
+        ]
+        await reasoner.asked.wait()
+        await turns.abandon()
+
+        assert [run.cancelled() for run in runs] == [True, True]
 
 
 async def test_a_fault_of_our_own_ends_in_a_sentence_without_the_exceptions_text(folder):

@@ -1,0 +1,101 @@
+"""Who may read the operator's collections: the rules, and how they are changed.
+
+Which of them a question may read is decided in :meth:`bots.chat.channels.ChannelStore.reads`. ``default`` is open
+until a rule says otherwise, every other collection is closed until one opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bots.chat.channels import OWN, AccessRule
+from core.conversation import value
+from core.errors import SettingsError
+from core.library.library import DEFAULT_COLLECTION
+from core.storage.database import Database
+
+EVERYONE, CLOSED, CHANNEL, PERSON, GROUP = KINDS = ("everyone", "closed", "channel", "person", "group")
+
+
+@value
+class AccessChange:
+    """What an operator changes of one collection: first it is closed, then opened to some, then others are removed."""
+
+    closes: bool = False
+    opens_to_everyone: bool = False
+    opens: tuple[tuple[str, str], ...] = ()  #: kind and id
+    removes: tuple[str, ...] = ()  #: ids
+
+    @property
+    def is_empty(self) -> bool:
+        return self == AccessChange()
+
+
+def changed(
+    collection: str, rules: Iterable[AccessRule], change: AccessChange
+) -> tuple[frozenset[AccessRule], tuple[str, ...]]:
+    """The rules of a collection after a change, and the ids that were to be removed and had none."""
+    kept = {rule for rule in rules if not change.closes and rule.kind != CLOSED}
+    kept |= {AccessRule(collection=collection, kind=kind, id=name) for kind, name in change.opens}
+    if change.opens_to_everyone:
+        kept.add(AccessRule(collection=collection, kind=EVERYONE))
+    unknown = tuple(name for name in change.removes if all(rule.id != name for rule in kept))
+    kept = {rule for rule in kept if not rule.id or rule.id not in change.removes}
+    if collection == DEFAULT_COLLECTION and all(rule.kind != EVERYONE for rule in kept):
+        kept.add(AccessRule(collection=collection, kind=CLOSED))
+    return frozenset(kept), unknown
+
+
+def change_access(
+    database: Database, collection: str, change: AccessChange, *, known: Iterable[str]
+) -> tuple[str, ...]:
+    """Change the rules of a collection; the ids that were to be removed and had none.
+
+    Raises SettingsError for a collection that is not the operator's, or not among the ``known``: rules that wait
+    for a name would open what is called so later.
+    """
+    if collection.startswith(OWN):
+        raise SettingsError(
+            f"{collection} is what a channel learned, or would be: it is read there alone. Names that begin with "
+            f"{OWN} are no collections of yours."
+        )
+    there_are = sorted({DEFAULT_COLLECTION, *(name for name in known if not name.startswith(OWN))})
+    if collection not in there_are:
+        raise SettingsError(f"There is no collection {collection}. There are: {', '.join(there_are)}.")
+    with database.transaction() as writing:
+        rows = writing.execute("SELECT kind, id FROM access WHERE collection = ?", (collection,)).fetchall()
+        rules = (AccessRule(collection=collection, kind=kind, id=name) for kind, name in rows)
+        kept, unknown = changed(collection, rules, change)
+        writing.execute("DELETE FROM access WHERE collection = ?", (collection,))
+        writing.executemany(
+            "INSERT INTO access VALUES (?, ?, ?)",
+            sorted((rule.collection, rule.kind, rule.id) for rule in kept),
+        )
+    return unknown
+
+
+def access_rules(database: Database, known: Iterable[str]) -> Mapping[str, tuple[AccessRule, ...]]:
+    """The rules of each of the operator's collections, in a fixed order; none: it is closed."""
+    found: dict[str, list[AccessRule]] = {
+        name: [] for name in sorted({DEFAULT_COLLECTION, *known}) if not name.startswith(OWN)
+    }
+    for collection, kind, name in database.rows("SELECT collection, kind, id FROM access"):
+        if collection in found:
+            found[collection].append(AccessRule(collection=collection, kind=kind, id=name))
+    if not found[DEFAULT_COLLECTION]:
+        found[DEFAULT_COLLECTION] = [AccessRule(collection=DEFAULT_COLLECTION, kind=EVERYONE)]
+    return {
+        name: tuple(sorted(rules, key=lambda rule: (KINDS.index(rule.kind), rule.id)))
+        for name, rules in found.items()
+    }
+
+
+def drop_rules(database: Database, collections: Iterable[str]) -> None:
+    """Close collections that were forgotten wholly, so that none of the same name inherits their readers.
+
+    ``default`` keeps its rules: without them it is open.
+    """
+    gone = [(name,) for name in collections if name != DEFAULT_COLLECTION]
+    if gone:
+        with database.transaction() as writing:
+            writing.executemany("DELETE FROM access WHERE collection = ?", gone)

@@ -1,0 +1,93 @@
+"""``footnote access``: who may read which collection."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+
+from bots.chat.access import CHANNEL, GROUP, PERSON, AccessChange, access_rules, change_access
+from bots.chat.channels import SCHEMA, STORE, AccessRule
+from bots.discord import route as discord
+from bots.slack import route as slack
+from bots.terminal.screen import Screen
+from core.bootstrap import open_library, own_data_dir
+from core.errors import SettingsError
+from core.library.data_lock import make_data_dir
+from core.settings import Settings
+from core.storage.schema import version_in
+from core.storage.storage import open_storage
+
+#: What to write for each kind, where what was written names none.
+_EXAMPLES = {
+    CHANNEL: "a channel's id or its link, as C0123ABCD, or T0123/C0123ABCD of one workspace among several",
+    PERSON: "a person's id, as U0123ABCD or 123456789012345678",
+    GROUP: "the id of a Slack user group, as S0123ABCD, or of a Discord role behind its server's, as SERVER/ROLE",
+}
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """List, or change one collection and list it. It works beside a bot, whose next question goes by it."""
+    change = _change(arguments)
+    if not change.is_empty and not arguments.collection:
+        raise SettingsError("Name the collection: footnote access COLLECTION --channels ID.")
+    screen = Screen()
+    make_data_dir(settings.data_dir)
+    with _alone_if_older(settings), open_storage(settings) as storage:
+        with closing(open_library(settings, storage)) as library:
+            known = library.store.collections()
+        with closing(storage.database(STORE, SCHEMA)) as database:
+            if not change.is_empty:
+                for name in change_access(database, arguments.collection, change, known=known):
+                    screen.note(f"{name} had no access to {arguments.collection}.")
+            rules = access_rules(database, known)
+    if arguments.collection and arguments.collection not in rules:
+        raise SettingsError(f"There is no collection {arguments.collection}. There are: {', '.join(rules)}.")
+    for name, those in rules.items():
+        if name == (arguments.collection or name):
+            screen.write(f"{name}\t{readers(those)}")
+    return 0
+
+
+def _alone_if_older(settings: Settings) -> AbstractContextManager[None]:
+    """An older file is migrated, which no other process may use meanwhile."""
+    file = settings.data_dir / f"{STORE}.sqlite"
+    is_older = settings.postgres_url is None and (version_in(file) or SCHEMA.version) < SCHEMA.version
+    return own_data_dir(settings, "footnote access, after an update") if is_older else nullcontext()
+
+
+def readers(rules: Sequence[AccessRule]) -> str:
+    """Who may read a collection, as a person reads it."""
+    parts = [f"{rule.kind} {rule.id}".strip() for rule in rules if rule.kind != "closed"]
+    return ", ".join(parts) or "nobody"
+
+
+def _change(arguments: Namespace) -> AccessChange:
+    return AccessChange(
+        closes=arguments.nobody,
+        opens_to_everyone=arguments.everyone,
+        opens=(
+            *((CHANNEL, name) for name in _ids(CHANNEL, arguments.channels)),
+            *((PERSON, name) for name in _ids(PERSON, arguments.people)),
+            *((GROUP, name) for name in _ids(GROUP, arguments.groups)),
+        ),
+        removes=tuple(name for written in arguments.remove for name in _any_id(written)),
+    )
+
+
+def _ids(kind: str, written: Iterable[str]) -> list[str]:
+    """Raises SettingsError for what is no id: a name could be another's tomorrow."""
+    found = []
+    for each in written:
+        known = slack.access_id(kind, each) or discord.access_id(kind, each)
+        if known is None:
+            raise SettingsError(f"{each} is no id. Write {_EXAMPLES[kind]}; names change, ids do not.")
+        found.append(known)
+    return found
+
+
+def _any_id(written: str) -> set[str]:
+    """What it may stand for, of any kind."""
+    kinds = (CHANNEL, PERSON, GROUP)
+    found = {read(kind, written) for kind in kinds for read in (slack.access_id, discord.access_id)}
+    return {name for name in found if name} or {written}

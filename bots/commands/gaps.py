@@ -1,0 +1,103 @@
+"""``footnote gaps``: what was not answered, grouped by meaning; beside a running bot too, which is only read."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import Namespace
+from contextlib import closing
+from datetime import UTC, datetime
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.text import Text
+
+from bots.chat.texts import counted
+from bots.csv_rows import write_csv
+from bots.gap_words import left_out, people_of, reasons_of, trend_of
+from bots.indexing import find_embedder
+from bots.terminal.markdown import line
+from bots.terminal.screen import Screen
+from core.bootstrap import open_library
+from core.gaps.finder import GapReport, open_gaps
+from core.gaps.groups import GapGroup
+from core.gaps.questions import GapQuestion
+from core.library.data_lock import make_data_dir
+from core.library.embedding.embedder import Embedder
+from core.library.library import Library
+from core.settings import Settings
+from core.storage.storage import open_storage
+
+HEADER = (
+    "group", "name", "words", "count", "people", "before", "state", "since_state", "time", "reason", "channel",
+    "author", "language", "question", "missing", "closest", "turn",
+)  # fmt: skip
+QUESTIONS_SHOWN = 3  # of a group
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    make_data_dir(settings.data_dir)
+    screen = Screen()
+    with open_storage(settings) as storage, closing(open_library(settings, storage)) as library:
+        embedder = _embedder_of(library, settings, screen)
+        with open_gaps(storage, lambda: embedder) as finder:
+            report = asyncio.run(finder.report(finder.last(arguments.since)))
+    if arguments.csv:
+        rows = (row_of(group, each) for group in report.groups for each in group.questions)
+        write_csv(sys.stdout, HEADER, rows)
+        return 0
+    if not report.groups:
+        screen.note(
+            "Everything that was asked in this time was answered, or its words are not kept any more."
+        )
+    for group in report.groups:
+        screen.show(card_of(group))
+    screen.note(summary_of(report))
+    return 0
+
+
+def _embedder_of(library: Library, settings: Settings, screen: Screen) -> Embedder | None:
+    """That of the library's vectors; None where there are none: questions are then grouped by their words."""
+    if not library.store.has_vectors():
+        return None
+    with screen.indexing() as notify:
+        return find_embedder(library, settings, insist=False, announce=screen.note, notify=notify)
+
+
+def row_of(group: GapGroup, asked: GapQuestion) -> tuple[object, ...]:
+    """A question of a group, in the order of the header; the time is UTC, as ISO 8601 has it."""
+    moment = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
+    return (
+        group.id, group.name, ", ".join(group.words), group.count, group.people, group.before, group.state or "",
+        group.since_state, moment, asked.reason, asked.channel, asked.author, asked.language, asked.asked,
+        asked.missing or asked.fault, "; ".join(each.source for each in asked.closest), asked.turn,
+    )  # fmt: skip
+
+
+def card_of(group: GapGroup) -> Group:
+    """A group as a few lines, its name first."""
+    counts = f"{counted(group.count, 'question')} of {people_of(group)}, {trend_of(group)}"
+    facts = [f"{counts}; {reasons_of(group)}"]
+    if group.state:
+        again = f", {group.since_state:,} since" if group.since_state else ""
+        facts.append(f"{group.state}{again}")
+    if group.missing:
+        facts.append(f"missing: {'; '.join(group.missing)}")
+    if group.closest:
+        facts.append(f"closest: {', '.join(each.source for each in group.closest)}")
+    others = [each.asked for each in group.questions if each.text != group.name]
+    words = f"  ({', '.join(group.words)})" if group.words else ""
+    return Group(
+        Text.assemble((line(group.name), "bold"), (line(words), "dim")),
+        *(Padding(Text(line(fact), style="dim"), (0, 0, 0, 2)) for fact in facts),
+        *(Padding(Text(line(f"“{each}”")), (0, 0, 0, 2)) for each in dict.fromkeys(others[:QUESTIONS_SHOWN])),
+        Text(),
+    )
+
+
+def summary_of(report: GapReport) -> str:
+    """ "12 groups of 40 questions, compared by meaning." """
+    questions = sum(group.count for group in report.groups)
+    how = "by meaning" if report.is_by_meaning else "by their words"
+    said = f"{counted(len(report.groups), 'group')} of {counted(questions, 'question')}, compared {how}."
+    return " ".join((said, *left_out(report)))

@@ -1,0 +1,1 @@
+"""What people asked and did not get answered, grouped by meaning."""

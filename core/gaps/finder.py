@@ -1,0 +1,125 @@
+"""What was not answered in a span of time: read from the log, grouped, with what was decided about each group."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from core.conversation import value
+from core.errors import ModelTrouble, SettingsError
+from core.gaps.groups import GapGroup
+from core.gaps.questions import GapQuestion, Span, read_gaps
+from core.gaps.store import SCHEMA, STORE, GapMark, GapStore
+from core.library.embedding.embedder import Embedder
+from core.storage.asynchronous import AsyncDatabase
+from core.storage.storage import Storage
+from core.traces import log
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
+
+
+@value
+class GapReport:
+    """The gaps of a span, for one reader."""
+
+    span: Span
+    groups: tuple[GapGroup, ...]  #: those with most questions first
+    closed: int = 0  #: questions whose words this reader may not read: they are in no group
+    wordless: int = 0  #: questions whose words are not kept any more
+    is_by_meaning: bool = False  #: whether vectors were compared, not words
+    is_cut: bool = False  #: whether only the newest were grouped
+
+    @property
+    def open_groups(self) -> tuple[GapGroup, ...]:
+        """Those that nobody ignored or answered, and those that were asked about again since they were answered."""
+        return tuple(
+            each
+            for each in self.groups
+            if each.state in (None, "asked") or (each.state == "answered" and each.since_state)
+        )
+
+
+#: The turns among these questions whose words a reader may read.
+MayRead = Callable[[Sequence[GapQuestion]], Awaitable[frozenset[str]]]
+
+
+async def everything(questions: Sequence[GapQuestion]) -> frozenset[str]:
+    """What the operator's terminal may read."""
+    return frozenset(each.turn for each in questions)
+
+
+@dataclass(slots=True, kw_only=True)
+class GapFinder:
+    """Raises StoreUnavailable when nothing can be read now."""
+
+    questions: AsyncDatabase  #: the store of the log
+    store: GapStore
+    embedder: Callable[[], Embedder | None]  #: of the library; None: words alone
+    now: Callable[[], float] = time.time
+    _vectors: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    _grouping: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def last(self, seconds: float) -> Span:
+        """So many seconds until now."""
+        now = self.now()
+        return Span(since=now - seconds, until=now)
+
+    async def report(self, span: Span, may_read: MayRead = everything) -> GapReport:
+        """The gaps of a span, beside those of the span before it. Groups only what may be read.
+
+        Grouping blocks for seconds where there are thousands of questions, so it is done in a thread.
+        """
+        both = Span(since=span.before.since, until=span.until)
+        found = await asyncio.to_thread(read_gaps, self.questions.database, both)
+        allowed = await may_read(found.questions)
+        readable = [each for each in found.questions if each.turn in allowed]
+        marks = await self.store.marks()
+        groups, is_by_meaning = await asyncio.to_thread(self._group, readable, span, marks)
+        closed = sum(each.turn not in allowed and each.asked_at >= span.since for each in found.questions)
+        return GapReport(
+            span=span, groups=groups, closed=closed, wordless=sum(at >= span.since for at in found.wordless),
+            is_by_meaning=is_by_meaning, is_cut=found.is_cut,
+        )  # fmt: skip
+
+    def _group(
+        self, questions: Sequence[GapQuestion], span: Span, marks: Mapping[str, GapMark]
+    ) -> tuple[tuple[GapGroup, ...], bool]:
+        """The groups, and whether vectors were compared."""
+        from core.gaps import clusters, likeness
+        from core.gaps.groups import make_groups
+
+        if not questions:
+            return (), False
+        texts = [each.text for each in questions]
+        embedder, rows = self.embedder(), None
+        if embedder is not None:
+            try:
+                with self._grouping:  # the vectors are kept for the next time
+                    rows = likeness.by_meaning(texts, embedder, self._vectors)
+            except (ModelTrouble, SettingsError) as trouble:
+                logger.warning("gaps are grouped by words alone: %s", trouble)
+        cuts = clusters.BY_WORDS if rows is None else clusters.BY_MEANING
+        if rows is None:
+            rows = likeness.by_words(texts, [each.language for each in questions])
+        alike = likeness.alike(rows)
+        labels = clusters.clusters(alike, cuts)
+        return make_groups(questions, labels, alike, span, marks), cuts is clusters.BY_MEANING
+
+
+@contextmanager
+def open_gaps(storage: Storage, embedder: Callable[[], Embedder | None]) -> Iterator[GapFinder]:
+    """Raises SettingsError when a store cannot be used. Any process may have it open beside others."""
+    with (
+        storage.asynchronous(log.STORE, log.SCHEMA) as questions,
+        storage.asynchronous(STORE, SCHEMA) as gaps,
+    ):
+        yield GapFinder(questions=questions, store=GapStore(gaps), embedder=embedder)

@@ -1,0 +1,164 @@
+"""The questions of the log that were not answered as somebody would wish, and why each counts as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeVar
+
+from core.conversation import value
+from core.storage.database import Database, Row
+from core.traces.trace import record_of
+
+LIMIT = 5_000  # questions that are grouped, the newest ones: time and memory grow with their square
+LOOKED_UP = 500  # values of one query
+
+#: Why a question counts. "undecided": the documents do not answer, and nobody has decided about a search yet.
+Reason = Literal["unanswered", "denied", "undecided", "unsure", "rated_down"]
+
+T = TypeVar("T")
+
+
+@value
+class Span:
+    """A time, in seconds since the epoch."""
+
+    since: float
+    until: float
+
+    @property
+    def before(self) -> Span:
+        """The span of the same length that ends where this one begins."""
+        return Span(since=2 * self.since - self.until, until=self.since)
+
+
+@value
+class CloseDocument:
+    """A document that was found, but did not answer."""
+
+    collection: str
+    source: str
+    title: str
+
+
+@value
+class GapQuestion:
+    """A question that was not answered well."""
+
+    turn: str
+    conversation: str
+    channel: str
+    author: str  #: empty: forgotten
+    asked_at: float
+    text: str  #: as a model understood it with what was said before, else as it was asked
+    asked: str  #: in the person's own words
+    language: str
+    reason: Reason
+    missing: str = ""  #: what a judge said is missing
+    fault: str = ""  #: what a person said is wrong with the answer
+    closest: tuple[CloseDocument, ...] = ()
+
+
+@value
+class FoundGaps:
+    """What the log holds of a span."""
+
+    questions: tuple[GapQuestion, ...]  #: newest first
+    wordless: tuple[float, ...] = ()  #: when others were asked, whose words are not kept any more
+    is_cut: bool = False  #: whether there were more than LIMIT
+
+
+_RATED_DOWN = "EXISTS (SELECT 1 FROM ratings r WHERE r.turn = q.turn AND r.is_positive = 0)"
+#: Questions that may count, and decisions about proposals; both ended in the span or after it.
+_ENDED = f"""
+SELECT q.turn, q.about, q.kind, q.conversation, q.channel, q.author, q.asked_at, q.question, q.language, q.outcome,
+    q.is_sure, CASE WHEN {_RATED_DOWN} THEN 1 ELSE 0 END
+FROM questions q
+WHERE q.asked_at >= ? AND q.asked_at < ? AND q.kind = 'question'
+    AND (q.outcome IN ('no_answer', 'approval_needed') OR q.is_sure = 0 OR {_RATED_DOWN})
+ORDER BY q.asked_at DESC, q.turn
+"""
+_DECIDED = f"""
+SELECT q.about, q.kind, q.outcome, q.is_sure, CASE WHEN {_RATED_DOWN} THEN 1 ELSE 0 END
+FROM questions q WHERE q.kind <> 'question' AND q.asked_at >= ? ORDER BY q.asked_at, q.turn
+"""
+
+
+def read_gaps(database: Database, span: Span, *, limit: int = LIMIT) -> FoundGaps:
+    """The questions of a span that count, from the store of the log."""
+    decided = {row[0]: row[1:] for row in database.rows(_DECIDED, (span.since,))}  # the last decision counts
+    found: list[tuple[Row, Reason]] = []
+    wordless: list[float] = []
+    for row in database.rows(_ENDED, (span.since, span.until)):
+        reason = _reason(row, decided.get(row[0]))
+        if reason is not None and row[7]:
+            found.append((row, reason))
+        elif reason is not None:
+            wordless.append(row[6])
+    kept = found[:limit]
+    details = _details(database, [row[0] for row, _ in kept])
+    faults = _faults(database, [row[0] for row, reason in kept if reason == "rated_down"])
+    questions = tuple(
+        _question(row, reason, details.get(row[0], {}), faults.get(row[0], "")) for row, reason in kept
+    )
+    return FoundGaps(questions=questions, wordless=tuple(wordless), is_cut=len(found) > limit)
+
+
+def _reason(row: Row, decision: Row | None) -> Reason | None:
+    """Why a question counts; None for one that does not, such as one that the web answered or that failed."""
+    verdict, outcome, is_sure, is_down = decision or ("", row[9], row[10], row[11])
+    if is_down or row[11]:
+        return "rated_down"
+    if verdict == "deny":
+        return "denied"
+    reasons: dict[str, Reason] = {"no_answer": "unanswered", "approval_needed": "undecided"}
+    if outcome in reasons:
+        return reasons[outcome]
+    return "unsure" if outcome == "answered" and not is_sure else None
+
+
+def _question(row: Row, reason: Reason, told: dict[str, object], fault: str) -> GapQuestion:
+    turn, _, _, conversation, channel, author, asked_at, asked, language = row[:9]
+    citations = told.get("citations") or []
+    assert isinstance(citations, list)
+    documents = (
+        CloseDocument(collection=each["collection"], source=each["source"], title=each["title"])
+        for each in citations
+        if each["origin"] == "documents"
+    )
+    return GapQuestion(
+        turn=turn, conversation=conversation, channel=channel, author=author, asked_at=asked_at,
+        text=str(told.get("standalone") or asked), asked=asked, language=language, reason=reason,
+        missing=str(told.get("missing") or ""), fault=fault, closest=tuple(dict.fromkeys(documents)),
+    )  # fmt: skip
+
+
+def _details(database: Database, turns: Sequence[str]) -> dict[str, dict[str, object]]:
+    """The fields of the kept traces, by turn."""
+    return {
+        turn: record
+        for batch in _batches(turns)
+        for turn, content in database.rows(
+            f"SELECT turn, content FROM traces WHERE turn IN ({_marks(batch)})", batch
+        )
+        if (record := record_of(bytes(content))) is not None
+    }
+
+
+def _faults(database: Database, turns: Sequence[str]) -> dict[str, str]:
+    """What people said is wrong, by turn."""
+    query = "SELECT turn, fault, remark FROM ratings WHERE is_positive = 0 AND turn IN ({}) ORDER BY given_at"
+    return {
+        turn: remark or fault
+        for batch in _batches(turns)
+        for turn, fault, remark in database.rows(query.format(_marks(batch)), batch)
+        if remark or fault
+    }
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), LOOKED_UP):
+        yield values[start : start + LOOKED_UP]

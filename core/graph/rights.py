@@ -1,0 +1,66 @@
+"""What is left of stored words where a conversation may no longer read the collections that they come from.
+
+Rights are checked in the query; these functions check once more what was read earlier: exchanges of the history,
+the work of a turn that was cut off, and an outcome before it is shown. What is unknown counts as not readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from core.conversation import Citation, Exchange, Outcome
+from core.graph.state import Work
+from core.wording import Sentence, in_language
+
+WITHHELD = "(the answer is from documents that this conversation may not read any more)"
+
+
+def collections_behind(work: Work, history: tuple[Exchange, ...] = ()) -> tuple[str, ...]:
+    """Those that a model's words may come from: of the passages that a turn looked at, and of what was said before."""
+    looked_at = {hit.passage.collection for hit in work.passages if hit.passage.origin == "documents"}
+    return tuple(sorted(looked_at.union(*(each.collections for each in history))))
+
+
+def may_go_on(work: Work, readable: Collection[str]) -> bool:
+    """Whether a turn that was cut off may continue with the passages that it had found."""
+    return all(name in readable for name in collections_behind(work))
+
+
+def history_within(history: tuple[Exchange, ...], readable: Collection[str]) -> tuple[Exchange, ...]:
+    """The history, in which answers from other collections are withheld; questions are people's own words."""
+    return tuple(each if _is_readable(each, readable) else _withheld(each) for each in history)
+
+
+def _is_readable(exchange: Exchange, readable: Collection[str]) -> bool:
+    is_unknown = bool(exchange.sources) and not exchange.collections  # stored by an earlier version
+    return not is_unknown and all(name in readable for name in exchange.collections)
+
+
+def _withheld(exchange: Exchange) -> Exchange:
+    return replace(exchange, answer=WITHHELD, sources=(), collections=())
+
+
+def outcome_within(outcome: Outcome, readable: Collection[str]) -> Outcome:
+    """The outcome as it may be shown: an answer that rests on another collection is replaced by a sentence."""
+    closest = _within(outcome.closest, readable)
+    cited = outcome.answer.citations if outcome.answer else ()
+    if len(_within(cited, readable)) == len(cited) and all(name in readable for name in outcome.collections):
+        return outcome if closest == outcome.closest else _with_closest(outcome, closest, readable)
+    reason = in_language(Sentence("no_longer_readable"), outcome.language)
+    return replace(
+        outcome, kind="no_answer", answer=None, proposal=None, closest=closest, reason=reason, options=(),
+        ranked=(),
+    )  # fmt: skip
+
+
+def _with_closest(outcome: Outcome, closest: tuple[Citation, ...], readable: Collection[str]) -> Outcome:
+    proposal = outcome.proposal
+    if proposal is not None:
+        proposal = replace(proposal, closest=_within(proposal.closest, readable))
+    return replace(outcome, closest=closest, proposal=proposal)
+
+
+def _within(citations: tuple[Citation, ...], readable: Collection[str]) -> tuple[Citation, ...]:
+    """A page of the web is in no collection: whoever allowed the search may read it."""
+    return tuple(one for one in citations if one.origin == "web" or one.collection in readable)

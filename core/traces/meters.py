@@ -1,0 +1,129 @@
+"""What this process did since it started, counted for machines, and its text in Prometheus' format.
+
+The names and labels say what happened and never to whom: no person, no channel, no word of anybody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from core.conversation import Decision, Outcome, Turn, value
+from core.reasoning.limits import Circuit
+from core.traces.figures import BOUNDS
+from core.traces.trace import Trace
+
+#: https://prometheus.io/docs/instrumenting/exposition_formats/
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def labels_of(turn: Turn, outcome: Outcome) -> dict[str, str]:
+    """By what turns are counted apart."""
+    kind = turn.verdict if isinstance(turn, Decision) else "question"
+    return {"platform": turn.conversation.platform, "kind": kind, "outcome": outcome.kind}
+
+
+@value
+class Gauges:
+    """What is so now; None: unknown here."""
+
+    queued: int | None = None  #: turns that wait in this process
+    running: int | None = None  #: turns that are worked on
+    open_circuits: Mapping[str, bool] = field(default_factory=dict)  #: by model, whether it is left alone
+
+
+@dataclass(slots=True)
+class Meters:
+    """Counts the turns that end; nothing is looked up for it."""
+
+    turns: Counter[tuple[tuple[str, str], ...]] = field(default_factory=Counter)  #: by their labels
+    within: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))  #: turns, by BOUNDS
+    seconds: float = 0.0
+    tokens: Counter[tuple[str, str]] = field(default_factory=Counter)  #: by model and direction
+    calls: int = 0
+    round_trips: int = 0
+    cost: float = 0.0
+    currency: str = ""  #: empty: no prices were set
+    circuits: Mapping[str, Circuit] = field(default_factory=dict)  #: by model
+    #: Turns that wait, and those that are worked on; None: this process has no queue.
+    load: Callable[[], tuple[int, int]] | None = None
+
+    def gauges(self) -> Gauges:
+        queued, running = self.load() if self.load else (None, None)
+        is_open = {model: circuit.is_open for model, circuit in self.circuits.items()}
+        return Gauges(queued=queued, running=running, open_circuits=is_open)
+
+    def turn_ended(self, turn: Turn, outcome: Outcome, _trace: Trace) -> None:
+        usage, seconds = outcome.usage, outcome.timing_ms.get("total", 0.0) / 1000
+        self.turns[tuple(labels_of(turn, outcome).items())] += 1
+        self.within[sum(seconds > bound for bound in BOUNDS)] += 1
+        self.seconds += seconds
+        self.calls += usage.calls
+        self.round_trips += usage.round_trips
+        for model in usage.models:
+            self.tokens[model.name, "input"] += model.input_tokens
+            self.tokens[model.name, "output"] += model.output_tokens
+        self.cost += usage.cost or 0.0
+        self.currency = usage.currency or self.currency
+
+
+def prometheus(meters: Meters) -> str:
+    """All metrics, each with what it is and its type."""
+    lines: list[str] = []
+    for name, kind, what, samples in _metrics(meters, meters.gauges()):
+        if samples := list(samples):
+            lines += [f"# HELP {name} {what}", f"# TYPE {name} {kind}", *samples]
+    return "".join(f"{each}\n" for each in lines)
+
+
+def _metrics(meters: Meters, gauges: Gauges) -> Iterator[tuple[str, str, str, Iterable[str]]]:
+    yield (
+        "footnote_turns_total", "counter", "Questions and decisions that ended.",
+        (_sample("footnote_turns_total", count, dict(labels)) for labels, count in sorted(meters.turns.items())),
+    )  # fmt: skip
+    yield "footnote_turn_seconds", "histogram", "How long they took.", _histogram(meters)
+    yield (
+        "footnote_tokens_total", "counter", "Tokens that models read and wrote.",
+        (
+            _sample("footnote_tokens_total", count, {"model": model, "direction": direction})
+            for (model, direction), count in sorted(meters.tokens.items())
+        ),
+    )  # fmt: skip
+    plain: tuple[tuple[str, str, str, float | None], ...] = (
+        ("footnote_model_calls_total", "counter", "Calls to models.", meters.calls),
+        ("footnote_model_round_trips_total", "counter", "Calls one after the other.", meters.round_trips),
+        ("footnote_queued", "gauge", "Turns and commands that wait.", gauges.queued),
+        ("footnote_running", "gauge", "Turns that are worked on.", gauges.running),
+    )
+    for name, kind, what, number in plain:
+        yield name, kind, what, [] if number is None else [_sample(name, number)]
+    yield (
+        "footnote_cost_total", "counter", "What the models cost, at the operator's prices.",
+        [_sample("footnote_cost_total", meters.cost, {"currency": meters.currency})] if meters.currency else [],
+    )  # fmt: skip
+    yield (
+        "footnote_circuit_open", "gauge", "1 while a model that failed is left alone.",
+        (
+            _sample("footnote_circuit_open", int(is_open), {"model": model})
+            for model, is_open in sorted(gauges.open_circuits.items())
+        ),
+    )  # fmt: skip
+
+
+def _histogram(meters: Meters) -> Iterator[str]:
+    bounds = (*(f"{bound:g}" for bound in BOUNDS), "+Inf")
+    for bound, count in zip(bounds, accumulate(meters.within), strict=True):
+        yield _sample("footnote_turn_seconds_bucket", count, {"le": bound})
+    yield _sample("footnote_turn_seconds_sum", round(meters.seconds, 3))
+    yield _sample("footnote_turn_seconds_count", sum(meters.within))
+
+
+def _sample(name: str, number: float, labels: Mapping[str, str] | None = None) -> str:
+    named = ",".join(f'{label}="{_escaped(text)}"' for label, text in (labels or {}).items())
+    return f"{name}{{{named}}} {number}" if named else f"{name} {number}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

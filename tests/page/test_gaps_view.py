@@ -1,0 +1,121 @@
+"""Gaps on the page: groups as an operator reads and decides about them, and nothing that a reader may not see."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from desk import NOON, Inspection, asked, open_desk, traced
+from test_attacks import BIDI, HOSTILE
+
+from core.conversation import Citation, Outcome
+from core.gaps.store import GapMark
+
+PERMITS = ("How do I renew my parking permit?", "Where can parking permits be renewed?")
+
+
+def unanswered(turn, *, title="Parking", collection="default"):
+    near = Citation(
+        number=1, title=title, location="", source="parking.md", quote="", start=0, end=1, collection=collection
+    )  # fmt: skip
+    return Outcome(kind="no_answer", turn_id=turn, closest=(near,))
+
+
+@pytest.fixture
+async def desk(tmp_path):
+    async with open_desk(tmp_path) as desk:
+        desk.footnote.log.now = desk.gaps.now = lambda: NOON + 3600
+        desk.ingest(tmp_path / "docs", "secret.md", "# Payroll\n\nPay is secret.\n", collection="payroll")
+        desk.ingest(tmp_path / "docs", "open.md", "# Harbour\n\nThe ferry leaves.\n", collection="default")
+        yield desk
+
+
+async def log_gap(desk, turn, text, **outcome):
+    await desk.footnote.log.record(
+        asked(turn, text), unanswered(turn, **outcome), traced("", title="Parking")
+    )
+
+
+async def test_questions_that_mean_the_same_are_one_line(desk):
+    for number, text in enumerate(PERMITS):
+        await log_gap(desk, f"q{number}", text)
+    browser = await desk.browser()
+
+    status, page = await browser.get("/gaps")
+    _, group = await browser.get("/gaps/q1?since=7d")
+
+    assert status == 200
+    assert page.count('<a data-row href="/gaps/') == 1
+    assert "Parking" in page
+    assert all(text in group for text in PERMITS)
+    assert not Inspection(page).faults + Inspection(group).faults
+
+
+async def test_an_ignored_group_is_gone_until_it_is_opened_again(desk):
+    await log_gap(desk, "q0", PERMITS[0])
+    browser = await desk.browser(name="ann")
+
+    status, _, headers = await browser.post("/gaps/q0?since=7d", state="ignored")
+    _, after = await browser.get("/gaps")
+    _, ignored = await browser.get("/gaps?state=ignored")
+    marks = await desk.gaps.store.marks()
+    await browser.post("/gaps/q0", state="open")
+    _, reopened = await browser.get("/gaps")
+
+    assert (status, headers["Location"]) == (303, "/gaps?since=7d")
+    assert marks == {"q0": GapMark(state="ignored", set_at=NOON + 3600)}
+    assert [PERMITS[0] in page for page in (after, ignored, reopened)] == [False, True, True]
+
+
+async def test_who_only_reads_decides_nothing(desk):
+    await log_gap(desk, "q0", PERMITS[0])
+    reader, editor = await desk.browser("reader"), await desk.browser()
+
+    refused, *_ = await reader.post("/gaps/q0", state="ignored")
+    nonsense, *_ = await editor.post("/gaps/q0", state="gone")
+    unknown, *_ = await editor.post("/gaps/nothing", state="ignored")
+    _, page = await reader.get("/gaps/q0")
+
+    assert (refused, nonsense, unknown) == (403, 422, 404)
+    assert await desk.gaps.store.marks() == {}
+    assert "<button name=" not in page
+
+
+async def test_what_a_session_may_not_read_is_a_count(desk):
+    await log_gap(desk, "q0", "Where is the canary kept?", title="canary", collection="payroll")
+    await log_gap(desk, "q1", PERMITS[0])
+    browser = await desk.browser("reader", collections=frozenset({"default"}))
+
+    pages = [(await browser.get(path))[1] for path in ("/gaps", "/gaps.csv", "/gaps/q0", "/gaps?state=all")]
+
+    assert "1 more question in channels that may not be read here." in pages[0]
+    assert PERMITS[0] in pages[0]
+    assert "canary" not in "".join(pages)
+
+
+async def test_hostile_questions_are_text(desk):
+    for number, text in enumerate(HOSTILE):
+        await log_gap(desk, f"q{number}", text, title=text)
+        await desk.footnote.log.rate(f"q{number}", "ben", is_positive=False, at=NOON)
+        await desk.footnote.log.explain(f"q{number}", "ben", "wrong", text)
+    browser = await desk.browser()
+
+    paths = ["/gaps?state=all", *(f"/gaps/q{number}" for number in range(len(HOSTILE)))]
+    pages = [await browser.get(path) for path in paths]
+
+    assert {status for status, _ in pages} == {200}
+    assert [fault for _, page in pages for fault in Inspection(page).faults] == []
+    assert not any(BIDI.search(page) for _, page in pages)
+    assert max(len(page) for _, page in pages) < 1_000_000
+
+
+async def test_the_table_has_a_line_for_each_question(desk):
+    for number, text in enumerate(PERMITS):
+        await log_gap(desk, f"q{number}", text)
+    browser = await desk.browser()
+
+    _, text, headers = await browser.send("GET", "/gaps.csv")
+
+    assert [row["turn"] for row in csv.DictReader(io.StringIO(text))] == ["q0", "q1"]
+    assert headers["Content-Type"].startswith("text/csv")
