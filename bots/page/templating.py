@@ -34,6 +34,7 @@ def make_templates(views: Iterable[View]) -> Environment:
         "moment": moment,
         "iso": iso,
         "seconds": seconds,
+        "place": place,
         "link": lambda address: web_link(address) or "",
     }
     return templates
@@ -60,6 +61,12 @@ def iso(at: float) -> str:
 def seconds(taken: float) -> str:
     """ "0.4 s", "12 s"."""
     return f"{taken:.1f} s" if taken < 10 else f"{taken:.0f} s"
+
+
+def place(title: str, location: str) -> str:
+    """ "Tutorial › Request Body": where a passage stands, each heading once."""
+    parts = (part.strip() for part in (title, *location.split(" > ")))
+    return " › ".join(dict.fromkeys(part for part in parts if part))
 
 
 def asset_versions() -> dict[str, str]:

@@ -40,7 +40,7 @@ def words_of(trace: Trace, store: DocumentStore, session: PageSession) -> tuple[
     """The passages in the order of the trace. Blocks."""
     collections = store.collections()
     open_to = collections if session.collections is None else collections & session.collections
-    ids = [one.id for one in trace.passages if one.origin == "documents"]
+    ids = [one.id for one in trace.passages if one.origin == "documents" and one.id.isdecimal()]
     found = store.passages(ids, Scope(collections=open_to)) if ids and open_to else {}
     strips = trace.drafts[-1].strips if trace.drafts else ()
     return tuple(_words(one, found, strips, store, open_to) for one in trace.passages)

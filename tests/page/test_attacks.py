@@ -10,7 +10,7 @@ from itertools import product
 from urllib.parse import quote
 
 import pytest
-from desk import NOON, Browser, Inspection, answered, asked, open_desk, proposed, traced
+from fakes.desk import NOON, Browser, Inspection, answered, asked, open_desk, proposed, traced
 from fakes.ports import free_port
 
 from bots.chat.access import CHANNEL, AccessChange, change_access

@@ -101,7 +101,8 @@ class Desk:
 
 @asynccontextmanager
 async def open_desk(folder, page=None, **settings):
-    chosen = Settings(data_dir=folder / "data", embedding_model="none", web_search="off", **settings)
+    given = {"embedding_model": "none", "web_search": "off", **settings}
+    chosen = Settings(data_dir=folder / "data", **given)
     chosen.data_dir.mkdir(exist_ok=True)
     with open_storage(chosen) as storage, open_channel_store(storage) as channels:
         reads = _reads(channels, ("slack", "discord"))

@@ -1,0 +1,151 @@
+"""The operators' page in a real browser, without a window: what a person does with mouse and keyboard."""
+
+from __future__ import annotations
+
+import shutil
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from fakes.desk import NOON, answered, asked, open_desk, traced
+from fakes.served import CUP, FERRY, FRANCE, HANDBOOK
+from fakes.web_servers import FakeSearXNG
+from playwright.async_api import async_playwright, expect
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+#: As root in a container it cannot make its sandbox; and it is to know no host but this machine.
+OPTIONS = (
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+TRIES = 500  # looks at a page that does not change by itself
+PATIENCE = 30_000  # milliseconds until a page that hangs fails its test
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
+
+
+@pytest.fixture
+async def chromium():
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture
+async def desk(tmp_path):
+    """A handbook to ask about, and a search engine that knows who won the cup."""
+    async with (
+        FakeSearXNG([FRANCE]) as engine,
+        open_desk(tmp_path, web_search="searxng", searxng_url=engine.url) as desk,
+    ):
+        desk.ingest(tmp_path / "docs", "handbook.md", HANDBOOK, collection="default")
+        yield desk
+
+
+async def opened(chromium, **options):
+    """A tab, and what went wrong in it: requests elsewhere, and what the browser complains about."""
+    tab = await (await chromium.new_context(**options)).new_page()
+    tab.set_default_timeout(PATIENCE)
+    faults = []
+    tab.on(
+        "request",
+        lambda sent: faults.append(sent.url) if urlsplit(sent.url).hostname != "127.0.0.1" else None,
+    )
+    tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    return tab, faults
+
+
+async def entered(chromium, desk, **options):
+    tab, faults = await opened(chromium, **options)
+    await tab.goto(f"{desk.url}/enter/{await desk.sessions.make_link('editor', name='Ann')}")
+    await tab.get_by_role("button", name="Enter").click()
+    await tab.wait_for_url(f"{desk.url}/")
+    return tab, faults
+
+
+async def test_by_the_link_a_person_asks_allows_a_search_and_opens_the_trace(chromium, desk):
+    tab, faults = await entered(chromium, desk)
+
+    await tab.get_by_label("Your question").fill(FERRY)
+    await tab.get_by_role("button", name="Ask").click()
+    await expect(tab.locator(".answer")).to_contain_text("half past nine", timeout=PATIENCE)
+    await tab.locator(".answer .marker").first.click()
+    await expect(tab.locator(".footnotes mark").first).to_contain_text("half past nine")
+
+    await tab.get_by_label("Go on in this thread").fill(CUP)
+    await tab.get_by_role("button", name="Ask").click()
+    query = tab.locator(".card .query code")
+    await expect(query).to_contain_text("1998 football world cup", timeout=PATIENCE)
+    await tab.get_by_role("button", name="Search the web").click()
+    await expect(tab.locator(".answer").last).to_contain_text("France", timeout=PATIENCE)
+    await expect(tab.locator(".card")).to_contain_text("Ann allowed this search at")
+
+    await tab.get_by_role("link", name="trace").last.click()
+    await expect(tab.get_by_role("img", name="The nodes that this turn passed")).to_be_visible()
+    assert "web search" in await tab.locator(".graph .lit text:first-of-type").all_text_contents()
+    await expect(tab.locator("#related ~ ul")).to_contain_text("question: approval needed")
+    assert faults == []
+
+
+async def test_the_keyboard_is_enough(chromium, desk):
+    await desk.footnote.log.record(asked(), answered(), traced())
+    tab, faults = await opened(chromium)
+    await tab.goto(f"{desk.url}/enter/{await desk.sessions.make_link('editor')}")
+
+    await tab.keyboard.press("Enter")  # the button has the focus
+    await tab.wait_for_url(f"{desk.url}/")
+    await tab.keyboard.press("g")
+    await tab.keyboard.press("q")
+    await tab.wait_for_url("**/questions")
+    await tab.keyboard.press("j")
+    await tab.keyboard.press("Enter")
+    await tab.wait_for_url("**/questions/q1")
+    await tab.keyboard.press("g")
+    await tab.keyboard.press("a")
+    await tab.wait_for_url(f"{desk.url}/")
+    await tab.keyboard.press("/")
+    await tab.keyboard.type(FERRY)
+    await tab.keyboard.press("Control+Enter")
+    await expect(tab.locator(".answer")).to_contain_text("half past nine", timeout=PATIENCE)
+    assert faults == []
+
+
+async def test_without_scripts_everything_but_the_live_notes_works(chromium, desk):
+    tab, _ = await entered(chromium, desk, java_script_enabled=False)
+
+    await tab.get_by_label("Your question").fill(FERRY)
+    await tab.get_by_role("button", name="Ask").click()
+
+    for _ in range(TRIES):
+        if await tab.locator(".answer").count():
+            break
+        await tab.get_by_role("link", name="Look again").click()
+    await expect(tab.locator(".answer")).to_contain_text("half past nine")
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width):
+    await desk.footnote.log.record(asked(), answered(), traced())
+    await desk.footnote.log.rate("q1", "ann", is_positive=False, at=NOON)
+    tab, faults = await entered(
+        chromium, desk, color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True
+    )
+    await tab.get_by_label("Your question").fill(CUP)
+    await tab.get_by_role("button", name="Ask").click()
+    await expect(tab.locator(".card")).to_be_visible(timeout=PATIENCE)
+    thread = urlsplit(tab.url).path
+
+    found = {}
+    for path in ("/", thread, "/questions", "/questions?text=nothing", "/questions/q1", "/nothing"):
+        await tab.goto(f"{desk.url}{path}")
+        report = await Axe().run(tab, options={"runOnly": {"type": "tag", "values": list(LEVELS)}})
+        found |= {(path, each["id"]): each["nodes"][0]["html"] for each in report.response["violations"]}
+        wide = await tab.evaluate("document.documentElement.scrollWidth > innerWidth")
+        assert not wide, path
+
+    assert found == {}
+    assert [fault for fault in faults if "404" not in fault] == []
