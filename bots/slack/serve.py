@@ -111,7 +111,7 @@ class SlackListeners:
         if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
             self.inbox.begin(self._suggest(installation.me.space, event["channel"]))
             return None
-        if (gone := teaching.deleted(payload)) is not None:
+        if event.get("subtype") and (gone := teaching.deleted(payload)) is not None:
             await self._forget_deleted(key_of(installation.me.space, *gone))
             return None
         conversation = conversation_in(payload, installation.me)
