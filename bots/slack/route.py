@@ -145,7 +145,7 @@ def access_id(kind: str, written: str) -> str | None:
 
 
 def id_of(route: SlackRoute) -> str:
-    return key_of(route["team"], route["channel"], route["message"])
+    return f"{PLATFORM}/{route['team']}/{route['channel']}/{route['message']}"
 
 
 def key_of(team: str, channel: str, message: str) -> str:

@@ -111,8 +111,10 @@ class SlackListeners:
         if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
             self.inbox.begin(self._suggest(installation.me.space, event["channel"]))
             return None
-        if event.get("subtype") and (gone := teaching.deleted(payload)) is not None:
-            await self._forget_deleted(key_of(installation.me.space, *gone))
+        is_tombstone = (event.get("message") or {}).get("subtype") == "tombstone"
+        if is_tombstone or event.get("subtype") == "message_deleted":
+            if (gone := teaching.deleted(payload)) is not None:
+                await self._forget_deleted(key_of(installation.me.space, *gone))
             return None
         conversation = conversation_in(payload, installation.me)
         if conversation is None:
