@@ -81,6 +81,7 @@ async def open_page(
         work=work,
         templates=make_templates(views()),
         probes=Probes(trouble=_trouble_of(log), metrics=_metrics_of(meters) if meters else None),
+        meters=meters,
     )
     async with serving(site) as url:
         yield link_at(page, url, await sessions.make_link("editor"))

@@ -19,6 +19,7 @@ from core.conversation import Command, Turn
 from core.library.library import Library
 from core.settings import Settings
 from core.traces.log import QuestionLog
+from core.traces.meters import Meters
 from core.turns.messenger import ReplyRoute
 
 Record = dict[str, Any]  # JSON types only
@@ -62,6 +63,7 @@ class Site:
     work: Work
     templates: Environment
     probes: Probes = Probes()
+    meters: Meters | None = None  #: of this process; None: another one answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

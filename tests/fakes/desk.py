@@ -117,7 +117,7 @@ async def open_desk(folder, page=None, **settings):
                     async with open_page(
                         page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log, gaps=gaps,
                         answers=footnote.answers,
-                        channels=channels, database=database, work=OwnWork(turns=turns, operations=operations),
+                        channels=channels, database=database, work=OwnWork(turns=turns, operations=operations), meters=footnote.meters,
                     ) as link:  # fmt: skip
                         parts = urlsplit(link)
                         yield Desk(
@@ -204,6 +204,8 @@ class Inspection(HTMLParser):
             "dl",
             "dt",
             "em",
+            "figcaption",
+            "figure",
             "footer",
             "form",
             "g",

@@ -1,0 +1,177 @@
+"""What the answers cost, how long they took and how they ended; and whether this process can answer now.
+
+Only figures: they name no person and quote nothing, so whoever is in may read them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from aiohttp import web
+
+from bots.page.plots import Plot, Series, bar_plot, line_plot
+from bots.page.site import PageRoute, Site, View, Visit
+from core.conversation import value
+from core.storage.database import Database
+from core.traces.figures import (
+    BOUNDS,
+    ModelSums,
+    Sums,
+    by_channel,
+    by_day,
+    by_model,
+    by_outcome,
+    day_of,
+    seconds_of,
+)
+from core.traces.meters import Gauges
+
+SPANS = {"7": 7, "30": 30, "90": 90}  # days
+USUAL = "30"
+CHANNELS = 50  # that are shown, those that took the most tokens first
+
+
+@value
+class Figures:
+    """Of the days that are shown."""
+
+    days: tuple[Sums, ...]
+    channels: tuple[Sums, ...]
+    outcomes: tuple[Sums, ...]
+    models: tuple[ModelSums, ...]
+
+    @property
+    def within(self) -> tuple[int, ...]:
+        """The turns of all days by how long they took."""
+        return tuple(map(sum, zip(*(each.within for each in self.days), strict=True)))
+
+
+@value
+class Disk:
+    free: int  #: bytes
+    total: int
+
+    @property
+    def used_share(self) -> float:
+        return 1 - self.free / self.total if self.total else 1.0
+
+
+async def show_spend(visit: Visit) -> web.Response:
+    site = visit.site
+    span = visit.query("days") if visit.query("days") in SPANS else USUAL
+    days = days_until(day_of(site.log.now()), SPANS[span])
+    figures = await site.log.database.call(_figures, site.log.database.database, days[0])
+    return visit.show(
+        "spend.html",
+        title="Spend and health",
+        span=span,
+        spans=tuple(SPANS),
+        figures=figures,
+        channels=figures.channels[:CHANNELS],
+        hidden=len(figures.channels[CHANNELS:]),
+        models=sum_models(figures.models),
+        plots=_plots(days, figures, site.settings.currency),
+        total=_total(figures),
+        currency=site.settings.currency,
+        bounds=BOUNDS,
+        took=took,
+        money=money,
+        gauges=site.meters.gauges() if site.meters else Gauges(),
+        is_answering=site.meters is not None,
+        disk=await asyncio.to_thread(_disk, site),
+        refresh_age=await asyncio.to_thread(site.library.refresh_age),
+    )
+
+
+def _figures(database: Database, since: str) -> Figures:
+    return Figures(
+        days=by_day(database, since),
+        channels=by_channel(database, since),
+        outcomes=tuple(sorted(by_outcome(database, since), key=lambda each: -each.turns)),
+        models=by_model(database, since),
+    )
+
+
+def days_until(last: str, count: int) -> tuple[str, ...]:
+    """So many days in a row, the last one at the end."""
+    end = date.fromisoformat(last)
+    return tuple((end - timedelta(days=back)).isoformat() for back in reversed(range(count)))
+
+
+def sum_models(models: Sequence[ModelSums]) -> tuple[ModelSums, ...]:
+    """Each model over all of its days, the one that took the most tokens first."""
+    sums: dict[str, ModelSums] = {}
+    for each in models:
+        before = sums.get(each.model)
+        costs = [one.cost for one in (before, each) if one is not None and one.cost is not None]
+        sums[each.model] = ModelSums(
+            day="",
+            model=each.model,
+            input_tokens=each.input_tokens + (before.input_tokens if before else 0),
+            output_tokens=each.output_tokens + (before.output_tokens if before else 0),
+            cost=sum(costs) if costs else None,
+        )
+    return tuple(sorted(sums.values(), key=lambda one: -one.input_tokens - one.output_tokens))
+
+
+def _total(figures: Figures) -> Sums:
+    costs = [each.cost for each in figures.days if each.cost is not None]
+    summed = ("turns", "questions", "seconds", "calls", "round_trips", "input_tokens", "output_tokens")
+    sums = {name: sum(getattr(each, name) for each in figures.days) for name in summed}
+    return Sums(of="", cost=sum(costs) if costs else None, within=figures.within, **sums)
+
+
+def _plots(days: Sequence[str], figures: Figures, currency: str) -> tuple[Plot, ...]:
+    of_day = {each.of: each for each in figures.days}
+    there = [of_day.get(day) for day in days]
+
+    def counted(name: str, field: str) -> Series:
+        return Series(
+            name=name, numbers=tuple(None if each is None else getattr(each, field) for each in there)
+        )
+
+    def lasting(name: str, share: float) -> Series:
+        return Series(
+            name=name,
+            numbers=tuple(None if each is None else seconds_of(share, each.within) for each in there),
+        )
+
+    tokens = [counted("read", "input_tokens"), counted("written", "output_tokens")]
+    cost = [counted(currency, "cost")] if any(each.cost is not None for each in figures.days) else []
+    return (
+        bar_plot("questions", "Questions", days, [counted("questions", "questions")]),
+        bar_plot("tokens", "Tokens", days, tokens),
+        *(bar_plot("money", f"Money, {currency}", days, [each]) for each in cost),
+        line_plot("latency", "Time to the end, at most", days,
+                  [lasting("median", 0.5), lasting("p95", 0.95)], " s"),
+    )  # fmt: skip
+
+
+def took(share: float, within: Sequence[int]) -> str:
+    """ "≤ 5 s": what buckets can tell."""
+    seconds = seconds_of(share, within)
+    if seconds is None:
+        return ""
+    return f"≤ {seconds:g} s" if seconds <= BOUNDS[-1] else f"> {BOUNDS[-1]:g} s"
+
+
+def money(cost: float | None) -> str:
+    """Four digits after the point, as an answer costs a fraction of a cent; empty: unknown."""
+    return "" if cost is None else f"{cost:,.2f}" if cost >= 100 else f"{cost:.4f}"
+
+
+def _disk(site: Site) -> Disk | None:
+    """Of the data folder; None where it cannot be read. Blocks."""
+    try:
+        usage = shutil.disk_usage(site.settings.data_dir)
+    except OSError:
+        return None
+    return Disk(free=usage.free, total=usage.total)
+
+
+VIEW = View(
+    title="Spend and health", path="/spend", key="h", routes=(PageRoute("GET", "/spend", show_spend),)
+)
