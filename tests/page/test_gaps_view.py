@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from desk import NOON, Inspection, asked, open_desk, traced
+from fakes.desk import NOON, Inspection, asked, open_desk, traced
 from test_attacks import BIDI, HOSTILE
 
 from core.conversation import Citation, Outcome
