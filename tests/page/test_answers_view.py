@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from desk import open_desk
+from fakes.desk import open_desk
 from shelf import found
 
 from core.answers.kept import KeptAnswer, id_of
