@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dbos import DBOS, StepOptions, WorkflowSerializationFormat
 
 from core.conversation import Command, Turn, log_fields
+from core.errors import StoreUnavailable
 from core.turns.archive import COMMAND, TURN, command_from, outcome_from, turn_from
 from core.turns.dbos_patches import IS_FIRST
 from core.turns.messenger import SHOWN_BY, ReplyRoute, Unreachable
@@ -84,14 +85,18 @@ async def retry(
     is_again: bool,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T | None:
-    """Call a platform until it can be reached. None if it refuses, or stays out of reach for too long."""
+    """Call a platform until it can be reached, and what is stored for it can be read and written.
+
+    None if it refuses, or either stays out of reach for too long.
+    """
     loop = asyncio.get_running_loop()
     until, pause, level = loop.time() + PATIENCE, FIRST_PAUSE, logging.WARNING
     while True:
         try:
             return await call(is_again)
-        except Unreachable:
-            logger.log(level, "platform out of reach", extra={**log_fields(turn), "pause_seconds": pause})
+        except (Unreachable, StoreUnavailable) as lost:
+            what = "platform" if isinstance(lost, Unreachable) else "store"
+            logger.log(level, "%s out of reach", what, extra={**log_fields(turn), "pause_seconds": pause})
             if loop.time() + pause > until:
                 return None
         except Exception:

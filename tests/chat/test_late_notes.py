@@ -11,7 +11,7 @@ from fakes.scripted import question
 from bots.chat import progress
 from bots.chat.approval import Approval
 from bots.chat.messenger import ChatMessenger
-from bots.discord import render
+from bots.discord import render, teaching
 from core.conversation import Answer, Outcome, Progress
 
 PATIENCE = 10.0  # seconds until a story that hangs fails
@@ -92,7 +92,7 @@ def messenger_of(board, replicas, outcomes):
         return outcomes.get(turn_id)
 
     return ChatMessenger(
-        posts=board, renderer=render, commands=None, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
+        posts=board, renderer=render, teaching_renderer=teaching, commands=None, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
         proposals=proposals, refresh=90.0, outcomes=outcome_of, replicas=replicas,
     )  # fmt: skip
 

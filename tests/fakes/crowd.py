@@ -230,9 +230,16 @@ class Tally:
 
     @property
     def swapped_against_promise(self) -> list[tuple[str, str]]:
-        """Those whose earlier turn was stored before the later one could begin."""
+        """Those whose earlier turn was stored before the later one could begin.
+
+        Discord delivers over one connection: a turn begins there as soon as it is stored.
+        """
         at = {each.turn: each.at for each in self.crowd.asked}
-        return [(one, other) for one, other in self.swapped if self.runs[one].stored < at[other] + SETTLE]
+
+        def begins(turn: str) -> float:
+            return self.runs[turn].stored if turn.startswith("discord/") else at[turn] + SETTLE
+
+        return [(one, other) for one, other in self.swapped if self.runs[one].stored < begins(other)]
 
     def _pairs(self) -> Iterator[tuple[Asked, Asked]]:
         said: dict[str, list[Asked]] = defaultdict(list)

@@ -13,7 +13,7 @@ import pytest
 from fakes.desk import NOON, Browser, Inspection, answered, asked, open_desk, proposed, traced
 from fakes.ports import free_port
 
-from bots.chat.access import CHANNEL, AccessChange, change_access
+from bots.chat.access import AccessChange, change_access
 from bots.page.server import COOKIE, HEADERS, SECURE_COOKIE
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.tries import LIMIT
@@ -245,8 +245,8 @@ async def test_what_a_session_may_not_read_is_on_no_page(desk, tmp_path):
     )
     desk.ingest(tmp_path / "open", "open.md", "# Ferry\n\nIt leaves at nine.\n", collection="default")
     conversation = asked("pay-1").conversation
-    opening = AccessChange(opens=((CHANNEL, conversation.channel_id),))
-    change_access(desk.channels.database.database, "pay", opening, known=["pay"])
+    opened = AccessChange(opens=(("channel", conversation.channel_id),))
+    change_access(desk.channels.database.database, "pay", opened, known=["default", "pay"])
     assert await desk.channels.use(conversation, "ann", "pay", desk.footnote.library)
     await desk.footnote.log.record(
         asked("pay-1", "What does the master earn?"),

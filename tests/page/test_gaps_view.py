@@ -68,6 +68,22 @@ async def test_an_ignored_group_is_gone_until_it_is_opened_again(desk):
     assert [PERMITS[0] in page for page in (after, ignored, reopened)] == [False, True, True]
 
 
+async def test_an_answer_that_an_editor_writes_is_kept_and_closes_the_group(desk):
+    await log_gap(desk, "q0", PERMITS[0])
+    editor = await desk.browser(name="ann")
+    written = {"question": PERMITS[0], "text": "At the town hall, room 3.", "collection": "default"}
+
+    without_text, *_ = await editor.post("/gaps/q0", state="written", **{**written, "text": " "})
+    before = await desk.footnote.answers.listed()
+    status, *_ = await editor.post("/gaps/q0", state="written", **written)
+    (kept,) = await desk.footnote.answers.listed()
+    marks = await desk.gaps.store.marks()
+
+    assert (without_text, before, status) == (422, [], 303)
+    assert (kept.answer.question, kept.answer.text, kept.answer.name) == (PERMITS[0], written["text"], "ann")
+    assert marks["q0"].state == "answered"
+
+
 async def test_who_only_reads_decides_nothing(desk):
     await log_gap(desk, "q0", PERMITS[0])
     reader, editor = await desk.browser("reader"), await desk.browser()

@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from test_graph import TOWER, WEB, assistant_over
 
 from core.conversation import Command, ThreadMessage
-from core.errors import SettingsError
+from core.errors import SettingsError, StoreUnavailable
 from core.reasoning.reasoner import Plan
 from core.turns.archive import forget_turns, outcome_of, question_of
 from core.turns.messenger import NOWHERE, Unreachable
@@ -291,8 +291,9 @@ async def test_a_fault_of_our_own_ends_in_a_sentence_without_the_exceptions_text
     assert "secret" not in messenger.outcomes["q1"].reason
 
 
-async def test_a_platform_that_is_out_of_reach_is_tried_again(folder):
-    messenger = RecordingMessenger(faults=[Unreachable()])
+@pytest.mark.parametrize("fault", [Unreachable(), StoreUnavailable("The disk is full.")])
+async def test_what_is_out_of_reach_is_tried_again(folder, fault):
+    messenger = RecordingMessenger(faults=[fault])
 
     async with turns_over(folder, messenger) as turns:
         await turns.accept(question(), TO_HERE)

@@ -63,24 +63,29 @@ async def change(visit: Visit) -> web.StreamResponse:
             return visit.sorry(INCOMPLETE, status=422)
         details |= fields
     there = "/answers" if typed["change"] == "forget" else path_of(listed.answer.id)
-    return await _carry_out(visit, "change_answer", details, there)
+    return await _carry_out(visit, "change_answer", details) or go_to(there)
 
 
 async def teach(visit: Visit) -> web.StreamResponse:
     """An editor's own answer, or the correction of one."""
-    fields = _fields(visit, await visit.form())
+    return await keep_answer(visit, await visit.form()) or go_to("/answers")
+
+
+async def keep_answer(visit: Visit, typed: Mapping[str, str]) -> web.Response | None:
+    """Keep what an editor wrote; a page that says why not, None where it is kept."""
+    fields = _fields(visit, typed)
     if fields is None:
         return visit.sorry(INCOMPLETE, status=422)
     details = {**fields, "message": f"page/{uuid.uuid4().hex}", "name": visit.session.name}
-    return await _carry_out(visit, "teach", details, "/answers")
+    return await _carry_out(visit, "teach", details)
 
 
-async def _carry_out(visit: Visit, name: str, details: dict[str, str], there: str) -> web.StreamResponse:
+async def _carry_out(visit: Visit, name: str, details: dict[str, str]) -> web.Response | None:
     try:
         await visit.site.work.carry_out(name, details)
     except FootnoteError as trouble:
         return visit.sorry(str(trouble), status=503)
-    return go_to(there)
+    return None
 
 
 def _fields(visit: Visit, typed: Mapping[str, str]) -> dict[str, str] | None:

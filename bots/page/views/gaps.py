@@ -13,19 +13,21 @@ from bots.csv_rows import write_csv
 from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
 from bots.page.rights import reads_in
 from bots.page.site import PageRoute, View, Visit, go_to
+from bots.page.views.answers import keep_answer
 from bots.page.views.questions import path_of
 from core.conversation import Conversation
 from core.gaps.finder import GapReport
 from core.gaps.groups import GapGroup
 from core.gaps.questions import GapQuestion
 from core.gaps.store import STATES
+from core.library.library import DEFAULT_COLLECTION
 from core.traces.log import DAY
 
 SPANS: dict[str, float] = {"1d": DAY, "7d": 7 * DAY, "30d": 30 * DAY, "90d": 90 * DAY}
 USUAL = "7d"
 SHOWN = 50  # groups on the page
 QUESTIONS_SHOWN = 30  # of a group
-REOPENED = "open"
+REOPENED, WRITTEN = "open", "written"
 
 
 async def show_gaps(visit: Visit) -> web.Response:
@@ -74,17 +76,22 @@ async def show_gap(visit: Visit) -> web.Response:
         people_of=people_of,
         path_of=path_of,
         gap_path=gap_path,
+        collection=DEFAULT_COLLECTION,
     )
 
 
 async def decide(visit: Visit) -> web.StreamResponse:
-    """Ignore a group, note that it is asked or answered elsewhere, or open it again."""
+    """Answer a group, ignore it, note that it is asked or answered elsewhere, or open it again."""
     form = await visit.form()
     state, span = form.get("state", ""), _span(visit)
     group = await _group(visit, span)
     if group is None:
         return visit.sorry("There is no such group any more, or none that you may read.")
     finder = visit.site.gaps.finder
+    if state == WRITTEN:
+        if (refused := await keep_answer(visit, form)) is not None:
+            return refused
+        state = "answered"
     if state == REOPENED:
         await finder.store.reopen(group.turns)
     elif state in STATES:
