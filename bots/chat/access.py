@@ -95,9 +95,20 @@ def access_rules(database: Database, known: Iterable[str]) -> Mapping[str, tuple
     }
 
 
-def forget_documents(library: Library, storage: Storage, source: str) -> list[Entry]:
-    """Remove documents from the index, their uploads from the disk, and the rules of collections that end with them."""
-    entries = library.forget(source)
+def readers(rules: Iterable[AccessRule]) -> str:
+    """Who may read a collection, as a person reads it."""
+    parts = [f"{rule.kind} {rule.id}".strip() for rule in rules if rule.kind != CLOSED]
+    return ", ".join(parts) or "nobody"
+
+
+def forget_documents(
+    library: Library, storage: Storage, source: str, *, collection: str | None = None
+) -> list[Entry]:
+    """Remove documents from the index, their uploads from the disk, and the rules of collections that end with them.
+
+    Without a collection, from all of them.
+    """
+    entries = library.forget(source, collection=collection)
     discard(storage.data_dir, (Path(entry.address) for entry in entries))
     left = {entry.collection for entry in library.store.entries()}
     with closing(storage.database(STORE, SCHEMA)) as database:

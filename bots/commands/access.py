@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, closing, nullcontext
 
-from bots.chat.access import CHANNEL, GROUP, PERSON, AccessChange, access_rules, change_access
-from bots.chat.channels import SCHEMA, STORE, AccessRule
+from bots.chat.access import CHANNEL, GROUP, PERSON, AccessChange, access_rules, change_access, readers
+from bots.chat.channels import SCHEMA, STORE
 from bots.discord import route as discord
 from bots.slack import route as slack
 from bots.terminal.screen import Screen
@@ -54,12 +54,6 @@ def _alone_if_older(settings: Settings) -> AbstractContextManager[None]:
     file = settings.data_dir / f"{STORE}.sqlite"
     is_older = settings.postgres_url is None and (version_in(file) or SCHEMA.version) < SCHEMA.version
     return own_data_dir(settings, "footnote access, after an update") if is_older else nullcontext()
-
-
-def readers(rules: Sequence[AccessRule]) -> str:
-    """Who may read a collection, as a person reads it."""
-    parts = [f"{rule.kind} {rule.id}".strip() for rule in rules if rule.kind != "closed"]
-    return ", ".join(parts) or "nobody"
 
 
 def _change(arguments: Namespace) -> AccessChange:

@@ -74,7 +74,10 @@ class Operations:
         try:
             return await operation(self, details, told)
         except NotFound:
-            if is_again and name == "forget":  # the first time, it was cut off before it could say so
+            if is_again and name in (
+                "forget",
+                "forget_document",
+            ):  # the first time, it was cut off before it could say so
                 return {"forgotten": []}
             raise
 
@@ -126,6 +129,14 @@ class Operations:
     async def forget(self, details: Details, _told: Told) -> Record:
         """Forget the document by the first of its names that is indexed."""
         entries = await asyncio.to_thread(self._forget, details["names"])
+        return {"forgotten": [(entry.source, entry.passages) for entry in entries]}
+
+    async def forget_document(self, details: Details, _told: Told) -> Record:
+        """Forget what has this address in this collection, and what is below it there."""
+        footnote, collection = self.footnote, details["collection"]
+        entries = await asyncio.to_thread(
+            forget_documents, footnote.library, footnote.storage, details["address"], collection=collection
+        )
         return {"forgotten": [(entry.source, entry.passages) for entry in entries]}
 
     def _forget(self, names: Iterable[str]) -> list[Entry]:
@@ -207,6 +218,7 @@ _OPERATIONS: Mapping[str, Callable[[Operations, Details, Told], Awaitable[Record
     "rebuild": Operations.rebuild,
     "refresh": Operations.refresh,
     "forget": Operations.forget,
+    "forget_document": Operations.forget_document,
     "teach": Operations.teach,
     "change_answer": Operations.change_answer,
     "proposals": Operations.proposals,

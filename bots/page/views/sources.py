@@ -1,0 +1,209 @@
+"""What can be cited: collections, their documents as they were cut, and what could not be read.
+
+Whoever is in sees the collections of the session and nothing of others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from bots.chat.access import access_rules, readers
+from bots.page.site import PageRoute, View, Visit, go_to
+from core.conversation import value
+from core.errors import FootnoteError
+from core.library.documents import ANSWER, Retrieval, Scope, is_kept
+from core.library.library import Library
+from core.library.overview import CollectionSize, collection_sizes, cut_passages
+from core.library.retriever import Query
+from core.library.roots import UnreadableFile, is_within
+from core.library.store import Entry
+
+DOCUMENTS, PASSAGES = 200, 50  # on one page
+FOUND = 10  # passages of one try
+WORDS_LIMIT = 1_000  # characters of a question that is tried
+NOT_THERE = "There is no such collection or document, or it is closed to you."
+
+
+@value
+class CollectionView:
+    """A collection with its documents of which the source has the words that were looked for."""
+
+    entries: tuple[Entry, ...]
+    unreadable: tuple[UnreadableFile, ...]
+
+
+async def show_sources(visit: Visit) -> web.Response:
+    """The collections, or one of them; with a question, also what is found for it there."""
+    library, name, words = visit.site.library, _named(visit)[0], visit.query("try")[:WORDS_LIMIT]
+    sizes = await _sizes(visit)
+    if name and name not in sizes:
+        return visit.sorry(NOT_THERE)
+    searched = frozenset({name} if name else sizes)
+    database = visit.site.channels.database
+    rules = await database.call(access_rules, database.database, sizes)
+    opened = await asyncio.to_thread(_read_collection, library, name, visit.query("text")) if name else None
+    return visit.show(
+        "sources.html",
+        title=name or "Sources",
+        name=name,
+        sizes=[sizes[name]] if name else list(sizes.values()),
+        readers={each: readers(those) for each, those in rules.items()},
+        opened=opened,
+        limit=DOCUMENTS,
+        text=visit.query("text"),
+        words=words,
+        found=await asyncio.to_thread(_retrieve, library, words, searched) if words else None,
+        refresh_age=await asyncio.to_thread(library.refresh_age),
+        path_of=path_of,
+        collection_path=collection_path,
+        change_path=change_path,
+        bytes_told=bytes_told,
+    )
+
+
+async def show_document(visit: Visit) -> web.Response:
+    entry = await _entry(visit, *_named(visit))
+    if entry is None:
+        return visit.sorry(NOT_THERE)
+    store = visit.site.library.store
+    first = int(wanted) if (wanted := visit.query("from")).isdecimal() and len(wanted) < 10 else 1
+    passages = await asyncio.to_thread(
+        cut_passages, store.database, entry, first=max(first, 1), limit=PASSAGES
+    )
+    below = [
+        each
+        for each in await asyncio.to_thread(store.entries, collection=entry.collection)
+        if each.address != entry.address and is_within(each.address, entry.address)
+    ]
+    last = passages[-1].number if passages else 0
+    return visit.show(
+        "source.html",
+        title=entry.title or entry.source,
+        entry=entry,
+        passages=passages,
+        below=len(below),
+        next=path_of(entry, first=last + 1) if last and last < entry.passages else "",
+        answer=entry.source.removeprefix(ANSWER) if is_kept(entry.source) else "",
+        collection_path=collection_path,
+        change_path=change_path,
+        bytes_told=bytes_told,
+    )
+
+
+async def change(visit: Visit) -> web.StreamResponse:
+    """Read a document or a whole collection again, or forget a document; the process that serves does so."""
+    typed, (name, address) = await visit.form(), _named(visit)
+    if name not in await _sizes(visit):
+        return visit.sorry(NOT_THERE)
+    try:
+        if typed.get("change") == "read":
+            return await _read_again(visit, name, address)
+        if typed.get("change") == "forget" and await _can_forget(visit, name, address):
+            await visit.site.work.carry_out("forget_document", {"collection": name, "address": address})
+            return go_to(collection_path(name))
+    except FootnoteError as trouble:
+        return visit.sorry(str(trouble), status=503)
+    return visit.sorry(NOT_THERE)
+
+
+def _named(visit: Visit) -> tuple[str, str]:
+    """The collection and the address of a document as they are: a file's name may end in a space."""
+    return visit.request.query.get("collection", ""), visit.request.query.get("address", "")
+
+
+async def _read_again(visit: Visit, name: str, address: str) -> web.StreamResponse:
+    """Files are compared with the disk from the root that they were read from, so that no other root is made."""
+    entry = await _entry(visit, name, address) if address else None
+    if (address and entry is None) or (entry is not None and is_kept(entry.source)):
+        return visit.sorry(NOT_THERE)
+    if entry is None:
+        targets = {"paths": [root for own, root in await _roots(visit) if own == name], "urls": []}
+    elif "://" in entry.address:
+        targets = {"paths": [], "urls": [entry.address]}
+    else:
+        targets = {"paths": [entry.root], "urls": []}
+    done = await visit.site.work.carry_out("ingest", {**targets, "collection": name})
+    failed = [each for each in done["report"]["failed"] if each["source"] in targets["urls"]]
+    if failed:
+        return visit.sorry(f"{failed[0]['source']}: {failed[0]['reason']}", status=502)
+    is_there = entry is not None and await _entry(visit, name, address) is not None
+    return go_to(path_of(entry) if entry is not None and is_there else collection_path(name))
+
+
+async def _roots(visit: Visit) -> list[tuple[str, str]]:
+    return await asyncio.to_thread(visit.site.library.store.roots.all)
+
+
+async def _can_forget(visit: Visit, name: str, address: str) -> bool:
+    """A document, or a file that could not be read. What a person answered is forgotten among the answers."""
+    unreadable = await asyncio.to_thread(visit.site.library.store.roots.unreadable, name)
+    entry = await _entry(visit, name, address)
+    return address in unreadable or (entry is not None and not is_kept(entry.source))
+
+
+async def _sizes(visit: Visit) -> Mapping[str, CollectionSize]:
+    """The collections that the session may read, by name."""
+    sizes = await asyncio.to_thread(collection_sizes, visit.site.library.store.database)
+    return {each.name: each for each in sizes if visit.session.may_read((each.name,))}
+
+
+async def _entry(visit: Visit, collection: str, address: str) -> Entry | None:
+    if not visit.session.may_read((collection,)):
+        return None
+    return await asyncio.to_thread(visit.site.library.store.entry, collection, address)
+
+
+def _read_collection(library: Library, name: str, text: str) -> CollectionView:
+    """Blocks."""
+    wanted = text.casefold()
+    return CollectionView(
+        entries=tuple(
+            each
+            for each in library.store.entries(collection=name)
+            if wanted in each.source.casefold() or wanted in each.title.casefold()
+        ),
+        unreadable=tuple(library.store.roots.unreadable(name).values()),
+    )
+
+
+def _retrieve(library: Library, words: str, collections: frozenset[str]) -> Retrieval:
+    """Blocks."""
+    return library.retrieve(Query(text=words, scope=Scope(collections=collections), limit=FOUND))
+
+
+def collection_path(name: str) -> str:
+    return f"/sources?{urlencode({'collection': name})}"
+
+
+def change_path(collection: str, address: str = "") -> str:
+    """In an address nothing is cleaned, as it would be in a field."""
+    return f"/sources/change?{urlencode({'collection': collection, 'address': address})}"
+
+
+def path_of(entry: Entry, *, first: int = 1) -> str:
+    start = {"from": first} if first > 1 else {}
+    named = {"collection": entry.collection, "address": entry.address}
+    return f"/sources/document?{urlencode({**named, **start})}"
+
+
+def bytes_told(size: int) -> str:
+    """ "812 B", "12 kB", "3.4 MB"."""
+    if size < 1_000:
+        return f"{size} B"
+    return f"{size / 1e3:,.0f} kB" if size < 1_000_000 else f"{size / 1e6:,.1f} MB"
+
+
+VIEW = View(
+    title="Sources",
+    path="/sources",
+    key="s",
+    routes=(
+        PageRoute("GET", "/sources", show_sources),
+        PageRoute("GET", "/sources/document", show_document),
+        PageRoute("POST", "/sources/change", change),
+    ),
+)

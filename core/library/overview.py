@@ -1,0 +1,71 @@
+"""What the library holds, for who looks after it: its collections in figures, and documents as they were cut."""
+
+from __future__ import annotations
+
+import json
+
+from core.conversation import value
+from core.library.store import Entry
+from core.storage.database import Database
+
+
+@value
+class CollectionSize:
+    """How much a collection holds."""
+
+    name: str
+    documents: int
+    passages: int
+    size: int  #: bytes of the files and pages that were read
+    unreadable: int  #: files that could not be read
+
+
+@value
+class CutPassage:
+    """A passage in its place in the document."""
+
+    number: int  #: counts from 1
+    path: tuple[str, ...]  #: headings above it, outermost first
+    location: str
+    text: str
+    start: int
+    end: int
+    has_vector: bool
+
+
+def collection_sizes(database: Database) -> tuple[CollectionSize, ...]:
+    """Of all collections by their names, also of those of which nothing is left or could be read."""
+    rows = database.rows(
+        "SELECT c.name, count(d.id), coalesce(sum(d.passages), 0), coalesce(sum(d.size), 0),"
+        " (SELECT count(*) FROM unreadable u WHERE u.collection = c.name)"
+        " FROM (SELECT name FROM collections UNION SELECT collection FROM roots) c"
+        " LEFT JOIN collections n ON n.name = c.name LEFT JOIN documents d ON d.collection = n.number"
+        " GROUP BY c.name ORDER BY c.name"
+    )
+    return tuple(
+        CollectionSize(
+            name=name, documents=documents, passages=int(passages), size=int(size), unreadable=failed
+        )
+        for name, documents, passages, size, failed in rows
+    )
+
+
+def cut_passages(database: Database, entry: Entry, *, first: int, limit: int) -> tuple[CutPassage, ...]:
+    """The passages of a document in reading order, from the one with the number ``first``, which counts from 1."""
+    rows = database.rows(
+        'SELECT ordinal, path, location, text, start, "end", embedded FROM passages'
+        " WHERE document = ? AND ordinal >= ? ORDER BY ordinal LIMIT ?",
+        (entry.id, first - 1, limit),
+    )
+    return tuple(
+        CutPassage(
+            number=ordinal + 1,
+            path=tuple(json.loads(path)),
+            location=location,
+            text=text,
+            start=start,
+            end=end,
+            has_vector=bool(embedded),
+        )
+        for ordinal, path, location, text, start, end, embedded in rows
+    )

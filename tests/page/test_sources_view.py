@@ -1,0 +1,175 @@
+"""The page's view of what can be cited: only the session's collections, and changes by editors alone."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+from fakes.desk import HANDBOOK, SECRET, Inspection, open_desk
+from test_attacks import HOSTILE
+
+from core.library.documents import Piece
+from core.library.store import NewDocument
+
+FERRY = "The ferry to Sark leaves pier three"
+
+
+@pytest.fixture
+async def desk(tmp_path):
+    async with open_desk(tmp_path) as desk:
+        desk.ingest(tmp_path / "docs", "harbour.md", HANDBOOK, collection="default")
+        desk.ingest(tmp_path / "closed", "payroll.md", SECRET, collection="payroll")
+        yield desk
+
+
+def addressed(file, collection="default", place="document"):
+    return f"/sources/{place}?{urlencode({'collection': collection, 'address': str(file)})}"
+
+
+def sources(desk):
+    return [(each.collection, each.source) for each in desk.footnote.library.store.entries()]
+
+
+async def test_collections_are_listed_with_who_reads_them_and_how_much_they_hold(desk):
+    browser = await desk.browser("reader")
+
+    status, page = await browser.get("/sources")
+    _, payroll = await browser.get("/sources?collection=payroll")
+
+    assert status == 200
+    assert ("everyone" in page, "nobody" in page) == (True, True)
+    assert ("payroll.md" in payroll, "harbour.md" in payroll) == (True, False)
+    assert "<button name=" not in payroll
+
+
+async def test_a_document_is_shown_as_it_was_cut(desk, tmp_path):
+    browser = await desk.browser("reader")
+
+    status, page = await browser.get(addressed(tmp_path / "docs" / "harbour.md"))
+
+    (entry,) = desk.footnote.library.store.entries(collection="default")
+    assert status == 200
+    assert FERRY in page
+    assert page.count("<blockquote>") == entry.passages
+
+
+async def test_a_long_document_is_turned_over_page_by_page(desk, tmp_path):
+    text = "".join(f"# Part {n}\n\n{'A sentence about the harbour. ' * 20}\n\n" for n in range(120))
+    desk.ingest(tmp_path / "docs", "long.md", text, collection="default")
+    browser, place = await desk.browser("reader"), addressed(tmp_path / "docs" / "long.md")
+
+    _, first = await browser.get(place)
+    _, second = await browser.get(f"{place}&from=51")
+    _, nonsense = await browser.get(f"{place}&from=-1")
+
+    assert ('id="passage-50"' in first, 'id="passage-51"' in first) == (True, False)
+    assert "from=51" in first
+    assert ('id="passage-50"' in second, 'id="passage-51"' in second) == (False, True)
+    assert 'id="passage-1"' in nonsense
+
+
+async def test_a_question_that_is_tried_shows_the_passages_with_their_scores(desk):
+    browser = await desk.browser("reader")
+
+    _, page = await browser.get("/sources?try=When+does+the+ferry+leave")
+    _, elsewhere = await browser.get("/sources?collection=payroll&try=ferry+sark")
+
+    (best, *_) = re.findall(r'<tr><td class="number">([\d.]+)</td><td class="number">([\d.]+)</td>', page)
+    assert FERRY in page
+    assert all(float(score) > 0 for score in best)
+    assert FERRY not in elsewhere
+
+
+async def test_a_file_that_cannot_be_read_is_listed_with_the_reason(desk, tmp_path):
+    broken = tmp_path / "docs" / "broken.pdf"
+    broken.write_bytes(b"no pdf")
+    desk.footnote.library.ingest([tmp_path / "docs"])
+    (failed,) = desk.footnote.library.store.roots.unreadable("default").values()
+    browser = await desk.browser()
+
+    _, page = await browser.get("/sources?collection=default")
+    status, _, _ = await browser.post(addressed(broken, place="change"), change="forget")
+
+    assert failed.source in page
+    assert "Not readable" in page
+    assert status == 303
+    assert desk.footnote.library.store.roots.unreadable("default") == {}
+
+
+async def test_an_editor_has_a_document_and_a_collection_read_again(desk, tmp_path):
+    file = tmp_path / "docs" / "harbour.md"
+    browser, roots = await desk.browser(), desk.footnote.library.store.roots.all()
+
+    file.write_text(HANDBOOK.replace("pier three", "pier four"))
+    one = await browser.post(addressed(file, place="change"), change="read")
+    _, changed = await browser.get(addressed(file))
+    file.write_text(HANDBOOK.replace("pier three", "pier twelve"))
+    whole = await browser.post("/sources/change?collection=default", change="read")
+    _, again = await browser.get(addressed(file))
+
+    assert (one[0], whole[0]) == (303, 303)
+    assert ("pier four" in changed, "pier twelve" in again) == (True, True)
+    assert desk.footnote.library.store.roots.all() == roots
+
+
+async def test_what_an_editor_forgets_stays_in_other_collections(desk, tmp_path):
+    file = tmp_path / "docs" / "harbour.md"
+    desk.footnote.library.ingest([file], collection="payroll")
+    browser = await desk.browser(collections=frozenset({"default"}))
+
+    status, _, headers = await browser.post(addressed(file, place="change"), change="forget")
+
+    assert (status, headers["Location"]) == (303, "/sources?collection=default")
+    assert sorted(sources(desk)) == [("payroll", "harbour.md"), ("payroll", "payroll.md")]
+
+
+async def test_collections_of_others_are_neither_seen_nor_changed(desk, tmp_path):
+    file = tmp_path / "closed" / "payroll.md"
+    browser = await desk.browser(collections=frozenset({"default"}))
+    places = ["/sources", "/sources?try=harbour+master+pay", "/sources?collection=payroll&try=pay"]
+
+    pages = [await browser.get(place) for place in (*places, addressed(file, "payroll"))]
+    changes = [
+        await browser.post(addressed(file, name, "change"), change=kind)
+        for kind in ("forget", "read")
+        for name in ("payroll", "default")
+    ]
+
+    assert [status for status, _ in pages] == [200, 200, 404, 404]
+    assert not [page for _, page in pages if "ninety thousand" in page or "payroll.md" in page]
+    assert {status for status, _, _ in changes} == {404}
+    assert ("payroll", "payroll.md") in sources(desk)
+
+
+async def test_a_reader_changes_nothing(desk, tmp_path):
+    browser = await desk.browser("reader")
+
+    status, _, _ = await browser.post(
+        addressed(tmp_path / "docs" / "harbour.md", place="change"), change="forget"
+    )
+
+    assert status == 403
+    assert ("default", "harbour.md") in sources(desk)
+
+
+async def test_words_and_names_of_documents_are_no_markup_and_the_documents_can_be_forgotten(desk):
+    for number, text in enumerate(HOSTILE):
+        piece = Piece(path=(text[:200],), location=text[:200], text=text, start=0, end=len(text))
+        name = f"https://example.org/{number}/{text[:60]} "
+        desk.footnote.library.store.put(
+            NewDocument(collection="web", address=name, root=name, source=text[:300], title=text[:300], url=name,
+                        hash="", size=len(text), modified=0, pieces=[piece])
+        )  # fmt: skip
+    browser = await desk.browser()
+    names = [each.address for each in desk.footnote.library.store.entries(collection="web")]
+
+    paths = ["/sources", "/sources?collection=web", *(addressed(name, "web") for name in names)]
+    tried = [f"/sources?{urlencode({'try': text[:2_000]})}" for text in HOSTILE]
+    pages = [await browser.get(path) for path in (*paths, *tried)]
+    forgotten = [await browser.post(addressed(name, "web", "change"), change="forget") for name in names]
+
+    assert {status for status, _ in pages} == {200}
+    assert [fault for _, page in pages for fault in Inspection(page).faults] == []
+    assert {status for status, _, _ in forgotten} == {303}
+    assert desk.footnote.library.store.entries(collection="web") == []
