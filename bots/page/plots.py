@@ -10,7 +10,7 @@ from core.conversation import value
 
 WIDTH, HEIGHT = 600, 170
 LEFT, TOP, BOTTOM = 56, 10, 22  # the room of the labels
-TICKS = 4  # parts of the scale
+TICKS = 5  # parts of the scale
 LABELS = 6  # of the days, at most
 BAR_SHARE = 0.8  # of the room of a day
 

@@ -129,6 +129,7 @@ async def test_without_scripts_everything_but_the_live_notes_works(chromium, des
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
 async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width):
+    desk.footnote.log.now = lambda: NOON
     await desk.footnote.log.record(asked(), answered(), traced())
     await desk.footnote.log.rate("q1", "ann", is_positive=False, at=NOON)
     tab, faults = await entered(
@@ -140,7 +141,8 @@ async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width)
     thread = urlsplit(tab.url).path
 
     found = {}
-    for path in ("/", thread, "/questions", "/questions?text=nothing", "/questions/q1", "/nothing"):
+    own = ("/sources?collection=default&try=ferry", "/spend?days=90", "/sources")
+    for path in ("/", thread, "/questions", "/questions?text=nothing", "/questions/q1", "/nothing", *own):
         await tab.goto(f"{desk.url}{path}")
         report = await Axe().run(tab, options={"runOnly": {"type": "tag", "values": list(LEVELS)}})
         found |= {(path, each["id"]): each["nodes"][0]["html"] for each in report.response["violations"]}
