@@ -44,11 +44,15 @@ class ShownNames:
     _noted: dict[tuple[NamedKind, str], str] = field(default_factory=dict)
 
     async def note(self, kind: NamedKind, names: Mapping[str, str]) -> None:
-        """Names by id; one that is empty or the id itself is none. What cannot be written is lost."""
+        """Names by id; one that is empty, no text or the id itself is none. What cannot be written is lost."""
         new = [
             (kind, each, name[:NAME])
-            for each, name in names.items()
-            if each and name and name != each and self._noted.get((kind, each)) != name[:NAME]
+            for each, name in names.items()  # as a platform sent them
+            if each
+            and name
+            and isinstance(name, str)
+            and name != each
+            and self._noted.get((kind, each)) != name[:NAME]
         ]
         if not new:
             return

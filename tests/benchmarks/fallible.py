@@ -22,7 +22,7 @@ from benchmarks.draft_labels import Which, plain
 from benchmarks.world import World, WorldQuestion, draw
 from core.conversation import value
 from core.library.documents import Retrieval
-from core.reasoning.calls import Calls, Limits
+from core.reasoning.calls import AskedModel, Calls, Limits
 from core.reasoning.limits import Circuit
 
 Reply = TypeVar("Reply")
@@ -157,4 +157,4 @@ async def called(calls: Calls, said: Reply) -> Reply:
         await asyncio.sleep(0)  # so that calls side by side overlap
         return said
 
-    return await calls.ask(send, (), lambda reply: reply, Circuit())
+    return await calls.ask(send, (), lambda reply: reply, AskedModel("scripted", Circuit()))

@@ -134,6 +134,7 @@ class WorldDocuments:
     """The team's documents."""
 
     script: Script
+    collections: frozenset[str] = frozenset({"default"})
 
     async def retrieve(
         self,

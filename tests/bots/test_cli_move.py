@@ -104,6 +104,11 @@ def digests(told):
     return {store: (count, digest) for store, count, digest in THERE.findall(told)}
 
 
+def filled(told):
+    """Those of the stores that hold anything: there are some in a folder that a server makes when they are needed."""
+    return {store: found for store, found in digests(told).items() if found[0] != "0 rows"}
+
+
 async def approve(machine, proposal, thread="one"):
     told = json.loads(await succeed(machine, "decide", proposal, "--approve", "--thread", thread, "--json"))
     return told["outcome"], "France" in told["text"]
@@ -125,8 +130,8 @@ async def test_there_and_back_everything_is_the_same(machine, used, postgres_url
     machine.settings["DATA_DIR"] = "back"
     again = await answers(machine), await approve(machine, used)
 
-    assert digests(there) == {store: told for store, told in digests(back).items() if told[0] != "0 rows"}
-    assert digests(there).keys() == {"conversations", "library", "questions", "vectors"}
+    assert filled(there) == filled(back)
+    assert filled(there).keys() == {"conversations", "library", "questions", "vectors"}
     assert on_postgres == again == (before, ("answered", True))
 
 

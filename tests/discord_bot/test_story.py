@@ -292,7 +292,7 @@ async def test_words_to_the_bot_are_answered_where_they_are_said(server, fake, a
     assert "no collection" in private["use nothing"].visible
     assert "no web search to decide" in private["deny"].visible
     assert "Name a collection: use NAME" in private["use ../x"].visible
-    assert "now reads the collection default" in replies["use `default`"].visible
+    assert "now reads all collections that are open to it: default" in replies["use `default`"].visible
     assert "name the address of a page" in private["learn ftp://x"].visible
     assert "I can follow mention, asker, thread" in private["follow everybody"].visible
     assert {words: reply.referenced for words, reply in replies.items()} == said

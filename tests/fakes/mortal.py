@@ -53,7 +53,9 @@ class Sink:
         self.fate.reach("before begin")
         file = self.folder / f"{turn.id}.txt"
         if not file.exists():
-            file.write_text("…\n")
+            written = file.with_suffix(".new")
+            written.write_text("…\n")
+            written.rename(file)  # whole or not at all: it may be killed in between
         self.fate.reach("after begin")
         return str(file)
 

@@ -138,7 +138,9 @@ async def test_nothing_is_learned_from_there(settings, connections, tmp_path):
         closing(open_library(settings)) as library,
         open_channel_store(Storage(data_dir=tmp_path)) as channel_store,
     ):
-        footnote = Footnote(settings=settings, storage=None, library=library, assistant=None, replicas=ALONE)
+        footnote = Footnote(
+            settings=settings, storage=None, library=library, assistant=None, log=None, answers=None, replicas=ALONE
+        )  # fmt: skip
         uploads = UploadIndex(footnote=footnote, uploads=None)
         words = ChatCommands(
             footnote=footnote, channel_store=channel_store, people=None, upload_index=uploads

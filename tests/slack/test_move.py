@@ -72,7 +72,7 @@ async def test_buttons_of_open_proposals_work_after_each_move(office, slack, sea
 
     assert (beside[0], in_use[0]) == (2, 2)
     assert "is using" in beside[1]
-    assert "A process serves" in in_use[1]
+    assert "is served by a process" in in_use[1]
     assert FERRY_ANSWER in answer.visible
     assert TIME.sub("", same.visible) == TIME.sub("", answer.visible)
     assert "France" in found.visible

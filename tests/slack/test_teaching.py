@@ -120,8 +120,10 @@ async def test_the_word_and_the_menu_keep_a_reply_and_it_is_forgotten_with_a_pre
     await slack.erase(reply)
     await slack.until(lambda: rows(office, "answers", "SELECT * FROM answers") == [])
 
+    left = "SELECT * FROM documents WHERE address LIKE 'answer:%'"
+    await slack.until(lambda: rows(office, "library", left) == [])
+
     assert question == SLIP
-    assert rows(office, "library", "SELECT * FROM documents WHERE address LIKE 'answer:%'") == []
     assert (slack.rejected, office.faults) == ([], [])
 
 
