@@ -303,7 +303,7 @@ class People(Protocol):
         ...
 
 
-class Uploads(Protocol):
+class Attachments(Protocol):
     """The files that came with messages."""
 
     async def fetch(self, file: Attachment) -> tuple[str, bytes]:
