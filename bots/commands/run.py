@@ -104,7 +104,11 @@ async def _run(served: Served, settings: Settings) -> int:
             ) as footnote,
             _refreshing(refresher, footnote),
             _serving(
-                served, footnote, channel_store, Operations(footnote=footnote, refresher=refresher), stop
+                served,
+                footnote,
+                channel_store,
+                Operations(footnote=footnote, refresher=refresher, channel_store=channel_store),
+                stop,
             ) as link,
             log_lag(),
         ):

@@ -114,7 +114,9 @@ async def open_desk(folder, page=None, **settings):
                 async with open_turns(
                     footnote.assistant, {PLATFORM: PageMessenger(threads)}, database_url=queue_url(chosen)
                 ) as turns:
-                    operations = Operations(footnote=footnote, refresher=IndexRefresher(settings=chosen))
+                    operations = Operations(
+                        footnote=footnote, refresher=IndexRefresher(settings=chosen), channel_store=channels
+                    )
                     async with open_page(
                         page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log, gaps=gaps,
                         answers=footnote.answers,
