@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from bots import process
@@ -28,6 +28,7 @@ from core.library.data_lock import make_data_dir, share_data_dir
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.traces.log import open_question_log
+from core.traces.meters import Gauges
 from core.turns.messenger import ReplyRoute
 from core.turns.queue import queue_url
 from core.turns.remote import open_remote_queue
@@ -83,6 +84,19 @@ class WorkBeside:
         if not await asyncio.to_thread(self.operations.queue.is_served):
             raise FootnoteError(NOBODY_SERVES)
         return await self.operations.carry_out(name, details)
+
+    async def trouble(self) -> str:
+        try:
+            await self.operations.queue.unfinished()
+            is_served = await asyncio.to_thread(self.operations.queue.is_served)
+        except FootnoteError as fault:
+            return str(fault)
+        return "" if is_served else NOBODY_SERVES
+
+    async def gauges(self) -> Gauges:
+        with suppress(FootnoteError):
+            return Gauges(queued=await self.operations.queue.unfinished())
+        return Gauges()
 
 
 async def _serve_beside(page: PageSettings, settings: Settings) -> int:
