@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fakes.slack import RateLimited, Refusal, ServerError
 from fakes.slack.faults import LostRequest
@@ -102,8 +104,9 @@ async def test_a_slack_that_does_not_say_opens_nothing_and_the_person_is_told(sl
 
 async def test_without_its_scope_a_group_opens_nothing(slack, ann, groups):
     groups.open(slack.add_usergroup("crew", ann))
-    (installation,) = slack.state.installations.values()
-    installation.scopes = installation.scopes - {"usergroups:read"}
+    installation = slack.state.installations[slack.bot_token]
+    fewer = replace(installation, scopes=installation.scopes - {"usergroups:read"})
+    slack.state.installations[slack.bot_token] = fewer
 
     assert await groups.read(ann) == (False, "groups_unknown")
     assert slack.rejected == [f"{LIST}: missing_scope"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import cast, get_args
 from urllib.parse import quote, urlencode
 
@@ -12,7 +13,7 @@ from aiohttp import web
 
 from bots.page.drawing import draw_graph, time_steps
 from bots.page.markdown import to_html
-from bots.page.rights import collections_in, readable
+from bots.page.rights import channel_told, collections_in, readable
 from bots.page.site import PageRoute, View, Visit
 from bots.page.trace_words import words_of
 from core.conversation import OutcomeKind
@@ -43,14 +44,19 @@ async def show_questions(visit: Visit) -> web.Response:
         outcomes=get_args(OutcomeKind),
         kinds=KINDS,
         ratings=RATINGS,
+        channel_told=partial(channel_told, visit.session),
         narrowed=lambda name, content: urlencode({**kept, name: content}),
         path_of=path_of,
     )
 
 
 async def _found(visit: Visit, wanted: QuestionFilter) -> tuple[tuple[FoundQuestion, ...], set[str]]:
-    """One more than are shown, and the turns whose words may be read. Words that may not be read are not searched."""
+    """One more than are shown, and the turns whose words may be read. Words that may not be read are not searched,
+    nor are channels that the session may not know."""
     found = await search(visit.site.log, wanted, limit=SHOWN + 1)
+    if wanted.channel:
+        told = {each.question.channel: channel_told(visit.session, each.question.channel) for each in found}
+        found = tuple(each for each in found if told[each.question.channel] == each.question.channel)
     allowed = await readable(visit.site, visit.session, (each.question for each in found))
     if wanted.text:
         found = tuple(each for each in found if each.question.turn in allowed)
@@ -129,6 +135,7 @@ async def show_trace(visit: Visit) -> web.Response:
         if trace
         else "",
         path_of=path_of,
+        channel_told=partial(channel_told, visit.session),
         days=site.settings.trace_days,
     )
 

@@ -9,10 +9,12 @@ import asyncio
 import shutil
 from collections.abc import Sequence
 from datetime import date, timedelta
+from functools import partial
 
 from aiohttp import web
 
 from bots.page.plots import Plot, Series, bar_plot, line_plot
+from bots.page.rights import channel_told
 from bots.page.site import PageRoute, Site, View, Visit
 from core.conversation import value
 from core.storage.database import Database
@@ -71,6 +73,7 @@ async def show_spend(visit: Visit) -> web.Response:
         spans=tuple(SPANS),
         figures=figures,
         channels=figures.channels[:CHANNELS],
+        channel_told=partial(channel_told, visit.session),
         hidden=len(figures.channels[CHANNELS:]),
         models=sum_models(figures.models),
         plots=_plots(days, figures, site.settings.currency),
