@@ -22,7 +22,7 @@ from bots.page.site import Record
 from core.answers.answers import open_answers
 from core.bootstrap import open_library
 from core.conversation import Command, Turn
-from core.errors import SettingsError
+from core.errors import FootnoteError, SettingsError
 from core.gaps.finder import open_gaps
 from core.library.data_lock import make_data_dir, share_data_dir
 from core.settings import Settings
@@ -32,6 +32,8 @@ from core.turns.messenger import ReplyRoute
 from core.turns.queue import queue_url
 from core.turns.remote import open_remote_queue
 from core.turns.replicas import is_served
+
+NOBODY_SERVES = "No Footnote is running that could do this: start it with `footnote run`."
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -78,6 +80,9 @@ class WorkBeside:
         await self.operations.queue.enqueue(turn, dict(route))
 
     async def carry_out(self, name: str, details: Record) -> Record:
+        """Asked at once whether anybody does it: a browser does not wait for a minute, as a command would."""
+        if not await asyncio.to_thread(self.operations.queue.is_served):
+            raise FootnoteError(NOBODY_SERVES)
         return await self.operations.carry_out(name, details)
 
 

@@ -51,7 +51,7 @@ from core.settings import ENV_FILE, Settings, read_env_file
 from core.storage.storage import open_storage
 from core.turns.messenger import Messenger
 from core.turns.queue import queue_url
-from core.turns.turns import open_turns
+from core.turns.workflow import open_turns
 
 INDEX = "index"  # the role of the process that keeps it in step with the disk
 
@@ -104,7 +104,11 @@ async def _run(served: Served, settings: Settings) -> int:
             ) as footnote,
             _refreshing(refresher, footnote),
             _serving(
-                served, footnote, channel_store, Operations(footnote=footnote, refresher=refresher), stop
+                served,
+                footnote,
+                channel_store,
+                Operations(footnote=footnote, refresher=refresher, channel_store=channel_store),
+                stop,
             ) as link,
             log_lag(),
         ):

@@ -12,7 +12,7 @@ from bots.page.gap_reports import GapReports
 from bots.page.server import link_at, serving
 from bots.page.sessions import PageSessions
 from bots.page.settings import PageSettings
-from bots.page.site import Probes, Record, Site, Work
+from bots.page.site import Probes, Record, ServingProcess, Site
 from bots.page.templating import make_templates
 from bots.page.threads import PageThreads
 from bots.page.views import views
@@ -63,7 +63,7 @@ async def open_page(
     gaps: GapFinder,
     channels: ChannelStore,
     database: AsyncDatabase,
-    work: Work,
+    work: ServingProcess,
     meters: Meters | None = None,
 ) -> AsyncIterator[str]:
     """Serve it; a link for one editor. SettingsError where it cannot listen. ``meters``: of the process that answers."""

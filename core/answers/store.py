@@ -58,6 +58,7 @@ _PUT = (
     f"INSERT INTO answers ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
     f" ON CONFLICT (id) DO UPDATE SET {_CHANGED}"
 )
+_CHANGE = f"UPDATE answers SET {', '.join(f'{name} = ?' for name in COLUMNS[1:])} WHERE id = ?"
 _USES = "(SELECT count(*) FROM answer_uses u WHERE u.answer = answers.id)"
 
 
@@ -84,6 +85,13 @@ def put(database: Database, answer: KeptAnswer) -> None:
     """Write an answer in place of its older version."""
     with database.transaction() as writing:
         writing.execute(_PUT, [getattr(answer, name) for name in COLUMNS])
+
+
+def change(database: Database, answer: KeptAnswer) -> bool:
+    """The same of one that is stored; False if it is not."""
+    with database.transaction() as writing:
+        changed = writing.execute(_CHANGE, [*(getattr(answer, name) for name in COLUMNS[1:]), answer.id])
+        return changed.rowcount > 0
 
 
 def select(database: Database, where: str = "TRUE", values: Sequence[object] = ()) -> list[KeptAnswer]:

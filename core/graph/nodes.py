@@ -41,7 +41,7 @@ from core.graph.routing import (
 )
 from core.graph.speculation import strips_ahead, with_draft, writing_ahead
 from core.graph.state import State, Work, context_of, proposal_by_id, with_proposal, with_reopened
-from core.graph.tracer import Check
+from core.graph.tracer import DraftCheck
 from core.graph.web_nodes import propose_beside
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
@@ -287,7 +287,7 @@ async def _verified(state: State, deps: Deps) -> State:
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
         useful = _cast([await deps.reasoner.check_usefulness(ask, kept.text)])
     deps.tracer.checked(
-        Check(work=work, strips=strips, statements=statements, votes=votes, useful=useful, kept=kept)
+        DraftCheck(work=work, strips=strips, statements=statements, votes=votes, useful=useful, kept=kept)
     )
     rejected = Rejected(failing=kept.left_out, standing=kept.text) if kept.left_out else None
     work = replace(work, rejected=rejected)

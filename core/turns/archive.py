@@ -12,6 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from core.conversation import Command, Conversation, Decision, Outcome, Question, Turn
+from core.turns.messenger import ReplyRoute
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -101,10 +102,18 @@ async def question_of(turn_id: str) -> Question | None:
 
 async def stored_turn(turn_id: str) -> Turn | None:
     """A question or a decision; None for one that is not kept any more."""
+    found = await turn_and_route(turn_id)
+    return found[0] if found else None
+
+
+async def turn_and_route(turn_id: str) -> tuple[Turn, ReplyRoute] | None:
+    """A stored turn, and where its answer went; None for one that is not kept any more."""
     from dbos import DBOS
 
     status = await DBOS.get_workflow_status_async(turn_id)
-    return _turn_in(status.input) if status else None
+    stored: Any = status.input if status else None
+    turn = _turn_in(stored)
+    return (turn, stored["args"][1]) if turn else None
 
 
 def _turn_in(stored: Any) -> Turn | None:

@@ -20,7 +20,7 @@ from core.bootstrap import open_footnote
 from core.settings import read_settings
 from core.storage.storage import Storage
 from core.turns.checkpoints import PrunedSqliteSaver
-from core.turns.turns import open_turns
+from core.turns.workflow import open_turns
 
 ROOT = Path(__file__).resolve().parents[2]
 WAY = (

@@ -25,8 +25,8 @@ from core.library.library import Library
 from core.reasoning.limits import Circuit, open_budget
 from core.turns.queue import RETENTION, sweep
 from core.turns.rate_limits import Rate, Rates
-from core.turns.turns import open_turns
 from core.turns.waiting import UnhurriedClock
+from core.turns.workflow import open_turns
 from core.web.request import WAIT_LIMIT, seconds_asked
 from tests.library.shelf import open_library
 
