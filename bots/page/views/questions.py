@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from typing import cast, get_args
 from urllib.parse import quote, urlencode
 
@@ -17,6 +17,7 @@ from bots.page.rights import channel_told, collections_in, readable
 from bots.page.site import PageRoute, View, Visit
 from bots.page.trace_words import words_of
 from core.conversation import OutcomeKind
+from core.traces.log import LoggedQuestion
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
 
 SHOWN = 50  # questions on one page
@@ -44,7 +45,6 @@ async def show_questions(visit: Visit) -> web.Response:
         outcomes=get_args(OutcomeKind),
         kinds=KINDS,
         ratings=RATINGS,
-        channel_told=partial(channel_told, visit.session),
         narrowed=lambda name, content: urlencode({**kept, name: content}),
         path_of=path_of,
     )
@@ -54,13 +54,17 @@ async def _found(visit: Visit, wanted: QuestionFilter) -> tuple[tuple[FoundQuest
     """One more than are shown, and the turns whose words may be read. Words that may not be read are not searched,
     nor are channels that the session may not know."""
     found = await search(visit.site.log, wanted, limit=SHOWN + 1)
-    if wanted.channel:
-        told = {each.question.channel: channel_told(visit.session, each.question.channel) for each in found}
-        found = tuple(each for each in found if told[each.question.channel] == each.question.channel)
     allowed = await readable(visit.site, visit.session, (each.question for each in found))
     if wanted.text:
         found = tuple(each for each in found if each.question.turn in allowed)
-    return found, allowed
+    told = tuple(replace(each, question=_told(visit, each.question)) for each in found)
+    if wanted.channel:
+        told = tuple(each for each, as_is in zip(told, found, strict=True) if each == as_is)
+    return told, allowed
+
+
+def _told(visit: Visit, question: LoggedQuestion) -> LoggedQuestion:
+    return replace(question, channel=channel_told(visit.session, question.channel))
 
 
 def path_of(turn: str) -> str:
@@ -117,7 +121,7 @@ async def show_trace(visit: Visit) -> web.Response:
     return visit.show(
         "trace.html",
         title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
-        question=question,
+        question=_told(visit, question),
         trace=trace,
         is_readable=is_readable,
         ratings=await site.log.ratings(turn),
@@ -135,7 +139,6 @@ async def show_trace(visit: Visit) -> web.Response:
         if trace
         else "",
         path_of=path_of,
-        channel_told=partial(channel_told, visit.session),
         days=site.settings.trace_days,
     )
 

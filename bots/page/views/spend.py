@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
-from functools import partial
 
 from aiohttp import web
 
@@ -72,8 +72,9 @@ async def show_spend(visit: Visit) -> web.Response:
         span=span,
         spans=tuple(SPANS),
         figures=figures,
-        channels=figures.channels[:CHANNELS],
-        channel_told=partial(channel_told, visit.session),
+        channels=[
+            replace(each, of=channel_told(visit.session, each.of)) for each in figures.channels[:CHANNELS]
+        ],
         hidden=len(figures.channels[CHANNELS:]),
         models=sum_models(figures.models),
         plots=_plots(days, figures, site.settings.currency),
