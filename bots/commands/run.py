@@ -53,6 +53,7 @@ from core.turns.messenger import Messenger
 from core.turns.queue import queue_url
 from core.turns.workflow import open_turns
 
+TITLES = {SLACK: "Slack", DISCORD: "Discord"}
 INDEX = "index"  # the role of the process that keeps it in step with the disk
 
 logger = logging.getLogger(__name__)
@@ -176,7 +177,14 @@ async def _serving(
                 open_page(
                     served.page, footnote.settings, library=footnote.library, log=footnote.log,
                     answers=footnote.answers, gaps=gaps, channels=channel_store, database=page_store,
-                    work=OwnWork(turns=turns, operations=operations), meters=footnote.meters,
+                    work=OwnWork(
+                        turns=turns, operations=operations, meters=footnote.meters,
+                        platforms={
+                            TITLES[name]: server.is_connected
+                            for name, server in ((SLACK, slack), (DISCORD, discord)) if server
+                        },
+                    ),
+                    meters=footnote.meters,
                 )
             )  # fmt: skip
         yield link
@@ -276,8 +284,7 @@ async def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AsyncIte
 
 
 def _greeting(served: Served, footnote: Footnote, link: str) -> str:
-    titles = {SLACK: "Slack", DISCORD: "Discord"}
-    names = " and ".join(titles[name] for name in sorted(served.platforms, reverse=True)) or "the page"
+    names = " and ".join(TITLES[name] for name in sorted(served.platforms, reverse=True)) or "the page"
     documents = len(footnote.library.store.entries())
     reads = counted(documents, "document") if documents else f"no documents yet. {NOTHING_INDEXED}"
     told = f"{link_told(link)}\n" if link else ""

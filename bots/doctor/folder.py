@@ -17,11 +17,11 @@ from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
 from bots.rebuild import stores
+from core.bootstrap import is_served
 from core.errors import SettingsError, VersionMismatch
 from core.library.data_lock import PRIVATE_UMASK
 from core.settings import Settings
 from core.storage.schema import check, version_in
-from core.turns.replicas import is_served
 
 NAME, TURNS = "data folder", "turns"
 LITTLE_SPACE = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
 from core.storage.schema import check, version_in
-from core.turns.archive import COMMAND, TURN, plain
+from core.turns.archive import COMMAND, TURN, count_unfinished, plain
 from core.turns.dbos_patches import check_patched, refuse_pickles
 from core.turns.queue import (
     APPLICATION,
@@ -95,6 +95,10 @@ class RemoteQueue:
             "serialization_type": WorkflowSerializationFormat.PORTABLE,
         }
         await self.client.enqueue_async(options, plain(work), route)
+
+    async def unfinished(self) -> int:
+        """How many turns and commands have not ended. Raises StoreUnavailable."""
+        return await asyncio.to_thread(count_unfinished, self.client._sys_db)  # noqa: SLF001 - the file is DBOS's
 
     async def _follow(self, workflow_id: str, on_item: Callable[[Record], None]) -> Record | None:
         from dbos._error import DBOSNonExistentWorkflowError, DBOSStreamTimeoutError

@@ -11,6 +11,7 @@ from aiohttp import web
 from bots.commands.gaps import HEADER, row_of
 from bots.csv_rows import write_csv
 from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
+from bots.page.names import Speaker
 from bots.page.rights import reads_in
 from bots.page.site import PageRoute, View, Visit, go_to
 from bots.page.views.answers import keep_answer
@@ -72,6 +73,10 @@ async def show_gap(visit: Visit) -> web.Response:
         group=group,
         questions=group.questions[:QUESTIONS_SHOWN],
         more=group.count - len(group.questions[:QUESTIONS_SHOWN]),
+        names=await visit.site.names.of(
+            Speaker(conversation=each.conversation, author=each.author)
+            for each in group.questions[:QUESTIONS_SHOWN]
+        ),
         span=span,
         reasons=REASONS,
         trend_of=trend_of,
