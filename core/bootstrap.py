@@ -11,6 +11,7 @@ from contextlib import (
     asynccontextmanager,
     closing,
     nullcontext,
+    suppress,
 )
 from dataclasses import dataclass, field
 from functools import partial
@@ -317,6 +318,12 @@ def _deps_maker(
 
         readable = await reads(turn.conversation, turn.author, library)
         scope = Scope(collections=readable.collections)
+
+        async def look_up_rights() -> frozenset[str]:
+            with suppress(FootnoteError):  # what cannot be looked up may not be read
+                return (await reads(turn.conversation, turn.author, library)).collections
+            return frozenset()
+
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(turn),
@@ -328,7 +335,9 @@ def _deps_maker(
             approvers=settings.web_approvers,
             report=report,
             note_dispute=answers.note_dispute,
+            withdrawn=partial(answers.withdrawn, collections=readable.collections),
             remark=readable.remark,
+            look_up_rights=look_up_rights,
         )
 
     return make_deps

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from bots.chat.channels import ChannelStore
 from bots.page.gap_reports import GapReports
@@ -113,7 +112,7 @@ def _metrics_of(meters: Meters) -> Callable[[], Awaitable[str]]:
     return metrics
 
 
-def _trouble_of(log: QuestionLog, work: ServingProcess) -> Any:
+def _trouble_of(log: QuestionLog, work: ServingProcess) -> Callable[[], Awaitable[str]]:
     async def trouble() -> str:
         """Why the stores cannot be read now, or questions are not answered."""
         try:

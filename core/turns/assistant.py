@@ -164,7 +164,7 @@ class Assistant:
             if deps.remark and not outcome.is_small_talk:
                 remark = in_language(deps.remark, outcome.language)
                 outcome = replace(outcome, reason=f"{outcome.reason or ''} {remark}".strip())
-            outcome = rights.outcome_within(outcome, deps.documents.collections)
+            outcome = rights.outcome_within(outcome, await deps.readable_now())
         outcome = replace(outcome, timing_ms=timing)
         values: dict[str, Any] = {"outcome": outcome}
         if self.link is not None:
