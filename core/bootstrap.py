@@ -35,7 +35,7 @@ from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase
-from core.storage.storage import Storage, open_storage
+from core.storage.storage import Storage, file_of, open_storage
 from core.traces.meters import Meters
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
@@ -133,7 +133,7 @@ async def _open_conversations(
     from core.turns.replicas import ALONE
 
     if storage.url is None:
-        saver = open_checkpoints(storage.data_dir / "conversations.sqlite")
+        saver = open_checkpoints(file_of(storage.data_dir, "conversations"))
         return ALONE, await open_now.enter_async_context(saver)
     from core.turns.checkpoints_postgres import open_postgres_checkpoints
     from core.turns.leases import open_leases

@@ -95,7 +95,7 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A real PostgreSQL, one for each process of tests."""
-    with PostgresServer.started() as server:
+    with PostgresServer.started(in_memory=True) as server:
         yield server
 
 
