@@ -186,10 +186,14 @@ class ChatCommands:
         if turn is None or turn.conversation != command.conversation or outcome is None:
             return (Note(text=say_in(command.language)("no_footnotes_left")),)
         store, collections = self.footnote.library.store, await self._readable(command)
-        readable = outcome_within(outcome, collections)
+        cited = (
+            each.source for each in (*(outcome.answer.citations if outcome.answer else ()), *outcome.closest)
+        )
+        withdrawn = await self.footnote.answers.withdrawn(cited, collections)
+        readable = outcome_within(outcome, collections, withdrawn)
         if (outcome.answer or outcome.closest) and not (readable.answer or readable.closest):
             return (Note(text=say_in(outcome.language)("no_longer_readable")),)
-        return (await asyncio.to_thread(footnotes_of, outcome, store, collections),)
+        return (await asyncio.to_thread(footnotes_of, readable, store, collections),)
 
     async def _learn(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         url = command.argument
