@@ -56,6 +56,10 @@ class Settings:
     review_after: int = 180  #: days for which an answer that a person gave is used before it must be reviewed
     web_trusted_hosts: tuple[str, ...] = ()  #: if set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
+    private_hosts: tuple[
+        str, ...
+    ] = ()  #: hosts that are not public, which the operator's own sources may be read from
+    git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: TOKEN or USER:TOKEN, by host
     model_timeout: float = 60.0  #: seconds for one model call
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn
@@ -331,6 +335,27 @@ def _hosts(raw: str) -> tuple[str, ...]:
     return names
 
 
+def _tokens_of_hosts(raw: str) -> dict[str, str]:
+    """``HOST=TOKEN`` or ``HOST=USER:TOKEN``, separated by commas."""
+    from core.web.hosts import pattern
+
+    tokens: dict[str, str] = {}
+    for part in _names(raw):
+        host, equals, token = (each.strip() for each in part.partition("="))
+        try:
+            name = pattern(host) if equals else ""
+        except SettingsError:
+            name = ""
+        if (
+            not name or not token or not token.isprintable() or " " in token
+        ):  # not repeated: it may hold a token
+            raise ValueError("must be HOST=TOKEN, or HOST=USER:TOKEN, several with commas")
+        if name in tokens:
+            raise ValueError(f"names the host {name} twice")
+        tokens[name] = token
+    return tokens
+
+
 def is_address(raw: str) -> bool:
     """Whether it is an http or https URL with a host."""
     try:
@@ -404,6 +429,8 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
     "gaps_channel": _channels,
     "web_trusted_hosts": _hosts,
     "web_blocked_hosts": _hosts,
+    "private_hosts": _hosts,
+    "git_tokens": _tokens_of_hosts,
     "model_timeout": _seconds,
     "search_timeout": _seconds,
     "turn_timeout": _seconds,

@@ -17,7 +17,7 @@ from core.library.fts5 import Fts5Index
 from core.library.lexical import LexicalIndex, index_terms
 from core.library.postings import PostingsIndex
 from core.library.roots import Roots
-from core.library.scoping import among, scope_condition
+from core.library.scoping import among, among_texts, scope_condition
 from core.library.tables import ERASED
 from core.library.throttle import throttle
 from core.library.vectors import DenseIndex
@@ -28,7 +28,7 @@ MODEL, GENERATION, REFRESHED = "embedding_model", "vectors_generation", "refresh
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
 #: What a document has in the table, a NewDocument and an Entry alike.
-_FIELDS = ("address", "root", "source", "title", "url", "hash", "size", "modified")
+_FIELDS = ("address", "root", "source", "title", "url", "hash", "size", "modified", "changed_at")
 
 #: SQLite carries out a cross join in the written order: from the passages to their documents, never from
 #: the scope to all of its passages. PostgreSQL knows how many passages there are.
@@ -54,6 +54,7 @@ class Entry:
     hash: str
     size: int
     modified: int
+    changed_at: float | None = None
     passages: int = 0
 
 
@@ -71,6 +72,7 @@ class NewDocument:
     size: int
     modified: int
     pieces: Sequence[Piece]
+    changed_at: float | None = None  #: seconds since the epoch, as its source says; None: unknown
 
 
 _LEXICAL: Mapping[Dialect, Callable[[Database], LexicalIndex]] = {
@@ -162,6 +164,21 @@ class DocumentStore:
         )
         return next((_passage(row) for row in rows), None)
 
+    def line_of(self, collection: str, source: str, quote: str, start: int) -> int | None:
+        """The line of its file on which a quote begins that is at this offset; None if that is not known."""
+        rows = self._rows(
+            "SELECT p.line, p.start, p.text FROM passages p JOIN documents d ON d.id = p.document"
+            " JOIN collections c ON c.number = d.collection"
+            ' WHERE c.name = ? AND d.source = ? AND p.line IS NOT NULL AND p.start <= ? AND p."end" > ?',
+            (collection, source, start, start),
+        )
+        found = {
+            line + text.count("\n", 0, start - begin)
+            for line, begin, text in rows
+            if text.startswith(quote, start - begin)
+        }
+        return found.pop() if len(found) == 1 else None
+
     def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
         """The passages before and after these, and the first ones of their documents, in reading order."""
         condition, wanted = among(self.database.dialect, ids)
@@ -212,6 +229,36 @@ class DocumentStore:
                 "UPDATE documents SET modified = ?, size = ?, root = ?, source = ? WHERE id = ?",
                 (modified, size, root, source, entry_id),
             )
+
+    def note_change(
+        self, collection: str, address: str, *, source: str, url: str | None, changed_at: float | None
+    ) -> None:
+        """Update what a source says of a document whose content is the same."""
+        with self.transaction() as writing:
+            writing.execute(
+                "UPDATE documents SET source = ?, url = ?, changed_at = ? WHERE address = ?"
+                " AND collection = (SELECT number FROM collections WHERE name = ?)",
+                (source, url, changed_at, address, collection),
+            )
+
+    def existing(self, collection: str, addresses: Iterable[str]) -> set[str]:
+        """Those of these addresses that have a document."""
+        condition, wanted = among_texts(self.database.dialect, addresses)
+        rows = self._rows(
+            "SELECT d.address FROM documents d JOIN collections c ON c.number = d.collection"
+            f" WHERE c.name = ? AND d.address {condition}",
+            (collection, wanted),
+        )
+        return {str(address) for (address,) in rows}
+
+    def addresses_below(self, collection: str, root: str, *, after: str = "", limit: int) -> list[str]:
+        """Addresses of the documents of a source in order, from the first behind ``after``."""
+        rows = self._rows(
+            "SELECT d.address FROM documents d JOIN collections c ON c.number = d.collection"
+            " WHERE d.root = ? AND d.address > ? AND c.name = ? ORDER BY d.address LIMIT ?",
+            (root, after, collection, limit),
+        )
+        return [str(address) for (address,) in rows]
 
     def remove(self, collection: str, address: str) -> int:
         """Remove one document; how many passages it had."""
@@ -351,15 +398,15 @@ def _put_pieces(
     kept, new = [], []
     for ordinal, piece in enumerate(pieces):
         path = json.dumps(piece.path)
-        row = (document, ordinal, path, piece.location, piece.text, piece.start, piece.end)
+        row = (document, ordinal, path, piece.location, piece.text, piece.start, piece.end, piece.line)
         known = embedded.get((path, piece.text))
         if known:
             kept.append((*row, 1, known.pop()))
         else:
             new.append((*row, 0))
-    names = 'document, ordinal, path, location, text, start, "end", embedded'
-    writing.executemany(f"INSERT INTO passages ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
-    writing.executemany(f"INSERT INTO passages ({names}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
+    names = 'document, ordinal, path, location, text, start, "end", line, embedded'
+    writing.executemany(f"INSERT INTO passages ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
+    writing.executemany(f"INSERT INTO passages ({names}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
     writing.executemany("DELETE FROM stale_vectors WHERE passage = ?", ((row[-1],) for row in kept))
     rows = writing.execute("SELECT id FROM passages WHERE document = ? ORDER BY ordinal", (document,))
     return [int(passage) for (passage,) in rows]
