@@ -83,6 +83,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
     from core.answers import store as answers
     from core.gaps import store as gaps
     from core.reasoning import limits
+    from core.sources import store as sources
     from core.traces import log
     from core.turns import checkpoints, queue
 
@@ -95,6 +96,7 @@ def stores(settings: Settings) -> dict[Path, Schema]:
         data / "answers.sqlite": answers.SCHEMA,
         data / "gaps.sqlite": gaps.SCHEMA,
         data / "page.sqlite": sessions.SCHEMA,
+        data / "sources.sqlite": sources.SCHEMA,
         data / oauth.FILE: oauth.SCHEMA,
         # The URL of a server is not the name of a file.
         Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,

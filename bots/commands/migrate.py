@@ -75,6 +75,7 @@ def postgres_stores() -> dict[str, Schema]:
     from core.answers import store as answers
     from core.gaps import store as gaps
     from core.reasoning import limits
+    from core.sources import store as sources
     from core.traces import log
     from core.turns import admission
 
@@ -86,6 +87,7 @@ def postgres_stores() -> dict[str, Schema]:
         answers.STORE: answers.SCHEMA,
         gaps.STORE: gaps.SCHEMA,
         sessions.STORE: sessions.SCHEMA,
+        sources.STORE: sources.SCHEMA,
         admission.STORE: admission.SCHEMA,
         oauth.STORE: oauth.SCHEMA,
     }

@@ -170,9 +170,12 @@ class RemoteBackend:
         done = await self.operations.carry_out("forget", {"names": _names_of(source)})
         return [(name, passages) for name, passages in done["forgotten"]]
 
-    async def ingest(self, targets: Targets, collection: str, screen: Screen) -> tuple[SyncReport, int]:
-        """What was indexed, and how many vectors were made."""
-        return await self._index("ingest", {**details_of(targets), "collection": collection}, screen)
+    async def ingest(
+        self, targets: Targets, collection: str, screen: Screen, *, every: float | None = None
+    ) -> tuple[SyncReport, int]:
+        """What was indexed, and how many vectors were made. ``every``: seconds between two syncs of the sources."""
+        details = {**details_of(targets), "collection": collection, "every": every}
+        return await self._index("ingest", details, screen)
 
     async def rebuild(self, screen: Screen) -> tuple[SyncReport, int]:
         """Read everything indexed again; what was indexed, and how many vectors were made."""

@@ -183,7 +183,7 @@ def make_stores(folder: Path) -> None:
     from core.turns.queue import prepare_file
 
     storage = Storage(data_dir=folder)
-    for store in ("rooms", "slack", "spending", "questions", "answers", "gaps", "page", "library"):
+    for store in ("rooms", "slack", "spending", "questions", "answers", "gaps", "page", "sources", "library"):
         storage.database(store, STORES[store]).close()
     turns = f"sqlite:///{folder / 'turns.sqlite'}"
     prepare_file(turns)

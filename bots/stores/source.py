@@ -24,6 +24,7 @@ from core.gaps import store as gaps
 from core.library import tables
 from core.library.fts5 import indexed_from
 from core.reasoning import limits
+from core.sources import store as sources
 from core.storage.database import Row
 from core.storage.schema import Schema
 from core.storage.sqlite_rows import StoredTable, StoredTables
@@ -42,6 +43,7 @@ STORES: Mapping[str, Schema] = {
     answers.STORE: answers.SCHEMA,
     "gaps": gaps.SCHEMA,
     "page": sessions.SCHEMA,
+    sources.STORE: sources.SCHEMA,
     "library": tables.SCHEMA,
 }
 VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLOADS is

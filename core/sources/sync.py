@@ -17,7 +17,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from core.errors import DocumentError
+from core.errors import DocumentError, FootnoteError
 from core.library.library import Library, Notify
 from core.library.roots import is_within
 from core.library.sync import Failure, SyncReport
@@ -30,6 +30,7 @@ from core.sources.source import (
     SourceBatch,
     SourceItem,
     SourceThrottled,
+    SourceUnavailable,
 )
 from core.sources.store import KnownItem, SourceRecord, SourceStore
 
@@ -77,6 +78,8 @@ class SyncRun:
                 await self._follow()
             except CursorExpired as expired:
                 logger.info("a source is listed anew: %s", expired, extra={"source": self.number})
+                if (await self._thread(self._record)).cursor is None:
+                    raise SourceUnavailable("The source cannot list what it has.") from expired
                 await self._thread(self.store.advance, self.number, None)
             except SourceThrottled as throttled:
                 await self._wait(throttled)
@@ -113,9 +116,12 @@ class SyncRun:
             listing, is_listing = record.listing, record.is_listing
         await self._read_due()
         async with aclosing(self.source.changes(record.cursor)) as batches:
+            before = record.cursor
             async for batch in batches:
                 await self._take(batch, listing)
                 await self._thread(self.store.advance, self.number, batch.cursor)
+                if batch.cursor != before:  # it gets on
+                    before, self._waits = batch.cursor, 0
         if is_listing:
             await self._thread(self._remove_unlisted, listing)
         await self._thread(self.store.finish, self.number, self.now())
@@ -193,6 +199,12 @@ class SyncRun:
             await self._thread(self._remove, [item.id])
         except ItemUnreadable as fault:
             await self._thread(self._fail, item, str(fault))
+        except FootnoteError:
+            raise
+        except Exception:
+            # The boundary of an item: whatever a source does about one, the others are read.
+            logger.exception("an item could not be fetched", extra={"source": self.number})
+            await self._thread(self._fail, item, "could not be fetched; the log says more")
         else:
             await self._thread(self._index, item, data)
 

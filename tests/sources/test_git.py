@@ -108,6 +108,26 @@ async def test_the_fetched_repository_may_vanish(desk, server, repository, setti
     assert desk.below(address) == repository.hashes()
 
 
+@pytest.mark.parametrize("damaged", ["HEAD", "objects/pack/*.pack"])
+async def test_a_damaged_one_is_fetched_anew(desk, server, repository, settings, damaged):
+    author = Author(repository)
+    author.begin(10)
+    address = server.address("harbour/docs.git")
+    await ingest(desk, address)
+    author.go_on(2)
+    (fetched,) = (settings.data_dir / "sources").iterdir()
+    for file in fetched.glob(damaged):
+        file.chmod(0o600)
+        file.write_text("nonsense")
+
+    first = await ingest(desk, address)
+    second = await ingest(desk, address)
+
+    assert {each.reason for each in first.failed} <= {"git cannot read harbour/docs; the log says more."}
+    assert second.failed == ()
+    assert desk.below(address) == repository.hashes()
+
+
 async def test_a_document_knows_when_it_changed_last(desk, server, repository):
     repository.commit({"a.md": "One.", "b.md": "Two."})
     repository.commit({"b.md": "Three."})

@@ -13,7 +13,9 @@ import base64
 import logging
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,7 +37,7 @@ SSH = (
     " -o ClearAllForwardings=yes -o PermitLocalCommand=no"
 )
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK")
-BESIDE_A_TOKEN = "x-access-token"  # a user name: GitHub, GitLab and Gitea take any
+USER = "x-access-token"  # a user name: GitHub, GitLab and Gitea take any
 
 logger = logging.getLogger(__name__)
 
@@ -80,10 +82,10 @@ class Git:
                     if (told := trouble(failed.said, self.address)) is not None:
                         raise told from failed
                     raise
-                if not left:  # whoever made it was killed
-                    await asyncio.to_thread(Path(lock[1]).unlink, missing_ok=True)
+                if not left:
+                    await asyncio.to_thread(_remove_if_old, Path(lock[1]))
             await asyncio.sleep(LOCK_PAUSE)
-        raise SourceUnavailable(f"Another git works in {self.folder}.")
+        raise SourceUnavailable(f"Another git works in {self.folder}; the next sync tries again.")
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         if self.address.scheme == "file":
@@ -121,8 +123,15 @@ class Git:
         token = self.tokens.get(self.address.host)
         if self.address.scheme != "https" or not token:
             return {}
-        login = token if ":" in token else f"{BESIDE_A_TOKEN}:{token}"
+        login = token if ":" in token else f"{USER}:{token}"
         return {"http.extraHeader": f"Authorization: Basic {base64.b64encode(login.encode()).decode()}"}
+
+
+def _remove_if_old(lock: Path) -> None:
+    """Of a git that was killed; one that lives does not take so long."""
+    with suppress(FileNotFoundError):
+        if time.time() - lock.stat().st_mtime > NETWORK_TIME:
+            lock.unlink()
 
 
 async def _start(command: Sequence[str], variables: Mapping[str, str]) -> asyncio.subprocess.Process:

@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ from core.sources.git.address import (
     item_of,
     parse,
 )
-from core.sources.git.process import Git, GitFailed
+from core.sources.git.process import STDERR_LOGGED, Git, GitFailed
 from core.sources.hosts import addresses_of
 from core.sources.source import (
     CursorExpired,
@@ -79,6 +80,17 @@ class GitSource:
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+        try:
+            async with contextlib.aclosing(self._changes(cursor)) as batches:
+                async for batch in batches:
+                    yield batch
+        except GitFailed as failed:
+            logger.warning("git failed: %s", failed.said[-STDERR_LOGGED:])
+            if self.address.scheme != "file":  # what was fetched may be damaged
+                await asyncio.to_thread(shutil.rmtree, self.git.folder, ignore_errors=True)
+            raise SourceUnavailable(f"git cannot read {self.address.name}; the log says more.") from failed
+
+    async def _changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
         tip = await self._tip()
         files: Iterable[TreeFile] = ()
         gone: Sequence[str] = ()
@@ -179,12 +191,7 @@ class GitSource:
         commit, ref = await self._tip_there()
         if await self._commit(TIP) == commit:
             return commit
-        try:
-            await self._fetch(ref)
-        except GitFailed as failed:
-            raise SourceUnavailable(
-                f"{self.address.name} could not be fetched; LOG_LEVEL=info shows why."
-            ) from failed
+        await self._fetch(ref)
         return await self._commit(TIP) or commit
 
     async def _tip_here(self) -> str:
@@ -209,12 +216,7 @@ class GitSource:
         branch = self.address.branch
         names = (f"refs/heads/{branch}", f"refs/tags/{branch}") if branch else ("HEAD",)
         peeled = tuple(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))
-        try:
-            printed, _ = await self.git.ask("ls-remote", "--end-of-options", "origin", *names, *peeled)
-        except GitFailed as failed:
-            raise SourceUnavailable(
-                f"{self.address.name} could not be read; LOG_LEVEL=info shows why."
-            ) from failed
+        printed, _ = await self.git.ask("ls-remote", "--end-of-options", "origin", *names, *peeled)
         lines = (line.split("\t") for line in printed.decode(errors="replace").splitlines())
         found = {name: commit for commit, name in lines}
         for name in names:
@@ -360,11 +362,14 @@ async def open_git(text: str, context: SourceContext) -> AsyncIterator[GitSource
 
 
 async def _make_repository(git: Git) -> None:
-    """An empty one, unless it is there. Only the owner may read it: the folder it lies in is private."""
-    git.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not (git.folder / "HEAD").is_file():
+    """An empty one, unless a sound one is there. Only the owner may read it: the folder it lies in is private."""
+    try:
+        await git.read("config", "remote.origin.url", git.address.remote)
+    except GitFailed:
+        await asyncio.to_thread(shutil.rmtree, git.folder, ignore_errors=True)
+        git.folder.mkdir(parents=True, mode=0o700)
         await git.read("init", "--quiet", "--bare", "--template=")
-    await git.read("config", "remote.origin.url", git.address.remote)
+        await git.read("config", "remote.origin.url", git.address.remote)
 
 
 KIND = SourceKind(
