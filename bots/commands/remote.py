@@ -23,6 +23,7 @@ from core.errors import FootnoteError, SettingsError
 from core.library.library import Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
+from core.sources.sources import name_as_kept
 from core.turns.archive import outcome_from, turn_from
 from core.turns.messenger import SHOWN_BY
 from core.turns.queue import queue_url
@@ -189,6 +190,8 @@ class RemoteBackend:
 
 def _names_of(source: str) -> list[str]:
     """A path is one in the folder that the command was typed in."""
+    if (kept := name_as_kept(source)) != source:
+        return [source, kept]
     return [source] if "://" in source else [str(Path(source).expanduser().absolute()), source]
 
 

@@ -18,7 +18,7 @@ from core.library.library import Library, Notify
 from core.library.roots import is_within, resolve_name
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
-from core.sources.kinds import KINDS
+from core.sources.kinds import KINDS, source_address
 from core.sources.source import SourceContext, SourceKind, SourceThrottled, SourceUnavailable, kind_of
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
 from core.sources.sync import SourceForgotten, SyncRun
@@ -173,9 +173,8 @@ def label_of(address: str, kinds: Mapping[str, SourceKind] = KINDS) -> str:
     return kind.label(address) if kind else address
 
 
-def name_as_kept(name: str, kinds: Mapping[str, SourceKind] = KINDS) -> str:
-    """An address of a source as it is kept; any other name as it is."""
-    kind = kind_of(name, kinds)
+def name_as_kept(name: str) -> str:
+    """The address of a source as it is kept, also of a local repository; any other name as it is."""
     with contextlib.suppress(SettingsError):
-        return kind.canonical(name) if kind else name
+        return source_address(name) or name
     return name
