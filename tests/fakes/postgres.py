@@ -35,14 +35,14 @@ SPEED = (
     "shared_buffers=64MB",
 )
 
-#: Starts the server, and stops it at once when the other end of the input is closed. Its data stay if that was asked.
+#: Starts the server, and stops it at once when the other end of the input is closed. Its files stay if that was asked.
 KEEPER = """
-data=$1; shift
+folder=$1 data=$2; shift 2
 "$@" & server=$!
 read -r wish
 kill -QUIT $server
 wait $server
-[ "$wish" = keep ] || rm -rf "$data"
+[ "$wish" = keep ] || rm -rf "$folder" "$data"
 """
 MEMORY = Path("/dev/shm")  # to make the three hundred files of a database takes a tenth of the CPU there
 ROOM = 4 * 2**30  # bytes that must be free there
@@ -97,7 +97,7 @@ class PostgresServer:
         serving = ["-D", self.data, "-k", self.folder, "-h", "127.0.0.1", "-p", str(self.port)]
         with (self.folder / "log").open("ab") as log:
             self._keeper = subprocess.Popen(
-                ["/bin/sh", "-c", KEEPER, "keeper", self.data, self._program("postgres"), *serving, *settings],
+                ["/bin/sh", "-c", KEEPER, "keeper", self.folder, self.data, self._program("postgres"), *serving, *settings],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.folder, **_as_nobody(),
             )  # fmt: skip
         self._wait_until_it_answers()
