@@ -74,8 +74,8 @@ class PostgresServer:
                 connection.execute("CREATE EXTENSION vector")
             yield server
         finally:
-            server.stop()
-            for each in (folder, data):
+            server.end()
+            for each in (folder, data):  # where it never began
                 shutil.rmtree(each, ignore_errors=True)
 
     def url(self, database: str) -> str:
@@ -104,9 +104,15 @@ class PostgresServer:
 
     def stop(self) -> None:
         """At once, as in a crash: who is connected is cut off."""
+        self._tell_keeper(b"keep\n")
+
+    def end(self) -> None:
+        """The same, with its files: by the keeper, which goes on where this process is killed meanwhile."""
+        self._tell_keeper(b"")
+
+    def _tell_keeper(self, wish: bytes) -> None:
         if self._keeper is not None:
-            assert self._keeper.stdin is not None
-            self._keeper.communicate(b"keep\n", timeout=BOUND)
+            self._keeper.communicate(wish, timeout=BOUND)
             self._keeper = None
 
     def _make(self) -> None:
