@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from core.conversation import value
 from core.errors import ModelTrouble, SettingsError
 from core.gaps.groups import GapGroup
-from core.gaps.questions import GapQuestion, TimeSpan, read_gaps
+from core.gaps.questions import GapQuestion, TimeSpan, have_words, read_gaps
 from core.gaps.store import SCHEMA, STORE, GapMark, GapStore
 from core.library.embedding.embedder import Embedder
 from core.storage.asynchronous import AsyncDatabase
@@ -89,6 +89,11 @@ class GapFinder:
             span=span, groups=groups, closed=closed, wordless=sum(at >= span.since for at in found.wordless),
             is_by_meaning=is_by_meaning, is_cut=found.is_cut,
         )  # fmt: skip
+
+    async def holds(self, report: GapReport) -> bool:
+        """Whether the words of all its questions are kept still: some may have been forgotten since it was made."""
+        turns = [turn for group in report.groups for turn in group.turns]
+        return await asyncio.to_thread(have_words, self.questions.database, turns)
 
     def _group(
         self, questions: Sequence[GapQuestion], span: TimeSpan, marks: Mapping[str, GapMark]

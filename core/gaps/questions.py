@@ -159,6 +159,13 @@ def _faults(database: Database, turns: Sequence[str]) -> dict[str, str]:
     }
 
 
+def have_words(database: Database, turns: Sequence[str]) -> bool:
+    """Whether the words of all these questions are kept still."""
+    query = "SELECT count(*) FROM questions WHERE question <> '' AND turn IN ({})"
+    counts = (database.rows(query.format(_marks(batch)), batch)[0][0] for batch in _batches(turns))
+    return sum(map(int, counts)) == len(turns)
+
+
 def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
