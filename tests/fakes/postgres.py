@@ -63,7 +63,7 @@ class PostgresServer:
     def started(cls, *, in_memory: bool = False) -> Iterator[PostgresServer]:
         """In memory where the machine has a file system there; what measures it wants the disk."""
         folder = Path(tempfile.mkdtemp(prefix="footnote-postgres-"))
-        data = Path(tempfile.mkdtemp(prefix="footnote-postgres-", dir=_memory() if in_memory else None))
+        data = Path(tempfile.mkdtemp(prefix="footnote-postgres-", dir=memory() if in_memory else None))
         server = cls(folder=folder, data=data, port=_free_port())
         try:
             server._make()
@@ -180,8 +180,8 @@ def until_waiting(url: str, count: int) -> bool:
     return False
 
 
-def _memory() -> Path | None:
-    """A file system in memory, where there is one with room."""
+def memory() -> Path | None:
+    """A file system in memory, where there is one with room: a flush costs nothing there."""
     return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
 
 
