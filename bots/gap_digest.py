@@ -19,7 +19,7 @@ from bots.chat.texts import clipped, say_in
 from core.conversation import Conversation, value
 from core.errors import FootnoteError
 from core.gaps.finder import GapFinder, GapReport
-from core.gaps.questions import GapQuestion, Span
+from core.gaps.questions import GapQuestion, TimeSpan
 from core.library.library import Library
 from core.turns.messenger import ReplyRoute, Unreachable
 
@@ -80,7 +80,7 @@ class GapDigests:
                 await self._show(channel, span)
                 await self.finder.store.note_shown(channel.channel_id, week, now)
 
-    async def _show(self, channel: Conversation, span: Span) -> None:
+    async def _show(self, channel: Conversation, span: TimeSpan) -> None:
         async def may_read(questions: Sequence[GapQuestion]) -> frozenset[str]:
             return await self._readable(channel, questions)
 
@@ -120,11 +120,11 @@ class GapDigests:
         )
 
 
-def last_week(now: float) -> Span:
+def last_week(now: float) -> TimeSpan:
     """The newest whole week, Monday to Sunday in UTC, whose digest is due."""
     due = datetime.fromtimestamp(now, UTC) - timedelta(hours=HOUR)
     monday = datetime(due.year, due.month, due.day, tzinfo=UTC) - timedelta(days=due.weekday())
-    return Span(since=(monday - timedelta(days=7)).timestamp(), until=monday.timestamp())
+    return TimeSpan(since=(monday - timedelta(days=7)).timestamp(), until=monday.timestamp())
 
 
 def digest_of(report: GapReport) -> str:

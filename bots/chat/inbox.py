@@ -18,6 +18,7 @@ from bots.chat.approval import Approval
 from bots.chat.asking import asked_anew, question_from, turn_asked_by
 from bots.chat.cards import Cards
 from bots.chat.channels import ChannelStore
+from bots.chat.experts import asking_once
 from bots.chat.incoming import (
     TELL,
     ChatCommand,
@@ -31,7 +32,6 @@ from bots.chat.incoming import (
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Refused
 from bots.chat.private_replies import PrivateReplies
-from bots.chat.teaching import asking_once
 from bots.chat.texts import ENGLISH, clipped, say_in
 from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
@@ -223,10 +223,10 @@ class Inbox:
 
     async def _consult(self, command: ChatCommand, route: ReplyRoute) -> None:
         """Have experts asked about a turn, once for all who press."""
-        if await is_stored(asking_once(command)):
+        if await is_stored(asking_once(command.argument)):
             await self._tell(command, say_in(command.language)("asked_already"), route, is_private=True)
             return
-        await self.turns.accept(queued(replace(command, id=asking_once(command))), route)
+        await self.turns.accept(queued(replace(command, id=asking_once(command.argument))), route)
 
     async def _tell(
         self, request: Request, sentence: str, route: ReplyRoute, *, is_private: bool = False

@@ -1,22 +1,27 @@
-"""Names in place of the ids by which a platform says whom a message mentions.
+"""Names in place of the ids by which a platform says whom a message mentions, and beside those that are logged.
 
 An event has ids alone. Their names are looked up once the turn is stored, and before it is thought about: an id is
-for neither a model nor the web.
+for neither a model nor the web. Those of authors and channels are looked up when an operator looks at them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from bots.chat.platform import People
+from bots.chat.platform import People, Refused
 from bots.chat.texts import say_in
-from core.conversation import Decision, Question, ThreadMessage
+from core.conversation import Conversation, Decision, Question, ThreadMessage
 from core.text.characters import one_line
 from core.text.language import language_of
-from core.turns.messenger import ReplyRoute
+from core.traces.names import ShownNames
+from core.turns.messenger import ReplyRoute, Unreachable
+
+logger = logging.getLogger(__name__)
 
 NAME = 80  # characters, as many as Slack takes for a display name; Discord takes 32
+DIRECT_MESSAGE = "direct message"  # in place of a channel's name, for operators
 
 
 async def named_question(question: Question, route: ReplyRoute, people: People) -> Question:
@@ -57,3 +62,28 @@ async def _named(texts: Sequence[str], route: ReplyRoute, people: People, langua
         return one_line(names[person], NAME) if is_known else say_in(language)("somebody")
 
     return [people.mention.sub(lambda found: f"@{name_of(found[1])}", text) for text in texts]
+
+
+async def note_names(
+    said: Iterable[tuple[Conversation, str]], people: Mapping[str, People], noted: ShownNames
+) -> None:
+    """Note what the channels and the people are called who said something there; ``people`` by platform.
+
+    What a platform does not say stays unknown.
+    """
+    places: dict[str, str] = {}
+    for conversation, author in said:
+        known = people.get(conversation.platform)
+        if known is None:
+            continue
+        route, channel = known.route_in(conversation), conversation.channel_id
+        try:
+            if channel not in places:
+                is_direct = known.is_direct_message(conversation)
+                places[channel] = (
+                    DIRECT_MESSAGE if is_direct else (await known.place(route)).removeprefix("#")
+                )
+            await noted.note("person", await known.names(route, [author]))
+        except (Refused, Unreachable) as trouble:
+            logger.warning("names could not be looked up", extra={"channel": channel, "reason": str(trouble)})
+    await noted.note("channel", places)

@@ -287,6 +287,10 @@ class People(Protocol):
         """The same of a conversation, of which no route is known."""
         ...
 
+    def route_in(self, conversation: Conversation) -> ReplyRoute:
+        """A route that leads to a conversation of which none is known: by it, people and the place have names."""
+        ...
+
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
         """Which of these groups of access rules a person is in who writes a direct message.
 
@@ -303,7 +307,7 @@ class People(Protocol):
         ...
 
 
-class Uploads(Protocol):
+class Attachments(Protocol):
     """The files that came with messages."""
 
     async def fetch(self, file: Attachment) -> tuple[str, bytes]:

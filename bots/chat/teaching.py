@@ -10,12 +10,12 @@ from typing import Any, Generic, Protocol
 
 from bots.chat.channels import own_collection
 from bots.chat.commands import ChatCommands
+from bots.chat.experts import experts_about
 from bots.chat.incoming import ChatCommand, Feedback, unqueued
 from bots.chat.names import named_messages
 from bots.chat.platform import Approver, Posts, Refused, Renderer, Said, Shown, Shown_co
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.texts import clipped, language_of_turn, say_in
-from core.answers.experts import experts_for
 from core.answers.kept import KeptAnswer, id_of
 from core.answers.store import ExpertRequest
 from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn, value
@@ -26,9 +26,6 @@ from core.turns.messenger import ReplyRoute
 from core.wording import Wording
 
 logger = logging.getLogger(__name__)
-
-ASKED = "/experts"  # ends the id of the command that asks experts about a turn: it runs once, however often it is pressed
-
 
 #: What can be wrong with an answer -> the key of its words.
 FAULTS: Mapping[Fault, str] = {
@@ -93,11 +90,6 @@ def validity(answer: KeptAnswer, say: Wording) -> str:
     return f"{say('valid_from_until', since=since, until=until)} {say('read_here_only')}"
 
 
-def asking_once(command: ChatCommand) -> str:
-    """The id under which experts are asked about a turn."""
-    return f"{command.argument}{ASKED}"
-
-
 def reply_to_keep(
     said: Sequence[Said], *, chosen: str, presser: str, trusted: Collection[str], since: float
 ) -> Said | None:
@@ -158,11 +150,10 @@ class Teaching(Generic[Shown]):
         question = await self._question_of(turn)
         if turn is None or turn.conversation != command.conversation or not question:
             return "no_question_left"
-        reads = await self.commands.channel_store.reads(
-            command.conversation, command.author, footnote.library
-        )
-        named = experts_for(footnote.settings.experts, command.conversation, reads.collections)
-        experts = tuple(one for one in await people.approvers(route, named) if one.id != turn.author)
+        experts = await experts_about(
+            turn, route, presser=command.author, footnote=footnote,
+            channel_store=self.commands.channel_store, people=people,
+        )  # fmt: skip
         if not experts:
             return "nobody_to_ask"
         (asked,) = await self._named([ThreadMessage(author=turn.author, text=question)], route, question)

@@ -51,8 +51,9 @@ from core.settings import ENV_FILE, Settings, read_env_file
 from core.storage.storage import open_storage
 from core.turns.messenger import Messenger
 from core.turns.queue import queue_url
-from core.turns.turns import open_turns
+from core.turns.workflow import open_turns
 
+TITLES = {SLACK: "Slack", DISCORD: "Discord"}
 INDEX = "index"  # the role of the process that keeps it in step with the disk
 
 logger = logging.getLogger(__name__)
@@ -104,7 +105,11 @@ async def _run(served: Served, settings: Settings) -> int:
             ) as footnote,
             _refreshing(refresher, footnote),
             _serving(
-                served, footnote, channel_store, Operations(footnote=footnote, refresher=refresher), stop
+                served,
+                footnote,
+                channel_store,
+                Operations(footnote=footnote, refresher=refresher, channel_store=channel_store),
+                stop,
             ) as link,
             log_lag(),
         ):
@@ -172,7 +177,14 @@ async def _serving(
                 open_page(
                     served.page, footnote.settings, library=footnote.library, log=footnote.log,
                     answers=footnote.answers, gaps=gaps, channels=channel_store, database=page_store,
-                    work=OwnWork(turns=turns, operations=operations), meters=footnote.meters,
+                    work=OwnWork(
+                        turns=turns, operations=operations, meters=footnote.meters,
+                        platforms={
+                            TITLES[name]: server.is_connected
+                            for name, server in ((SLACK, slack), (DISCORD, discord)) if server
+                        },
+                    ),
+                    meters=footnote.meters,
                 )
             )  # fmt: skip
         yield link
@@ -272,8 +284,7 @@ async def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AsyncIte
 
 
 def _greeting(served: Served, footnote: Footnote, link: str) -> str:
-    titles = {SLACK: "Slack", DISCORD: "Discord"}
-    names = " and ".join(titles[name] for name in sorted(served.platforms, reverse=True)) or "the page"
+    names = " and ".join(TITLES[name] for name in sorted(served.platforms, reverse=True)) or "the page"
     documents = len(footnote.library.store.entries())
     reads = counted(documents, "document") if documents else f"no documents yet. {NOTHING_INDEXED}"
     told = f"{link_told(link)}\n" if link else ""

@@ -14,7 +14,7 @@ from bots.chat.proxies import proxy_for
 from bots.chat.uploads import content_of
 from bots.discord.calls import MESSAGES, DiscordCalls
 from bots.discord.receive import attachment_of
-from bots.discord.route import DIRECT, PLATFORM
+from bots.discord.route import DIRECT, PLATFORM, DiscordRoute
 from bots.discord.settings import DiscordSettings
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
@@ -62,6 +62,12 @@ class DiscordPeople:
 
     def is_direct_message(self, conversation: Conversation) -> bool:
         return conversation.space == DIRECT
+
+    def route_in(self, conversation: Conversation) -> DiscordRoute:
+        return DiscordRoute(
+            server=conversation.space, channel=conversation.channel, thread=conversation.thread,
+            place=conversation.channel, message="", user="",
+        )  # fmt: skip
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - the port has it
         """A direct message is in no server: of each role's server the person's roles are asked for, each time."""

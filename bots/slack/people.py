@@ -13,7 +13,7 @@ from bots.chat.platform import Approver
 from bots.chat.uploads import content_of
 from bots.slack.calls import MissingScope, SlackCalls, SlackRefused
 from bots.slack.receive import attachment_of
-from bots.slack.route import DIRECT, PLATFORM
+from bots.slack.route import DIRECT, PLATFORM, SlackRoute
 from bots.slack.settings import SlackSettings
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
@@ -68,6 +68,12 @@ class SlackPeople:
 
     def is_direct_message(self, conversation: Conversation) -> bool:
         return conversation.channel.startswith(DIRECT)
+
+    def route_in(self, conversation: Conversation) -> SlackRoute:
+        return SlackRoute(
+            team=conversation.space, channel=conversation.channel, thread=conversation.thread,
+            message=conversation.thread, user="", is_direct=self.is_direct_message(conversation),
+        )  # fmt: skip
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
         """User groups of other workspaces have no members here."""

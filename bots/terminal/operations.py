@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bots.chat.access import forget_documents
+from bots.chat.channels import ChannelStore
+from bots.chat.experts import request_about
+from bots.chat.names import note_names
 from bots.indexing import Targets, Watcher, ingest_targets, require_documents, run_in_thread, update_index
 from bots.refresh import IndexRefresher
 from core.bootstrap import Footnote, make_fetcher
@@ -65,6 +68,7 @@ class Operations:
 
     footnote: Footnote
     refresher: IndexRefresher
+    channel_store: ChannelStore
 
     async def carry_out(self, name: str, details: Details, told: Told, *, is_again: bool) -> Record:
         """The operation's result; FootnoteError where it cannot be done."""
@@ -189,6 +193,17 @@ class Operations:
                 await answers.forget(answer)
         return {}
 
+    async def ask_person(self, details: Details, _told: Told) -> Record:
+        """What has experts asked about one of these turns, for whoever asks to store in the queue."""
+        command, route = await request_about(details["turns"], self.footnote, self.channel_store)
+        return {"command": plain(command), "route": dict(route)}
+
+    async def note_names(self, details: Details, _told: Told) -> Record:
+        """Look up what people and their channels are called."""
+        said = [(Conversation.parse(conversation), author) for conversation, author in details["said"]]
+        await note_names(said, self.channel_store.people, self.footnote.log.names)
+        return {}
+
     # Conversations
 
     async def proposals(self, details: Details, _told: Told) -> Record:
@@ -221,6 +236,8 @@ _OPERATIONS: Mapping[str, Callable[[Operations, Details, Told], Awaitable[Record
     "forget_document": Operations.forget_document,
     "teach": Operations.teach,
     "change_answer": Operations.change_answer,
+    "ask_person": Operations.ask_person,
+    "note_names": Operations.note_names,
     "proposals": Operations.proposals,
     "find_proposal": Operations.find_proposal,
     "knows": Operations.knows,

@@ -20,16 +20,16 @@ T = TypeVar("T")
 
 
 @value
-class Span:
+class TimeSpan:
     """A time, in seconds since the epoch."""
 
     since: float
     until: float
 
     @property
-    def before(self) -> Span:
+    def before(self) -> TimeSpan:
         """The span of the same length that ends where this one begins."""
-        return Span(since=2 * self.since - self.until, until=self.since)
+        return TimeSpan(since=2 * self.since - self.until, until=self.since)
 
 
 @value
@@ -87,7 +87,7 @@ FROM questions q WHERE q.kind <> 'question' AND q.asked_at >= ? ORDER BY q.asked
 """
 
 
-def read_gaps(database: Database, span: Span, *, limit: int = LIMIT) -> FoundGaps:
+def read_gaps(database: Database, span: TimeSpan, *, limit: int = LIMIT) -> FoundGaps:
     """The questions of a span that count, from the store of the log."""
     decided = {row[0]: row[1:] for row in database.rows(_DECIDED, (span.since,))}  # the last decision counts
     found: list[tuple[Row, Reason]] = []

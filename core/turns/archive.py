@@ -12,6 +12,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from core.conversation import Command, Conversation, Decision, Outcome, Question, Turn
+from core.errors import StoreUnavailable
+from core.turns.messenger import ReplyRoute
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -101,10 +103,18 @@ async def question_of(turn_id: str) -> Question | None:
 
 async def stored_turn(turn_id: str) -> Turn | None:
     """A question or a decision; None for one that is not kept any more."""
+    found = await turn_and_route(turn_id)
+    return found[0] if found else None
+
+
+async def turn_and_route(turn_id: str) -> tuple[Turn, ReplyRoute] | None:
+    """A stored turn, and where its answer went; None for one that is not kept any more."""
     from dbos import DBOS
 
     status = await DBOS.get_workflow_status_async(turn_id)
-    return _turn_in(status.input) if status else None
+    stored: Any = status.input if status else None
+    turn = _turn_in(stored)
+    return (turn, stored["args"][1]) if turn else None
 
 
 def _turn_in(stored: Any) -> Turn | None:
@@ -142,6 +152,27 @@ def _counts(question: Question, status: str, moment: float) -> bool:
     """Whether it was asked since then; one that nobody addressed to the bot, only if it was answered."""
     is_asked = question.is_addressed or (status == "SUCCESS" and not is_erased(question))
     return is_asked and question.asked_at >= moment
+
+
+def count_unfinished(system: Any = None) -> int:
+    """How many turns and commands of the whole store have not ended, whoever does them; blocks.
+
+    ``system``: the database as DBOS has it; that of this process where none is given. Raises StoreUnavailable.
+    """
+    from dbos._dbos import _get_dbos_instance
+    from sqlalchemy import func, select
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from core.turns.queue import QUEUE
+
+    system = system or _get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS lists workflows, and counts none
+    table = system.tables.workflow_status
+    unfinished = select(func.count()).where(table.c.status.in_(RUNNING), table.c.queue_name == QUEUE)
+    try:
+        with system.engine.connect() as connection:
+            return int(connection.execute(unfinished).scalar_one())
+    except SQLAlchemyError as fault:
+        raise StoreUnavailable("The queue cannot be read now.") from fault
 
 
 async def erase(turn: Turn) -> None:

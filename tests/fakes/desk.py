@@ -39,7 +39,8 @@ from core.traces.trace import (
     TracedStrip,
 )
 from core.turns.queue import prepare_file, queue_url
-from core.turns.turns import Turns, open_turns
+from core.turns.turns import Turns
+from core.turns.workflow import open_turns
 
 NOON = 1_790_000_000.0
 HANDBOOK = "# Harbour\n\n## Ferry\n\nThe ferry to Sark leaves pier three at half past nine. It takes bicycles but no cars.\n"
@@ -113,11 +114,13 @@ async def open_desk(folder, page=None, **settings):
                 async with open_turns(
                     footnote.assistant, {PLATFORM: PageMessenger(threads)}, database_url=queue_url(chosen)
                 ) as turns:
-                    operations = Operations(footnote=footnote, refresher=IndexRefresher(settings=chosen))
+                    operations = Operations(
+                        footnote=footnote, refresher=IndexRefresher(settings=chosen), channel_store=channels
+                    )
                     async with open_page(
                         page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log, gaps=gaps,
                         answers=footnote.answers,
-                        channels=channels, database=database, work=OwnWork(turns=turns, operations=operations), meters=footnote.meters,
+                        channels=channels, database=database, work=OwnWork(turns=turns, operations=operations, meters=footnote.meters), meters=footnote.meters,
                     ) as link:  # fmt: skip
                         parts = urlsplit(link)
                         yield Desk(

@@ -8,26 +8,29 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bots.commands.gaps import HEADER, row_of
-from bots.csv_rows import write_csv
+from bots.csv_rows import write_gaps
 from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
+from bots.page.names import Speaker
 from bots.page.rights import reads_in
 from bots.page.site import PageRoute, View, Visit, go_to
 from bots.page.views.answers import keep_answer
 from bots.page.views.questions import path_of
 from core.conversation import Conversation
+from core.errors import FootnoteError
 from core.gaps.finder import GapReport
 from core.gaps.groups import GapGroup
 from core.gaps.questions import GapQuestion
 from core.gaps.store import STATES
 from core.library.library import DEFAULT_COLLECTION
 from core.traces.log import DAY
+from core.turns.archive import command_from
 
 SPANS: dict[str, float] = {"1d": DAY, "7d": 7 * DAY, "30d": 30 * DAY, "90d": 90 * DAY}
 USUAL = "7d"
 SHOWN = 50  # groups on the page
 QUESTIONS_SHOWN = 30  # of a group
-REOPENED, WRITTEN = "open", "written"
+ASKED_ABOUT = 20  # questions of a group, the newest: one of them is in a channel where experts can be asked
+REOPENED, WRITTEN, CONSULT = "open", "written", "consult"
 
 
 async def show_gaps(visit: Visit) -> web.Response:
@@ -69,6 +72,10 @@ async def show_gap(visit: Visit) -> web.Response:
         group=group,
         questions=group.questions[:QUESTIONS_SHOWN],
         more=group.count - len(group.questions[:QUESTIONS_SHOWN]),
+        names=await visit.site.names.of(
+            Speaker(conversation=each.conversation, author=each.author)
+            for each in group.questions[:QUESTIONS_SHOWN]
+        ),
         span=span,
         reasons=REASONS,
         trend_of=trend_of,
@@ -92,6 +99,10 @@ async def decide(visit: Visit) -> web.StreamResponse:
         if (refused := await keep_answer(visit, form)) is not None:
             return refused
         state = "answered"
+    if state == CONSULT:
+        if (refused := await _ask_person(visit, group)) is not None:
+            return refused
+        state = "asked"
     if state == REOPENED:
         await finder.store.reopen(group.turns)
     elif state in STATES:
@@ -102,10 +113,21 @@ async def decide(visit: Visit) -> web.StreamResponse:
     return go_to(f"/gaps?since={span}")
 
 
+async def _ask_person(visit: Visit, group: GapGroup) -> web.Response | None:
+    """Have experts asked in the thread of a question of the group; a page that says why not, None where they are."""
+    work = visit.site.work
+    try:
+        request = await work.carry_out("ask_person", {"turns": list(group.turns[:ASKED_ABOUT])})
+    except FootnoteError as trouble:
+        return visit.sorry(str(trouble), status=409)
+    await work.accept(command_from(request["command"]), request["route"])
+    return None
+
+
 async def export(visit: Visit) -> web.Response:
     report = await _report(visit, _span(visit))
     text = io.StringIO()
-    write_csv(text, HEADER, (row_of(group, each) for group in report.groups for each in group.questions))
+    write_gaps(text, report.groups)
     return web.Response(
         text=text.getvalue(),
         content_type="text/csv",

@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 from aiohttp import web
 
+from bots.page.names import speaker_in
 from bots.page.plots import Plot, Series, bar_plot, line_plot
+from bots.page.rights import channel_told
 from bots.page.site import PageRoute, Site, View, Visit
 from core.conversation import value
 from core.storage.database import Database
@@ -27,9 +30,9 @@ from core.traces.figures import (
     day_of,
     seconds_of,
 )
-from core.traces.meters import Gauges
+from core.traces.names import KnownNames
 
-SPANS = {"7": 7, "30": 30, "90": 90}  # days
+SPANS = {"7": 7, "30": 30, "90": 90, "365": 365}  # days
 USUAL = "30"
 CHANNELS = 50  # that are shown, those that took the most tokens first
 
@@ -70,7 +73,10 @@ async def show_spend(visit: Visit) -> web.Response:
         span=span,
         spans=tuple(SPANS),
         figures=figures,
-        channels=figures.channels[:CHANNELS],
+        channels=[
+            replace(each, of=channel_told(visit.session, each.of)) for each in figures.channels[:CHANNELS]
+        ],
+        names=await _channel_names(visit, [each.of for each in figures.channels[:CHANNELS]]),
         hidden=len(figures.channels[CHANNELS:]),
         models=sum_models(figures.models),
         plots=_plots(days, figures, site.settings.currency),
@@ -79,11 +85,18 @@ async def show_spend(visit: Visit) -> web.Response:
         bounds=BOUNDS,
         took=took,
         money=money,
-        gauges=site.meters.gauges() if site.meters else Gauges(),
+        gauges=await site.work.gauges(),
         is_answering=site.meters is not None,
         disk=await asyncio.to_thread(_disk, site),
         refresh_age=await asyncio.to_thread(site.library.refresh_age),
     )
+
+
+async def _channel_names(visit: Visit, channels: Sequence[str]) -> KnownNames:
+    """None for who reads some collections alone: the name of a channel may tell what is talked about there."""
+    if visit.session.collections is not None:
+        return KnownNames()
+    return await visit.site.names.of(map(speaker_in, channels))
 
 
 def _figures(database: Database, since: str) -> Figures:
