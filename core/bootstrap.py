@@ -149,12 +149,15 @@ def own_data_dir(settings: Settings, purpose: str) -> AbstractContextManager[Non
     return lock_data_dir(settings.data_dir, purpose)
 
 
-def is_served(settings: Settings) -> bool:
-    """Whether somebody serves now, who does the work of commands. SettingsError if PostgreSQL cannot be asked."""
-    if settings.postgres_url is not None:
-        from core.turns.leases import is_any_serving
+def is_served(settings: Settings, *, for_certain: bool = False) -> bool:
+    """Whether somebody serves now, who does the work of commands. SettingsError if PostgreSQL cannot be asked.
 
-        return is_any_serving(settings.postgres_url)
+    ``for_certain``: also where the process was killed a moment ago, which takes seconds to tell.
+    """
+    if settings.postgres_url is not None:
+        from core.turns.leases import is_any_renewing, is_any_serving
+
+        return (is_any_renewing if for_certain else is_any_serving)(settings.postgres_url)
     owner = find_owner(settings.data_dir)
     return owner is not None and owner.is_serving
 

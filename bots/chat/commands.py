@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import cast
 
 from bots.chat.channels import ChannelStore, own_collection, thread_collection
+from bots.chat.experts import trusted_in
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page
 from bots.chat.platform import CommandReply, Note, People, Sources
 from bots.chat.quotes import footnotes_of
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.upload_index import UploadIndex
-from core.answers.experts import trusted_in
 from core.bootstrap import Footnote
 from core.graph.rights import outcome_within
 from core.library.library import DEFAULT_COLLECTION

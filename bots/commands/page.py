@@ -40,7 +40,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     page = read_page_settings(arguments.page, os.environ)
     if arguments.link:
         return process.run(_print_link(arguments, page, settings))
-    if is_served(settings):
+    if is_served(settings, for_certain=True):
         return process.run(_serve_beside(page, settings))
     return serve_until_stopped(Served(slack=None, discord=None, port=None, page=page), settings)
 

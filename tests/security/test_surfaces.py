@@ -17,7 +17,7 @@ from fakes.desk import open_desk
 
 from bots.commands import gaps as gaps_command
 from bots.commands import questions as questions_command
-from bots.gap_digest import GapDigests, channels_of, digest_of, in_slack, is_direct_in_slack
+from bots.gap_digest import GapDigests, channels_of, digest_of, in_slack
 from core.conversation import Conversation, Question
 from core.gaps.questions import TimeSpan
 from core.traces.search import QuestionFilter, search
@@ -172,12 +172,16 @@ def places(size):
     return [(w, c, d) for w in range(size[0]) for c in range(size[1]) for d in range(size[2])]
 
 
+async def is_direct(conversation):
+    return conversation.channel.startswith("D")
+
+
 async def digest(desk, own):
     """What the channel of a crew is shown of the gaps of this hour, and who might read what in it."""
     w, c = own
     (channel,) = channels_of("slack", [f"slack/T{w}/C{c}"])
     digests = GapDigests(
-        channels=[channel], place=in_slack, is_direct=is_direct_in_slack, messages=None, finder=desk.gaps,
+        channels=[channel], place=in_slack, is_private=is_direct, messages=None, finder=desk.gaps,
         channel_store=desk.channels, library=desk.footnote.library,
     )  # fmt: skip
     now = desk.gaps.now()

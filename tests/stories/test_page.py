@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, closing
 
 import pytest
 from fakes.gemini import FakeGemini, Hang
-from fakes.served import FERRY, FERRY_ANSWER, index_handbook
+from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, index_handbook
 from fakes.served_page import ServedPage
 from stages import BeginChat, in_discord, in_slack
 
@@ -109,16 +109,16 @@ async def test_a_question_of_the_page_is_answered_once_over_a_kill(database, req
         async with ServedPage(folder=folder, settings=settings) as page:
             await page.open()
             gemini.queue("write", Hang())
-            _, _, headers = await page.browser.post("/threads", text=FERRY)
+            _, _, headers = await page.browser.post("/threads", text=PONTOON)
             thread = headers["Location"].partition("#")[0]
             await gemini.until_step("write")
             _, before = await page.browser.get(thread)
             await page.kill()
             await page.open()
-            after = await page.until_shows(thread, FERRY_ANSWER)
+            after = await page.until_shows(thread, PONTOON_ANSWER)
             logged = await page.until_shows("/questions", "answered</span>")
 
-    assert ('role="status"' in before, FERRY_ANSWER in before) == (True, False)
+    assert ('role="status"' in before, PONTOON_ANSWER in before) == (True, False)
     assert (after.count("<article"), after.count("<h2>")) == (1, 1)
     assert logged.count("data-row") == 1
     assert gemini.rejected == []
