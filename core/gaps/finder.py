@@ -115,6 +115,12 @@ class GapFinder:
         cuts = clusters.BY_WORDS if rows is None else clusters.BY_MEANING
         if rows is None:
             rows = likeness.by_words(texts, [each.language for each in questions])
+        if len(questions) >= clusters.FEW:
+            near, confidence = (
+                [dict(each.near) for each in questions],
+                [each.confidence for each in questions],
+            )
+            rows = likeness.with_documents(rows, near, confidence)
         alike = likeness.alike(rows)
         labels = clusters.clusters(alike, cuts)
         return make_groups(questions, labels, alike, span, marks), cuts is clusters.BY_MEANING
