@@ -30,7 +30,7 @@ from core.reasoning.limits import open_budget
 from core.storage.schema import version_in
 from core.storage.storage import Storage
 from core.traces.log import open_question_log
-from core.turns.turns import open_turns
+from core.turns.workflow import open_turns
 from core.wording import Sentence
 
 

@@ -16,7 +16,7 @@ from bots.chat.command_runner import CommandRunner
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import TELL, is_small_talk
 from bots.chat.names import named_decision, named_messages, named_question
-from bots.chat.platform import People, Posts, Refused, Renderer, Shown, Uploads
+from bots.chat.platform import Attachments, People, Posts, Refused, Renderer, Shown
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.progress import ProgressNotes
 from bots.chat.teaching import Teaching, TeachingRenderer
@@ -102,7 +102,7 @@ class ChatMessenger(Generic[Shown]):
         renderer: Renderer[Shown],
         teaching_renderer: TeachingRenderer[Shown],
         people: People,
-        uploads: Uploads,
+        uploads: Attachments,
         refresh: float,
         slash_commands: tuple[str, ...] = (),
     ) -> ChatMessenger[Shown]:
@@ -209,6 +209,7 @@ class ChatMessenger(Generic[Shown]):
             await asyncio.sleep(pause)
             try:
                 if outcome := await self.outcomes(turn.id):
+                    outcome = await self._as_readable_now(turn, outcome)
                     await self._show(turn, route, handle, outcome, is_again=True)
                     return
             except Unreachable:

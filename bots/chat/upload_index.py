@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from bots.chat.platform import Uploads
+from bots.chat.platform import Attachments
 from bots.chat.uploads import check_size, discard, folder_of
 from bots.indexing import Targets, ingest_targets, run_in_thread
 from core.bootstrap import Footnote, make_fetcher
@@ -49,7 +49,7 @@ class UploadIndex:
     """Brings attached files into the library. Everything may be done twice."""
 
     footnote: Footnote
-    uploads: Uploads
+    uploads: Attachments
 
     async def add(self, attachments: Sequence[Attachment], collection: str, url: str = "") -> Indexed:
         """Index the files, and the page if one is named. One that cannot be fetched keeps no other from it."""

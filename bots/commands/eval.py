@@ -21,6 +21,7 @@ from bots.record import record_of
 from bots.terminal.backend import Backend
 from bots.terminal.screen import Screen
 from core.library.roots import is_within
+from core.reasoning.prices import Price
 from core.settings import Settings
 
 #: Questions at a time: a model has to be waited for; without one, parallel answers only slow each other.
@@ -45,11 +46,10 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
         corpus = _corpus(backend, targets)
         conditions = {"questions": str(file), **_conditions(backend, corpus)}
     judgements = [judge(each, outcome, corpus) for each, outcome in zip(questions, ended, strict=True)]
-    prices = outcomes.Prices(tokens_in=arguments.price_in, tokens_out=arguments.price_out)
     sections = [
         outcomes.answers(judgements, note=_missing_files(questions, corpus)),
         outcomes.confidence(judgements),
-        outcomes.costs(ended, prices, concurrency),
+        outcomes.costs(ended, _price(arguments), concurrency),
     ]
     measured, made = [each for each in sections if each], now()
     last_run, this_run = (
@@ -70,6 +70,13 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
     history.save(this_run, last_run)
     print_report(report, files, screen, as_object=arguments.json)
     return 0
+
+
+def _price(arguments: Namespace) -> Price | None:
+    """What the operator named, if anything; the other side then costs nothing."""
+    if arguments.price_in is None and arguments.price_out is None:
+        return None
+    return Price(arguments.price_in or 0.0, arguments.price_out or 0.0)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from bots.page.sessions import PageSessions, open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.site import Record
 from core.answers.answers import open_answers
-from core.bootstrap import open_library
+from core.bootstrap import is_served, open_library
 from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError
 from core.gaps.finder import open_gaps
@@ -32,7 +32,6 @@ from core.traces.meters import Gauges
 from core.turns.messenger import ReplyRoute
 from core.turns.queue import queue_url
 from core.turns.remote import open_remote_queue
-from core.turns.replicas import is_served
 
 NOBODY_SERVES = "No Footnote is running that could do this: start it with `footnote run`."
 

@@ -51,7 +51,7 @@ from core.settings import ENV_FILE, Settings, read_env_file
 from core.storage.storage import open_storage
 from core.turns.messenger import Messenger
 from core.turns.queue import queue_url
-from core.turns.turns import open_turns
+from core.turns.workflow import open_turns
 
 TITLES = {SLACK: "Slack", DISCORD: "Discord"}
 INDEX = "index"  # the role of the process that keeps it in step with the disk
@@ -166,10 +166,9 @@ async def _serving(
         gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
         for name, server in ((SLACK, slack), (DISCORD, discord)):
             if server is not None and (shown_in := channels_of(name, footnote.settings.gaps_channel)):
-                place, is_direct = DIGESTS[name]
                 digests = GapDigests(
-                    channels=shown_in, place=place, is_direct=is_direct, messages=server.messenger, finder=gaps,
-                    channel_store=channel_store, library=footnote.library,
+                    channels=shown_in, place=DIGESTS[name], messages=server.messenger, finder=gaps,
+                    is_private=server.messenger.commands.people.is_private, channel_store=channel_store, library=footnote.library,
                 )  # fmt: skip
                 await open_now.enter_async_context(_showing(digests, name, footnote))
         if served.page is not None:

@@ -11,11 +11,11 @@ from bots.eval.intervals import bins, bootstrap, brier, percentile, with_interva
 from bots.eval.judging import BAD, GOOD, Judgement
 from bots.eval.questions import EvalQuestion
 from bots.eval.report import Cell, Section, Table
-from core.conversation import Outcome, value
+from core.conversation import Outcome
+from core.reasoning.prices import Price
 
 WORST_SHOWN = 25  # cases; report.json has all
 TEXT_SHOWN = 280  # characters of the answer in one of them
-MILLION = 1_000_000  # tokens that a price is for
 
 Prediction = tuple[float, bool]  # a probability, and whether it came true
 
@@ -197,28 +197,13 @@ def _case(judgement: Judgement) -> tuple[Cell, ...]:
     )
 
 
-@value
-class Prices:
-    """Of a million tokens, in any currency."""
-
-    tokens_in: float | None = None
-    tokens_out: float | None = None
-
-    def of(self, outcomes: Sequence[Outcome]) -> float | None:
-        """What these outcomes cost; None without prices."""
-        if self.tokens_in is None and self.tokens_out is None:
-            return None
-        tokens_in = sum(each.usage.input_tokens for each in outcomes) * (self.tokens_in or 0.0)
-        tokens_out = sum(each.usage.output_tokens for each in outcomes) * (self.tokens_out or 0.0)
-        return (tokens_in + tokens_out) / MILLION
-
-
-def costs(outcomes: Sequence[Outcome], prices: Prices, concurrency: int) -> Section:
+def costs(outcomes: Sequence[Outcome], price: Price | None, concurrency: int) -> Section:
     """Time, calls of the model, tokens and money."""
     times = [each.timing_ms["total"] for each in outcomes if "total" in each.timing_ms] or [math.nan]
     figures = {"median_ms": median(times), "p95_ms": percentile(times, 0.95)}
     is_model_used = any(each.usage.calls for each in outcomes)
-    cost = prices.of(outcomes)
+    usage = [each.usage for each in outcomes]
+    cost = sum(price.cost(each.input_tokens, each.output_tokens) for each in usage) if price else None
     if cost is not None:
         figures["cost"] = cost
     tables = [_latency(times, note="" if is_model_used else "No model was called.")]

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from bots.chat.channels import ChannelStore
 from bots.page.gap_reports import GapReports
@@ -14,7 +13,7 @@ from bots.page.names import NameLookUps
 from bots.page.server import link_at, serving
 from bots.page.sessions import PageSessions
 from bots.page.settings import PageSettings
-from bots.page.site import Probes, Record, Site, Work
+from bots.page.site import Probes, Record, ServingProcess, Site
 from bots.page.templating import make_templates
 from bots.page.threads import PageThreads
 from bots.page.views import views
@@ -81,7 +80,7 @@ async def open_page(
     gaps: GapFinder,
     channels: ChannelStore,
     database: AsyncDatabase,
-    work: Work,
+    work: ServingProcess,
     meters: Meters | None = None,
 ) -> AsyncIterator[str]:
     """Serve it; a link for one editor. SettingsError where it cannot listen. ``meters``: of the process that answers."""
@@ -113,7 +112,7 @@ def _metrics_of(meters: Meters) -> Callable[[], Awaitable[str]]:
     return metrics
 
 
-def _trouble_of(log: QuestionLog, work: Work) -> Any:
+def _trouble_of(log: QuestionLog, work: ServingProcess) -> Callable[[], Awaitable[str]]:
     async def trouble() -> str:
         """Why the stores cannot be read now, or questions are not answered."""
         try:

@@ -27,7 +27,7 @@ Record = dict[str, Any]  # JSON types only
 T = TypeVar("T")
 
 
-class Work(Protocol):
+class ServingProcess(Protocol):
     """The process that does the work: this one, or the one that serves beside it."""
 
     async def accept(self, turn: Turn | Command, route: ReplyRoute) -> None:
@@ -69,7 +69,7 @@ class Site:
     channels: ChannelStore
     sessions: PageSessions
     threads: PageThreads
-    work: Work
+    work: ServingProcess
     templates: Environment
     names: NameLookUps
     probes: Probes = Probes()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from core.answers import store
 from core.answers.kept import KeptAnswer, document_of, id_of, kept_in
 from core.answers.store import SCHEMA, STORE, ExpertRequest, ListedAnswer
 from core.conversation import Conversation, Outcome, Turn, log_fields
 from core.errors import FootnoteError
-from core.library.documents import Retrieval
+from core.library.documents import ANSWER, Retrieval
 from core.library.library import Library
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Database
@@ -34,6 +34,9 @@ class Answers:
     library: Library
     review_after: float  #: seconds for which an answer is used before somebody reviews it
     now: Callable[[], float] = time.time
+    _changing: asyncio.Lock = field(
+        default_factory=asyncio.Lock
+    )  # what is kept again right after is kept whole
 
     async def get(self, answer_id: str) -> KeptAnswer | None:
         found = await self._select("id = ?", answer_id)
@@ -61,7 +64,8 @@ class Answers:
         """Write an answer down. It is not used before :meth:`use`, after it was shown to who said it."""
         now = self.now()
         new = replace(answer, state="new", kept_at=now, valid_until=now + self.review_after)
-        await self._put(new)
+        async with self._changing:
+            await self.database.call(store.put, self.database.database, new)
         return new
 
     async def use(self, answer_id: str) -> None:
@@ -102,20 +106,22 @@ class Answers:
         await self.change(answer, state="retired")
 
     async def change(self, answer: KeptAnswer, **changed: object) -> KeptAnswer:
-        """Write it with other values, and bring the library in step."""
+        """Write it with other values, and bring the library in step. One that was forgotten meanwhile stays so."""
         changed_answer = replace(answer, **changed)  # type: ignore[arg-type] # the names of its fields
-        await self._put(changed_answer)
-        await asyncio.to_thread(self._index, changed_answer, answer.collection)
+        async with self._changing:
+            if await self.database.call(store.change, self.database.database, changed_answer):
+                await asyncio.to_thread(self._index, changed_answer, answer.collection)
         return changed_answer
 
     async def forget(self, answer: KeptAnswer) -> None:
         """Delete it, its document, and the traces of turns that read it."""
-        await asyncio.to_thread(self._erase, answer)
+        async with self._changing:
+            await asyncio.to_thread(self._erase, answer)
 
     def _erase(self, answer: KeptAnswer) -> None:
-        if self.library.store.entry(answer.collection, answer.address) is not None:
-            self.library.forget(answer.address, collection=answer.collection)
+        # The store first: what indexes the answer at the same time sees that it is gone, and takes its document back.
         store.forget(self.database.database, [answer.id])
+        forget_document(self.library, answer.collection, answer.address)
 
     async def is_current(self, retrieval: Retrieval) -> bool:
         """False if an answer was found that is not used any more; it is in the library no longer: look again."""
@@ -126,6 +132,17 @@ class Answers:
         if not usable.issuperset(found):
             await asyncio.to_thread(self.sync)
         return usable.issuperset(found)
+
+    async def withdrawn(self, sources: Iterable[str], collections: Collection[str]) -> frozenset[str]:
+        """Those of these sources that are kept answers which are not used any more, or not in these collections."""
+        asked = {f"{ANSWER}{answer}": answer for answer in kept_in(sources)}
+        if not asked:
+            return frozenset()
+        ids = tuple(asked.values())
+        readable = await self.database.call(
+            store.readable_among, self.database.database, ids, collections, self.now()
+        )
+        return frozenset(source for source, answer in asked.items() if answer not in readable)
 
     def sync(self) -> None:
         """Bring the library in step with the store. Blocking."""
@@ -173,28 +190,41 @@ class Answers:
     async def _select(self, where: str, *values: object) -> list[KeptAnswer]:
         return await self.database.call(store.select, self.database.database, where, values)
 
-    async def _put(self, answer: KeptAnswer) -> None:
-        await self.database.call(store.put, self.database.database, answer)
-
     def _index(self, answer: KeptAnswer, collection_before: str) -> None:
         documents = self.library.store
         if collection_before != answer.collection or not answer.is_usable(self.now()):
             documents.remove(collection_before, answer.address)
         if answer.is_usable(self.now()):
-            documents.put(document_of(answer))
+            index(self.database.database, self.library, answer)
+
+
+def index(database: Database, library: Library, answer: KeptAnswer) -> None:
+    """Let questions find an answer, unless it is forgotten meanwhile."""
+    library.store.put(document_of(answer))
+    if not store.select(database, "id = ?", (answer.id,)):
+        forget_document(library, answer.collection, answer.address)
+
+
+def forget_document(library: Library, collection: str, address: str) -> None:
+    """Delete the document of an answer, if it has one, and the traces of turns that read it."""
+    if library.store.entry(collection, address) is not None:
+        library.forget(address, collection=collection)
 
 
 def sync(database: Database, library: Library, now: float) -> None:
     """Index the answers that are used and not in the library, and remove all others from it. Blocking."""
-    usable = {answer.address: answer for answer in store.select(database) if answer.is_usable(now)}
+    known = {answer.address: answer for answer in store.select(database)}
+    usable = {address: answer for address, answer in known.items() if answer.is_usable(now)}
     for entry in library.store.answers():
         answer = usable.get(entry.address)
         if answer and (entry.collection, entry.hash) == (answer.collection, document_of(answer).hash):
             del usable[entry.address]
-        else:
+        elif entry.address in known:
             library.store.remove(entry.collection, entry.address)
+        else:  # whoever forgot it was killed in between
+            forget_document(library, entry.collection, entry.address)
     for answer in usable.values():
-        library.store.put(document_of(answer))
+        index(database, library, answer)
 
 
 @dataclass(frozen=True, slots=True)

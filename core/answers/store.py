@@ -58,6 +58,7 @@ _PUT = (
     f"INSERT INTO answers ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
     f" ON CONFLICT (id) DO UPDATE SET {_CHANGED}"
 )
+_CHANGE = f"UPDATE answers SET {', '.join(f'{name} = ?' for name in COLUMNS[1:])} WHERE id = ?"
 _USES = "(SELECT count(*) FROM answer_uses u WHERE u.answer = answers.id)"
 
 
@@ -84,6 +85,13 @@ def put(database: Database, answer: KeptAnswer) -> None:
     """Write an answer in place of its older version."""
     with database.transaction() as writing:
         writing.execute(_PUT, [getattr(answer, name) for name in COLUMNS])
+
+
+def change(database: Database, answer: KeptAnswer) -> bool:
+    """The same of one that is stored; False if it is not."""
+    with database.transaction() as writing:
+        changed = writing.execute(_CHANGE, [*(getattr(answer, name) for name in COLUMNS[1:]), answer.id])
+        return changed.rowcount > 0
 
 
 def select(database: Database, where: str = "TRUE", values: Sequence[object] = ()) -> list[KeptAnswer]:
@@ -119,6 +127,16 @@ def usable_among(database: Database, ids: Collection[str], now: float) -> set[st
         f"SELECT id FROM answers WHERE id IN ({marks}) AND state = 'used' AND valid_until > ?", (*ids, now)
     )
     return {answer for (answer,) in rows}
+
+
+def readable_among(
+    database: Database, ids: Collection[str], collections: Collection[str], now: float
+) -> set[str]:
+    """Those that are used now and may be read by who reads these collections."""
+    usable = usable_among(database, ids, now)
+    marks = ", ".join("?" * len(ids))
+    rows = database.rows(f"SELECT id, collection FROM answers WHERE id IN ({marks})", tuple(ids))
+    return {answer for answer, collection in rows if answer in usable and collection in collections}
 
 
 def forget(database: Database, ids: Collection[str]) -> None:

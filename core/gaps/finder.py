@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from core.conversation import value
 from core.errors import ModelTrouble, SettingsError
 from core.gaps.groups import GapGroup
-from core.gaps.questions import GapQuestion, Span, read_gaps
+from core.gaps.questions import GapQuestion, TimeSpan, have_words, read_gaps
 from core.gaps.store import SCHEMA, STORE, GapMark, GapStore
 from core.library.embedding.embedder import Embedder
 from core.storage.asynchronous import AsyncDatabase
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 class GapReport:
     """The gaps of a span, for one reader."""
 
-    span: Span
+    span: TimeSpan
     groups: tuple[GapGroup, ...]  #: those with most questions first
     closed: int = 0  #: questions whose words this reader may not read: they are in no group
     wordless: int = 0  #: questions whose words are not kept any more
@@ -68,17 +68,17 @@ class GapFinder:
     _vectors: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
     _grouping: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def last(self, seconds: float) -> Span:
+    def last(self, seconds: float) -> TimeSpan:
         """So many seconds until now."""
         now = self.now()
-        return Span(since=now - seconds, until=now)
+        return TimeSpan(since=now - seconds, until=now)
 
-    async def report(self, span: Span, may_read: MayRead = everything) -> GapReport:
+    async def report(self, span: TimeSpan, may_read: MayRead = everything) -> GapReport:
         """The gaps of a span, beside those of the span before it. Groups only what may be read.
 
         Grouping blocks for seconds where there are thousands of questions, so it is done in a thread.
         """
-        both = Span(since=span.before.since, until=span.until)
+        both = TimeSpan(since=span.before.since, until=span.until)
         found = await asyncio.to_thread(read_gaps, self.questions.database, both)
         allowed = await may_read(found.questions)
         readable = [each for each in found.questions if each.turn in allowed]
@@ -90,8 +90,13 @@ class GapFinder:
             is_by_meaning=is_by_meaning, is_cut=found.is_cut,
         )  # fmt: skip
 
+    async def holds(self, report: GapReport) -> bool:
+        """Whether the words of all its questions are kept still: some may have been forgotten since it was made."""
+        turns = [turn for group in report.groups for turn in group.turns]
+        return await asyncio.to_thread(have_words, self.questions.database, turns)
+
     def _group(
-        self, questions: Sequence[GapQuestion], span: Span, marks: Mapping[str, GapMark]
+        self, questions: Sequence[GapQuestion], span: TimeSpan, marks: Mapping[str, GapMark]
     ) -> tuple[tuple[GapGroup, ...], bool]:
         """The groups, and whether vectors were compared."""
         from core.gaps import clusters, likeness
@@ -110,6 +115,12 @@ class GapFinder:
         cuts = clusters.BY_WORDS if rows is None else clusters.BY_MEANING
         if rows is None:
             rows = likeness.by_words(texts, [each.language for each in questions])
+        if len(questions) >= clusters.FEW:
+            near, confidence = (
+                [dict(each.near) for each in questions],
+                [each.confidence for each in questions],
+            )
+            rows = likeness.with_documents(rows, near, confidence)
         alike = likeness.alike(rows)
         labels = clusters.clusters(alike, cuts)
         return make_groups(questions, labels, alike, span, marks), cuts is clusters.BY_MEANING

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.conversation import value
-from core.gaps.questions import CloseDocument, GapQuestion, Span
+from core.gaps.questions import CloseDocument, GapQuestion, TimeSpan
 from core.gaps.store import GapMark, GapState
 from core.text.terms import query_terms
 
@@ -60,7 +60,7 @@ def make_groups(
     questions: Sequence[GapQuestion],
     labels: NDArray[np.int64],
     likeness: NDArray[np.float32],
-    span: Span,
+    span: TimeSpan,
     marks: Mapping[str, GapMark],
 ) -> tuple[GapGroup, ...]:
     """The groups with a question of this span, those with most questions first.

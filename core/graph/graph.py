@@ -5,15 +5,19 @@ Read top to bottom it is the drawing in the README.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
 
 from core.graph import nodes, web_nodes
 from core.graph.context import Deps
 from core.graph.state import State
-from core.graph.tracer import Node, traced
+
+Node = Callable[..., Awaitable[State]]
 
 # LangGraph super-steps of one turn. The counters allow 12 over the documents (enter, open, two regrades, a draft
 # with its check after each, one redraft) and, under never_ask, three web searches of 6 (propose, search, two drafts).
@@ -52,3 +56,16 @@ def build_graph(checkpointer: Any = None) -> CompiledStateGraph[State, Deps, Sta
         graph.add_edge(last, END)
 
     return graph.compile(checkpointer=checkpointer)
+
+
+def traced(name: str, node: Node) -> Node:
+    """The node, noted in the tracer of its run."""
+
+    async def run(state: State, runtime: Runtime[Deps]) -> State:
+        deps, began = runtime.context, perf_counter()
+        before = deps.reasoner.usage
+        update = await node(state, runtime)
+        deps.tracer.ran(name, began, before, deps.reasoner.usage, update)
+        return update
+
+    return run

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING
-
-from langgraph.runtime import Runtime
 
 from core.conversation import Usage
 from core.graph.evidence import verdicts
@@ -19,14 +16,9 @@ from core.library.documents import Retrieved
 from core.reasoning.reasoner import Grade, Grounded, Statement, Strip
 from core.traces.trace import Step, Trace, TracedDraft, TracedPassage, TracedSentence, TracedStrip
 
-if TYPE_CHECKING:
-    from core.graph.context import Deps
-
-Node = Callable[..., Awaitable[State]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class DraftCheck:
     """The check of one draft."""
 
     work: Work
@@ -69,7 +61,7 @@ class Tracer:
         self.steps.append(step)
         self._odds = {}
 
-    def checked(self, check: Check) -> None:
+    def checked(self, check: DraftCheck) -> None:
         """A draft was checked, in the node that runs."""
         cut = {omission.text: omission.reason for omission in check.kept.left_out}
         self.work = check.work
@@ -103,19 +95,6 @@ class Tracer:
             return {}
         odds = verdicts(evidence_of(work, unsupported=unsupported, useful=useful), self.policy.weights)
         return {kind: round(worth, 2) for kind, worth in odds.items() if worth}
-
-
-def traced(name: str, node: Node) -> Node:
-    """The node, noted in the tracer of its run."""
-
-    async def run(state: State, runtime: Runtime[Deps]) -> State:
-        deps, began = runtime.context, perf_counter()
-        before = deps.reasoner.usage
-        update = await node(state, runtime)
-        deps.tracer.ran(name, began, before, deps.reasoner.usage, update)
-        return update
-
-    return run
 
 
 def _sentence(statement: Statement, votes: Sequence[Grounded], cut: dict[str, str]) -> TracedSentence:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from core.conversation import ModelTokens, Usage
 
-MILLION = 1_000_000
+MILLION = 1_000_000  # tokens that a price is for
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,9 @@ class Price:
 
     input: float
     output: float
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        return (input_tokens * self.input + output_tokens * self.output) / MILLION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +32,7 @@ class Prices:
     def cost(self, tokens: ModelTokens) -> float | None:
         """None for a model without a price."""
         price = self.of.get(tokens.name)
-        if price is None:
-            return None
-        return (tokens.input_tokens * price.input + tokens.output_tokens * price.output) / MILLION
+        return price.cost(tokens.input_tokens, tokens.output_tokens) if price else None
 
     def priced(self, usage: Usage) -> Usage:
         """The usage with its cost; without one where any of its models has no price."""

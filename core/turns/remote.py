@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
 from core.storage.schema import check, version_in
+from core.storage.storage import SQLITE
 from core.turns.archive import COMMAND, TURN, count_unfinished, plain
 from core.turns.dbos_patches import check_patched, refuse_pickles
 from core.turns.queue import (
@@ -224,7 +225,7 @@ async def _until_migrated(database_url: str, is_served: Callable[[], bool]) -> N
 
     A version that the file keeps is the version of whoever serves.
     """
-    name = database_url.removeprefix("sqlite:///")
+    name = database_url.removeprefix(SQLITE)
     if name == database_url:
         return
     while (version := version_in(Path(name))) != SCHEMA.version:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -35,30 +35,30 @@ from core.text.language import language_of
 from core.turns import archive
 from core.turns.archive import COMMAND, TURN, is_erased, plain
 from core.turns.assistant import Assistant, Report
-from core.turns.dbos_patches import Claims, run_as, share_claims
+from core.turns.dbos_patches import Claims, run_as
 from core.turns.disk_watch import DiskWatch
 from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable
 from core.turns.queue import (
     APPLICATION_VERSION,
-    CONCURRENCY,
     QUEUE,
     count_stop,
-    launched,
     release_delayed,
     requeue_left,
 )
 from core.turns.replicas import ALONE, Replicas
 from core.turns.waiting import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
     Position,
     Resequencer,
     Seat,
     Seats,
     order_of,
+    retry,
     said_at,
     until_settled,
     wait_for_earlier,
 )
-from core.turns.workflow import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE, Record, TurnRun, register, retry
 from core.wording import LANGUAGES, Sentence, in_language
 
 logger = logging.getLogger(__name__)
@@ -66,10 +66,26 @@ logger = logging.getLogger(__name__)
 THINKING = 32  # turns that think side by side; the others have shown their first sign and wait
 DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest resume at the next start
 REMEMBERED = 10_000  # stored turns whose redelivery costs nothing
+ATTEMPTS = 3  # runs of one turn before it ends in an apology
+
+Record = dict[str, Any]  # JSON types only
 
 
 class TurnsClosed(Exception):
     """No turn is accepted any more: the platform has to deliver it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRun:
+    """One run of a workflow: the first, or a later one that continues after what was recorded."""
+
+    attempt: int  #: counts from 1
+    stops: int  #: earlier runs that were cut off by an orderly stop of their process
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether as many runs as a turn gets ended with their process, other than by a stop."""
+        return self.attempt - self.stops > ATTEMPTS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -370,25 +386,3 @@ class Turns:
             yield
         finally:
             self._steps.discard(task)
-
-
-@asynccontextmanager
-async def open_turns(
-    assistant: Assistant,
-    messengers: Mapping[str, Messenger],
-    *,
-    database_url: str,
-    drain: float = DRAIN,
-    replicas: Replicas = ALONE,
-) -> AsyncIterator[Turns]:
-    """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
-    turns = Turns(assistant=assistant, messengers=messengers, drain=drain, replicas=replicas)
-    register(turns)
-    async with (
-        launched(
-            database_url, QUEUE, disk=turns.disk, close=turns.close, replicas=replicas, claims=turns.claims
-        ),
-        replicas.serving(turns),
-    ):
-        share_claims(replicas, THINKING, CONCURRENCY)
-        yield turns

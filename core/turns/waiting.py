@@ -1,15 +1,23 @@
-"""What a turn waits for: those of its conversation that were written before it, and a seat to think on."""
+"""What a turn waits for: those of its conversation that were written before it, a seat to think on, and a platform that
+cannot be reached.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from core.conversation import Command, Decision, Progress, Question, Turn
+from core.conversation import Command, Decision, Progress, Question, Turn, log_fields
+from core.errors import StoreUnavailable
 from core.turns.assistant import Report
+from core.turns.messenger import Unreachable
+
+logger = logging.getLogger(__name__)
 
 LONGEST_ORDER = 2**31 - 1  # DBOS keeps a priority in 31 bits
 NAPS = 3  # at most, however often the loop is held up
@@ -17,6 +25,10 @@ SETTLE = (
     0.3  # seconds after it was said until a turn may begin that another process's earlier turn may precede
 )
 LATE = 0.1  # of a nap; a loop that wakes later than that has not read what came meanwhile
+PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
+
+T = TypeVar("T")
 
 
 #: When something was written, in seconds since the epoch, and its id. Two messages may share a millisecond;
@@ -147,3 +159,32 @@ class Seat:
         self.leave()
         await asyncio.sleep(seconds)
         await self.take()
+
+
+async def retry(
+    turn: Turn | Command,
+    call: Callable[[bool], Awaitable[T]],
+    *,
+    is_again: bool,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> T | None:
+    """Call a platform until it can be reached, and what is stored for it can be read and written.
+
+    None if it refuses, or either stays out of reach for too long.
+    """
+    loop = asyncio.get_running_loop()
+    until, pause, level = loop.time() + PATIENCE, FIRST_PAUSE, logging.WARNING
+    while True:
+        try:
+            return await call(is_again)
+        except (Unreachable, StoreUnavailable) as lost:
+            what = "platform" if isinstance(lost, Unreachable) else "store"
+            logger.log(level, "%s out of reach", what, extra={**log_fields(turn), "pause_seconds": pause})
+            if loop.time() + pause > until:
+                return None
+        except Exception:
+            # A message that can never be sent must not hold up the conversation behind it.
+            logger.exception("platform refused", extra=log_fields(turn))
+            return None
+        await sleep(pause)
+        pause, is_again, level = min(2 * pause, LONGEST_PAUSE), True, logging.INFO

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 from shelf import found, open_library, scope, write
 
+from core.answers import store
 from core.answers.answers import open_answers
-from core.answers.experts import experts_for, trusted_in
 from core.answers.kept import KeptAnswer, document_of, id_of, title_of
 from core.conversation import Answer, Citation, Conversation, Outcome
 from core.library.retriever import Query
@@ -196,6 +197,54 @@ async def test_a_forgotten_answer_leaves_nothing(answers, settings):
         assert answers.database.database.rows(f"SELECT * FROM {table}") == []
 
 
+@both
+async def test_an_answer_that_is_forgotten_while_it_is_indexed_leaves_nothing(answers, monkeypatch):
+    kept = await answers.keep(KEY)
+    put = answers.library.store.put
+
+    def put_after_another_process_forgot_it(document):
+        store.forget(answers.database.database, [kept.id])
+        put(document)
+
+    monkeypatch.setattr(answers.library.store, "put", put_after_another_process_forgot_it)
+    await answers.use(kept.id)
+
+    assert await answers.listed() == []
+    assert answers.library.store.entries() == []
+
+
+@both
+async def test_an_answer_that_was_forgotten_meanwhile_is_not_changed_back_into_being(answers):
+    kept = await taught(answers)
+
+    await answers.forget(kept)
+    await answers.extend(kept)
+
+    assert await answers.listed() == []
+    assert answers.library.store.entries() == []
+
+
+async def test_an_answer_that_is_kept_again_while_it_is_forgotten_is_kept_whole(answers):
+    kept = await taught(answers)
+
+    await asyncio.gather(answers.forget(kept), taught(answers))
+
+    assert [one.answer.state for one in await answers.listed()] == ["used"]
+    assert found(answers.library, KEY.question) == [KEY.address]
+
+
+async def test_the_document_of_an_answer_that_was_half_forgotten_goes_with_the_next_start(answers):
+    kept = await taught(answers)
+    forgotten = []
+    answers.library.on_forget = forgotten.extend
+    store.forget(answers.database.database, [kept.id])
+
+    await asyncio.to_thread(answers.sync)
+
+    assert answers.library.store.entries() == []
+    assert forgotten == [KEY.address]
+
+
 async def test_what_the_library_forgets_by_name_is_not_kept_either(answers):
     await taught(answers)
 
@@ -233,14 +282,3 @@ async def test_a_document_that_disputes_an_answer_is_listed_until_it_is_forgotte
     (after,) = await answers.listed()
 
     assert (before.disputed_by, after.disputed_by) == (("docs/a.md",), ())
-
-
-def test_experts_are_those_of_the_channel_else_of_what_it_reads_else_the_general_ones():
-    experts = {"": ("U1",), "handbook": ("S2",), "C9": ("U3", "U4")}
-    here = replace(HELP, channel="C9")
-
-    assert experts_for(experts, here, {"handbook"}) == ("U3", "U4")
-    assert experts_for(experts, HELP, {"handbook", "default"}) == ("S2",)
-    assert experts_for(experts, HELP, {"default"}) == ("U1",)
-    assert trusted_in(experts, here, ()) == ("U3", "U4", "U1")
-    assert experts_for({}, HELP, {"default"}) == ()

@@ -13,12 +13,12 @@ from pathlib import Path
 from benchmarks.evaluation_sets import EVERYTHING
 from benchmarks.model_server import API_KEY, LocalModel, local_model
 from benchmarks.synthetic import library_of
-from core.bootstrap import ScopedDocuments
 from core.conversation import Command, Conversation, Outcome, Progress, Question, ThreadMessage, Turn, value
 from core.graph.context import Deps, Web
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.library.library import Library
+from core.library.scoped_documents import ScopedDocuments
 from core.reasoning.chat_model import ChatModels
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.fallback import FallbackReasoner
@@ -27,7 +27,8 @@ from core.reasoning.reasoner import Reasoner
 from core.turns.assistant import Assistant
 from core.turns.checkpoints import open_checkpoints
 from core.turns.messenger import ReplyRoute
-from core.turns.turns import Turns, open_turns
+from core.turns.turns import Turns
+from core.turns.workflow import open_turns
 
 CHAT_MODEL, GRADER_MODEL = "gemini-3.5-flash", "gemini-3.5-flash-lite"
 PATIENCE = 600.0  # seconds for one turn: a bound that no measurement should meet

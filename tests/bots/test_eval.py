@@ -14,10 +14,10 @@ from harbour import CUP_QUESTION, FERRY_QUESTION, PONTOON_QUESTION
 from bots.eval import history, outcomes
 from bots.eval.intervals import bins, brier
 from bots.eval.judging import Corpus, judge, normalized, occurs
-from bots.eval.outcomes import Prices
 from bots.eval.questions import EvalQuestion, read_line, read_questions
 from core.conversation import Answer, Citation, Outcome, Usage
 from core.errors import SettingsError
+from core.reasoning.prices import Price
 
 SETS = Path(__file__).resolve().parents[1] / "evaluation"
 NO_CORPUS = Corpus.of(())
@@ -274,19 +274,19 @@ def test_tokens_cost_what_the_prices_say():
         held_back(usage=Usage(name="m", calls=2, round_trips=1)),
     ]
 
-    section = outcomes.costs(asked, Prices(tokens_in=0.5, tokens_out=4.0), concurrency=8)
+    section = outcomes.costs(asked, Price(0.5, 4.0), concurrency=8)
 
     assert section.figures["cost"] == pytest.approx(3.0)
     usage = {row[0]: row[1:] for row in section.tables[1].rows}
     assert usage["round trips, one after the other"] == (4, 2, 3)
     assert usage["cost, at the prices given"][:2] == pytest.approx((3.0, 1.5))
-    assert "cost" not in outcomes.costs(asked, Prices(), concurrency=8).figures
+    assert "cost" not in outcomes.costs(asked, None, concurrency=8).figures
 
 
 def test_latency_is_the_median_and_the_95th_percentile_of_what_was_timed():
     timed = [answered(timing_ms={"total": float(ms)}) for ms in range(1, 101)]
 
-    section = outcomes.costs([*timed, held_back("failed")], Prices(), concurrency=1)
+    section = outcomes.costs([*timed, held_back("failed")], None, concurrency=1)
 
     assert section.figures == {"median_ms": 50.5, "p95_ms": 95.0}
 

@@ -11,6 +11,7 @@ from fakes.served import FERRY, PATIENCE, environment
 from server import Server
 
 SLIP = "Who may use the slipway in winter?"  # the handbook does not say
+KEPT = "SELECT * FROM documents WHERE address LIKE 'answer:%'"
 ANSWER = "In winter the slipway may be used by the rescue boat only; ask Marta for the chain's key."
 
 
@@ -117,9 +118,9 @@ async def test_a_reply_is_kept_by_a_word_and_forgotten_with_a_press_or_its_messa
     )
     await fake.erase(reply)
     await fake.until(lambda: rows(server, "answers", "SELECT * FROM answers") == [])
+    await fake.until(lambda: rows(server, "library", KEPT) == [])
 
     assert question == SLIP
-    assert rows(server, "library", "SELECT * FROM documents WHERE address LIKE 'answer:%'") == []
     assert has_no_fault(server, fake)
 
 

@@ -21,7 +21,7 @@ from test_graph import TOWER, assistant_over
 
 from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 from core.turns.messenger import ReplyRoute
-from core.turns.turns import open_turns
+from core.turns.workflow import open_turns
 
 CONVERSATIONS = 4
 LOOK_EVERY = 0.05  # seconds

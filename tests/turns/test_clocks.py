@@ -25,8 +25,8 @@ from core.library.library import Library
 from core.reasoning.limits import Circuit, open_budget
 from core.turns.queue import RETENTION, sweep
 from core.turns.rate_limits import Rate, Rates
-from core.turns.turns import open_turns
 from core.turns.waiting import UnhurriedClock
+from core.turns.workflow import open_turns
 from core.web.request import WAIT_LIMIT, seconds_asked
 from tests.library.shelf import open_library
 
@@ -63,6 +63,7 @@ READ_ON_THE_WALL = {
     "core/answers/answers.py": "which answers are due for review; a jump uses them shorter or longer",
     "core/answers/kept.py": "tells a day",
     "bots/chat/teaching.py": "tells a day",
+    "bots/chat/experts.py": "when experts were asked, which orders requests in a thread",
     "bots/rebuild.py": "which answers are due for review",
     "bots/gap_digest.py": "reads what it is given",
     "core/gaps/finder.py": "the span that is looked at",

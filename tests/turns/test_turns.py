@@ -23,8 +23,9 @@ from core.reasoning.reasoner import Plan
 from core.turns.archive import forget_turns, outcome_of, question_of
 from core.turns.messenger import NOWHERE, Unreachable
 from core.turns.queue import sweep
-from core.turns.turns import TurnRun, TurnsClosed, open_turns
+from core.turns.turns import TurnRun, TurnsClosed
 from core.turns.waiting import order_of
+from core.turns.workflow import open_turns
 
 THERE = replace(HERE, thread="elsewhere")
 TO_HERE = {"channel": "C1"}
@@ -200,7 +201,7 @@ class UnreadableThreads(RecordingMessenger):
 
 async def test_a_turn_whose_platform_is_out_of_reach_leaves_its_seat_and_can_be_stopped(folder, monkeypatch):
     monkeypatch.setattr("core.turns.turns.THINKING", 1)
-    monkeypatch.setattr("core.turns.workflow.FIRST_PAUSE", 3600.0)
+    monkeypatch.setattr("core.turns.waiting.FIRST_PAUSE", 3600.0)
     messenger = UnreadableThreads(away=HERE)
 
     async with turns_over(folder, messenger) as turns:
@@ -217,7 +218,7 @@ async def test_a_turn_whose_platform_is_out_of_reach_leaves_its_seat_and_can_be_
 
 async def test_a_turn_that_is_stopped_while_it_waits_for_its_seat_again_takes_none(folder, monkeypatch):
     monkeypatch.setattr("core.turns.turns.THINKING", 1)
-    monkeypatch.setattr("core.turns.workflow.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("core.turns.waiting.FIRST_PAUSE", 0.0)
     messenger, reasoner = UnreadableThreads(away=HERE), HangingReasoner()
 
     async with turns_over(folder, messenger, reasoner) as turns:

@@ -16,7 +16,7 @@ from core.reasoning.prompts import UNADDRESSED
 from core.reasoning.reasoner import Ask, Plan
 from core.reasoning.replies import PlanReply, to_plan
 from core.turns.archive import questions_since
-from core.turns.turns import open_turns
+from core.turns.workflow import open_turns
 
 SECRET = "Shall I tell Bob that the tower is leaning?"
 ELSEWHERE = replace(HERE, thread="elsewhere")

@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bots.commands.gaps import HEADER, row_of
-from bots.csv_rows import write_csv
+from bots.csv_rows import write_gaps
 from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
 from bots.page.names import Speaker
 from bots.page.rights import reads_in
@@ -128,7 +127,7 @@ async def _ask_person(visit: Visit, group: GapGroup) -> web.Response | None:
 async def export(visit: Visit) -> web.Response:
     report = await _report(visit, _span(visit))
     text = io.StringIO()
-    write_csv(text, HEADER, (row_of(group, each) for group in report.groups for each in group.questions))
+    write_gaps(text, report.groups)
     return web.Response(
         text=text.getvalue(),
         content_type="text/csv",

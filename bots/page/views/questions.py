@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import cast, get_args
 from urllib.parse import quote, urlencode
@@ -13,7 +14,7 @@ from aiohttp import web
 from bots.page.drawing import draw_graph, time_steps
 from bots.page.markdown import to_html
 from bots.page.names import Speaker
-from bots.page.rights import collections_in, readable
+from bots.page.rights import channel_told, collections_in, readable
 from bots.page.site import PageRoute, View, Visit
 from bots.page.trace_words import words_of
 from core.conversation import OutcomeKind
@@ -57,12 +58,20 @@ async def show_questions(visit: Visit) -> web.Response:
 
 
 async def _found(visit: Visit, wanted: QuestionFilter) -> tuple[tuple[FoundQuestion, ...], set[str]]:
-    """One more than are shown, and the turns whose words may be read. Words that may not be read are not searched."""
+    """One more than are shown, and the turns whose words may be read. Words that may not be read are not searched,
+    nor are channels that the session may not know."""
     found = await search(visit.site.log, wanted, limit=SHOWN + 1)
     allowed = await readable(visit.site, visit.session, (each.question for each in found))
     if wanted.text:
         found = tuple(each for each in found if each.question.turn in allowed)
-    return found, allowed
+    told = tuple(replace(each, question=_told(visit, each.question)) for each in found)
+    if wanted.channel:
+        told = tuple(each for each, as_is in zip(told, found, strict=True) if each == as_is)
+    return told, allowed
+
+
+def _told(visit: Visit, question: LoggedQuestion) -> LoggedQuestion:
+    return replace(question, channel=channel_told(visit.session, question.channel))
 
 
 def speaker_of(question: LoggedQuestion) -> Speaker:
@@ -129,7 +138,7 @@ async def show_trace(visit: Visit) -> web.Response:
     return visit.show(
         "trace.html",
         title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
-        question=question,
+        question=_told(visit, question),
         trace=trace,
         is_readable=is_readable,
         ratings=ratings,

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 from aiohttp import web
 
 from bots.page.names import speaker_in
 from bots.page.plots import Plot, Series, bar_plot, line_plot
+from bots.page.rights import channel_told
 from bots.page.site import PageRoute, Site, View, Visit
 from core.conversation import value
 from core.storage.database import Database
@@ -71,7 +73,9 @@ async def show_spend(visit: Visit) -> web.Response:
         span=span,
         spans=tuple(SPANS),
         figures=figures,
-        channels=figures.channels[:CHANNELS],
+        channels=[
+            replace(each, of=channel_told(visit.session, each.of)) for each in figures.channels[:CHANNELS]
+        ],
         names=await _channel_names(visit, [each.of for each in figures.channels[:CHANNELS]]),
         hidden=len(figures.channels[CHANNELS:]),
         models=sum_models(figures.models),
