@@ -93,7 +93,6 @@ async def _measure(stored: int, say: Say) -> list[tuple[str, float, float, float
                 "Gaps, 90 days": (editor, "/gaps?since=90d"),
                 "Spend, 30 days": (editor, "/spend"),
                 "Spend, 90 days": (editor, "/spend?days=90"),
-                "Spend, a year": (editor, "/spend?days=365"),
                 "Sources": (editor, "/sources"),
                 "a collection": (editor, "/sources?collection=default"),
                 "Answers": (editor, "/answers"),

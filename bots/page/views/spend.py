@@ -32,7 +32,7 @@ from core.traces.figures import (
 )
 from core.traces.names import KnownNames
 
-SPANS = {"7": 7, "30": 30, "90": 90, "365": 365}  # days
+SPANS = {"7": 7, "30": 30, "90": 90}  # days
 USUAL = "30"
 CHANNELS = 50  # that are shown, those that took the most tokens first
 
