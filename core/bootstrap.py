@@ -294,16 +294,9 @@ def make_web(settings: Settings) -> WebResearch | None:
     )
     if engine is None:
         return None
-    return WebResearch(
-        engine=engine,
-        fetcher=GuardedFetcher(
-            timeout=settings.search_timeout,
-            trusted=settings.web_trusted_hosts,
-            blocked=settings.web_blocked_hosts,
-        ),
-        trusted=settings.web_trusted_hosts,
-        blocked=settings.web_blocked_hosts,
-    )
+    trusted, blocked = settings.web_trusted_hosts, settings.web_blocked_hosts
+    fetcher = GuardedFetcher(timeout=settings.search_timeout, trusted=trusted, blocked=blocked)
+    return WebResearch(engine=engine, fetcher=fetcher, trusted=trusted, blocked=blocked)
 
 
 def _deps_maker(
