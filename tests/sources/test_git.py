@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import replace
 
 import pytest
@@ -274,3 +275,29 @@ async def test_a_source_within_another_is_refused(desk, server, repository):
 
     with pytest.raises(SettingsError, match="share files"):
         await ingest(desk, server.address("harbour/docs.git", "#docs/api"))
+
+
+@pytest.mark.long
+async def test_the_index_equals_a_tree_of_five_thousand_files_through_two_hundred_commits(
+    desk, server, repository
+):
+    author, address = Author(repository), server.address("harbour/docs.git")
+    author.begin(5_000)
+    await ingest(desk, address)
+    assert desk.below(address) == repository.hashes()
+    first = (server.requests, server.bytes)
+    unchanged = await ingest(desk, address)
+    again = (server.requests - first[0], server.bytes - first[1])
+
+    for _ in range(20):
+        author.go_on(10)
+        await ingest(desk, address)
+        assert desk.below(address) == repository.hashes()
+
+    assert unchanged == SyncReport(skipped=unchanged.skipped)
+    assert again[0] <= 0.02 * first[0] or again[0] <= 2  # a look is one request, or two
+    assert again[1] <= 0.02 * first[1]
+    sys.stdout.write(
+        f"first: {first[0]} requests, {first[1]:,} bytes; unchanged: {again[0]}, {again[1]:,}; "
+        f"{len(desk.hashes()):,} documents in the end, {repository.commits} commits\n"
+    )
