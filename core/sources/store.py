@@ -6,6 +6,7 @@ An item is written as due before the cursor goes on, so that a sync which is cut
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
@@ -19,10 +20,11 @@ from core.storage.database import Connection, Database
 from core.storage.schema import Schema
 
 STORE = "sources"
+NUMBER_BITS = 48  # of a source
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS sources (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    number INTEGER PRIMARY KEY, -- drawn, so that none is given twice
     collection TEXT NOT NULL,
     address TEXT NOT NULL,      -- canonical, without credentials
     every REAL,                 -- seconds between two syncs; NULL: only when an operator asks
@@ -140,8 +142,9 @@ class SourceStore:
                         "Forget it first, or choose another --collection."
                     )
             inserted = writing.execute(
-                "INSERT INTO sources (collection, address, every, added_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (collection, address, every or None, now),
+                "INSERT INTO sources (number, collection, address, every, added_at) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (collection, address) DO NOTHING",
+                (secrets.randbits(NUMBER_BITS), collection, address, every or None, now),
             ).rowcount
             if every is not None:
                 writing.execute(
