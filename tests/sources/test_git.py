@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from dataclasses import replace
@@ -275,6 +276,66 @@ async def test_a_source_within_another_is_refused(desk, server, repository):
 
     with pytest.raises(SettingsError, match="share files"):
         await ingest(desk, server.address("harbour/docs.git", "#docs/api"))
+
+
+async def test_nothing_of_a_repository_runs(desk, tmp_path):
+    local, ran = Repository.made(tmp_path / "here"), tmp_path / "ran"
+    run = tmp_path / "run"
+    run.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n")
+    run.chmod(0o700)
+    settings = {
+        "core.fsmonitor": run, "core.sshCommand": run, "core.alternateRefsCommand": run, "core.pager": run,
+        "diff.external": run, "diff.x.textconv": run, "filter.x.smudge": run, "filter.x.clean": run,
+        "gpg.program": run, "log.showSignature": "true", "uploadpack.packObjectsHook": run, "core.askPass": run,
+        "credential.helper": f"!{run}", "remote.origin.uploadpack": run, "alias.log": f"!{run}",
+    }  # fmt: skip
+    for name, setting in settings.items():
+        git(local.folder, "config", name, str(setting))
+    for hook in ("post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc"):
+        (local.folder / "hooks" / hook).symlink_to(run)
+    local.commit(
+        {"a.md": "One.", ".gitattributes": "* filter=x diff=x\n", ".gitmodules": '[submodule "s"]\n'}
+    )
+    assert ran.exists()  # a hook, for our own commit
+    ran.unlink()
+
+    report = await ingest(desk, f"git+file://{tmp_path}/here")
+    has_run = ran.exists()
+    local.commit({"a.md": "Two."})
+    ran.unlink()
+    again = await ingest(desk, f"git+file://{tmp_path}/here")
+
+    assert (report.added, again.changed, has_run, ran.exists()) == (1, 1, False, False)
+
+
+SSH = """#!/bin/sh
+echo "$@" >> {told}
+while [ $# -gt 1 ]; do shift; done
+eval "$1"
+"""
+
+
+async def test_over_ssh_nobody_is_asked_and_no_unknown_host_is_trusted(
+    desk, tmp_path, repository, monkeypatch
+):
+    """The program `ssh` is one of ours that runs what the host would run."""
+    told, programs = tmp_path / "told", tmp_path / "programs"
+    programs.mkdir()
+    (programs / "ssh").write_text(SSH.format(told=told))
+    (programs / "ssh").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    author = Author(repository)
+    author.begin(12)
+    address = f"git+ssh://git@127.0.0.1{repository.folder}"
+
+    for _ in range(2):
+        await ingest(desk, address)
+        assert desk.below(address) == repository.hashes()
+        author.go_on(2)
+
+    for line in told.read_text().splitlines():
+        assert "-o BatchMode=yes -o StrictHostKeyChecking=yes" in line
+        assert f"git@127.0.0.1 git-upload-pack '{repository.folder}'" in line
 
 
 @pytest.mark.long

@@ -63,6 +63,7 @@ async def killed_again_and_again(settings, server, repository, *, kills: int, fi
         code, passed = await run(settings, address, sys.maxsize)
         assert code == 0
         assert_equal(settings, address, repository)
+        sys.stdout.write(f"{killed} killed, {len(repository.hashes())} documents equal\n")
         author.go_on(chance.randint(1, 3), touched=files // 4)
         length = max(60, passed)
     return killed

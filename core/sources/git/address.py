@@ -65,10 +65,11 @@ class GitAddress:
     def remote(self) -> str:
         """The URL of the repository."""
         user = f"{self.user}@" if self.user else ""
-        return f"{self.scheme}://{user}{self._place}{_escaped(self.path, '%#?') if self.scheme == 'file' else self.path}"
+        return f"{self.scheme}://{user}{self.place}{_escaped(self.path, '%#?') if self.scheme == 'file' else self.path}"
 
     @property
-    def _place(self) -> str:
+    def place(self) -> str:
+        """Its host, with the port if it is not the scheme's own."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
 
@@ -83,7 +84,7 @@ class GitAddress:
         page = next((page for begin, page in PAGES.items() if self.host.startswith(begin)), None)
         if page is None:
             return None
-        place = self._place if self.scheme == "https" else self.host
+        place = self.place if self.scheme == "https" else self.host
         bare = self.path.removesuffix(".git")
         return f"https://{place}{bare}{page.format(commit=commit, path=quote(path, safe='/'))}"
 

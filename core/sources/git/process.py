@@ -124,7 +124,10 @@ class Git:
         if self.address.scheme != "https" or not token:
             return {}
         login = token if ":" in token else f"{USER}:{token}"
-        return {"http.extraHeader": f"Authorization: Basic {base64.b64encode(login.encode()).decode()}"}
+        # For this host alone, whatever else it names.
+        return {
+            f"http.https://{self.address.place}/.extraHeader": f"Authorization: Basic {base64.b64encode(login.encode()).decode()}"
+        }
 
 
 def _remove_if_old(lock: Path) -> None:
