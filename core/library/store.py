@@ -17,7 +17,7 @@ from core.library.fts5 import Fts5Index
 from core.library.lexical import LexicalIndex, index_terms
 from core.library.postings import PostingsIndex
 from core.library.roots import Roots
-from core.library.scoping import among, among_texts, scope_condition
+from core.library.scoping import among, scope_condition
 from core.library.tables import ERASED
 from core.library.throttle import throttle
 from core.library.vectors import DenseIndex
@@ -225,36 +225,6 @@ class DocumentStore:
                 "UPDATE documents SET modified = ?, size = ?, root = ?, source = ? WHERE id = ?",
                 (modified, size, root, source, entry_id),
             )
-
-    def note_change(
-        self, collection: str, address: str, *, source: str, url: str | None, changed_at: float | None
-    ) -> None:
-        """Update what a source says of a document whose content is the same."""
-        with self.transaction() as writing:
-            writing.execute(
-                "UPDATE documents SET source = ?, url = ?, changed_at = ? WHERE address = ?"
-                " AND collection = (SELECT number FROM collections WHERE name = ?)",
-                (source, url, changed_at, address, collection),
-            )
-
-    def existing(self, collection: str, addresses: Iterable[str]) -> set[str]:
-        """Those of these addresses that have a document."""
-        condition, wanted = among_texts(self.database.dialect, addresses)
-        rows = self._rows(
-            "SELECT d.address FROM documents d JOIN collections c ON c.number = d.collection"
-            f" WHERE c.name = ? AND d.address {condition}",
-            (collection, wanted),
-        )
-        return {str(address) for (address,) in rows}
-
-    def addresses_below(self, collection: str, root: str, *, after: str = "", limit: int) -> list[str]:
-        """Addresses of the documents of a source in order, from the first behind ``after``."""
-        rows = self._rows(
-            "SELECT d.address FROM documents d JOIN collections c ON c.number = d.collection"
-            " WHERE d.root = ? AND d.address > ? AND c.name = ? ORDER BY d.address LIMIT ?",
-            (root, after, collection, limit),
-        )
-        return [str(address) for (address,) in rows]
 
     def remove(self, collection: str, address: str) -> int:
         """Remove one document; how many passages it had."""

@@ -20,6 +20,7 @@ from typing import TypeVar
 from core.errors import DocumentError, FootnoteError
 from core.library.library import Library, Notify
 from core.library.roots import is_within
+from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
 from core.sources.documents import document_of
 from core.sources.source import (
@@ -70,6 +71,10 @@ class SyncRun:
     _done: int = 0  #: items that were fetched
     _waits: int = 0  #: in a row
 
+    @property
+    def _documents(self) -> SourceDocuments:
+        return SourceDocuments(self.library.store.database)
+
     async def run(self) -> SyncReport:
         """Raises SourceUnavailable, SourceThrottled, SourceForgotten; what was read until then stays."""
         await self._thread(self._find_missing)
@@ -101,7 +106,7 @@ class SyncRun:
         """Make due what should be in the library and is not, as after it was rebuilt."""
         record = self._record()
         for ids in self.store.pages(self.number, "state = 'read'", limit=PAGE):
-            there = self.library.store.existing(record.collection, map(record.place_of, ids))
+            there = self._documents.existing(record.collection, map(record.place_of, ids))
             self.store.make_due(self.number, (each for each in ids if record.place_of(each) not in there))
         if self.retries:
             for ids in self.store.pages(self.number, "state = 'failed'", limit=PAGE):
@@ -158,7 +163,7 @@ class SyncRun:
         self.store.put(self.number, told, listing=listing, state="read")
         self.store.see(self.number, done - {item.id for item in told}, listing=listing)
         for item in told:
-            self.library.store.note_change(
+            self._documents.note_change(
                 record.collection,
                 record.place_of(item.id),
                 source=item.source,
@@ -249,9 +254,7 @@ class SyncRun:
             self._remove(ids)
         record, after = self._record(), ""
         begin = len(record.place_of(""))
-        while addresses := self.library.store.addresses_below(
-            record.collection, record.address, after=after, limit=PAGE
-        ):
+        while addresses := self._documents.below(record.collection, record.address, after=after, limit=PAGE):
             after = addresses[-1]
             known = self.store.known(self.number, [each[begin:] for each in addresses])
             self._remove([each[begin:] for each in addresses if each[begin:] not in known])

@@ -64,7 +64,7 @@ async def killed_again_and_again(settings, server, repository, *, kills: int, fi
         assert code == 0
         assert_equal(settings, address, repository)
         sys.stdout.write(f"{killed} killed, {len(repository.hashes())} documents equal\n")
-        author.go_on(chance.randint(1, 3), touched=files // 4)
+        author.go_on(chance.randint(1, 3), touched=5)
         length = max(60, passed)
     return killed
 
