@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from core.errors import DocumentError, reason_of
 from core.library.documents import Document
-from core.library.formats import delimited, markdown, parser_process, plain
+from core.library.formats import delimited, markdown, parser_process, plain, templates
 from core.library.formats.encoding import decode
 
 FILE_LIMIT = 32 * 1024 * 1024  # bytes
@@ -125,13 +125,18 @@ def _word(data: bytes, path: Path) -> Document:
 Loader = Callable[[bytes, Path], Document]
 
 
+def _markdown(data: bytes, path: Path) -> Document:
+    text = decode(data, suffix=path.suffix)
+    return markdown.parse(templates.shown_markdown(text, is_mdx=path.suffix.lower() == ".mdx"))
+
+
 def _text_loader(parse: Callable[[str], Document]) -> Loader:
     return lambda data, path: parse(decode(data, suffix=path.suffix))
 
 
 #: What is read, by lower-case suffix. Files with other suffixes are not documents.
 SUFFIXES: Mapping[str, Loader] = MappingProxyType(
-    dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), _text_loader(markdown.parse))
+    dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), _markdown)
     | dict.fromkeys((".txt", ".text", ".adoc", ".asciidoc", ".org"), _text_loader(plain.parse))
     | {
         ".log": _text_loader(partial(plain.parse, kind="code")),
