@@ -28,7 +28,7 @@ MODEL, GENERATION, REFRESHED = "embedding_model", "vectors_generation", "refresh
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
 #: What a document has in the table, a NewDocument and an Entry alike.
-_FIELDS = ("address", "root", "source", "title", "url", "hash", "size", "modified")
+_FIELDS = ("address", "root", "source", "title", "url", "hash", "size", "modified", "included")
 
 #: SQLite carries out a cross join in the written order: from the passages to their documents, never from
 #: the scope to all of its passages. PostgreSQL knows how many passages there are.
@@ -55,6 +55,7 @@ class Entry:
     size: int
     modified: int
     passages: int = 0
+    included: str = "[]"  #: JSON, see core/library/formats/includes.py
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class NewDocument:
     size: int
     modified: int
     pieces: Sequence[Piece]
+    included: str = "[]"  #: JSON, see core/library/formats/includes.py
 
 
 _LEXICAL: Mapping[Dialect, Callable[[Database], LexicalIndex]] = {
@@ -205,12 +207,14 @@ class DocumentStore:
                 address=document.address,
             )
 
-    def touch(self, entry_id: int, *, modified: int, size: int, root: str, source: str) -> None:
+    def touch(
+        self, entry_id: int, *, modified: int, size: int, root: str, source: str, included: str
+    ) -> None:
         """Update a document whose bytes are the same, but not their date or the root."""
         with self.transaction() as writing:
             writing.execute(
-                "UPDATE documents SET modified = ?, size = ?, root = ?, source = ? WHERE id = ?",
-                (modified, size, root, source, entry_id),
+                "UPDATE documents SET modified = ?, size = ?, root = ?, source = ?, included = ? WHERE id = ?",
+                (modified, size, root, source, included, entry_id),
             )
 
     def remove(self, collection: str, address: str) -> int:
