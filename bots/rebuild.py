@@ -25,7 +25,7 @@ from core.library.library import Library
 from core.library.rebuild import BESIDE, Recovery, is_damaged, keep_old, recover, remove, replace_file
 from core.library.sync import SyncReport
 from core.settings import Settings
-from core.storage.schema import UNRELEASED, Schema, version_in
+from core.storage.schema import UNRELEASED, version_in
 from core.storage.storage import open_storage
 
 NAMED = 3  # pages in one sentence
@@ -73,38 +73,12 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
     return report
 
 
-def stores(settings: Settings) -> dict[Path, Schema]:
-    """The other databases of files, which need not exist, and their schemas; none beside a PostgreSQL."""
-    if settings.postgres_url:
-        return {}
-    from bots.chat import channels
-    from bots.page import sessions
-    from bots.slack import oauth
-    from core.answers import store as answers
-    from core.gaps import store as gaps
-    from core.reasoning import limits
-    from core.traces import log
-    from core.turns import checkpoints, queue
-
-    data = settings.data_dir
-    return {
-        data / "conversations.sqlite": checkpoints.SCHEMA,
-        data / "rooms.sqlite": channels.SCHEMA,
-        data / "spending.sqlite": limits.SCHEMA,
-        data / "questions.sqlite": log.SCHEMA,
-        data / "answers.sqlite": answers.SCHEMA,
-        data / "gaps.sqlite": gaps.SCHEMA,
-        data / "page.sqlite": sessions.SCHEMA,
-        data / oauth.FILE: oauth.SCHEMA,
-        # The URL of a server is not the name of a file.
-        Path(settings.database_url.removeprefix("sqlite:///") or data / "turns.sqlite"): queue.SCHEMA,
-    }
-
-
 def set_old_stores_aside(settings: Settings, screen: Screen) -> None:
     """Set aside other databases from before the first release. The caller owns the data folder."""
-    for file in stores(settings):
-        if version_in(file) == UNRELEASED:
+    from bots.stores.schemas import files_in  # loads LangGraph
+
+    for store, file in files_in(settings).items():
+        if store != "library" and version_in(file) == UNRELEASED:
             aside = keep_old(file)
             file.unlink(missing_ok=True)
             screen.note(

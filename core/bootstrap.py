@@ -11,21 +11,22 @@ from contextlib import (
     asynccontextmanager,
     closing,
     nullcontext,
+    suppress,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.conversation import Conversation, Exchange, Outcome, Turn
+from core.conversation import Conversation, Outcome, Turn
 from core.errors import FootnoteError
 from core.graph.policy import PRESETS
-from core.library.data_lock import lock_data_dir, make_data_dir, share_data_dir
-from core.library.documents import Passage, Readable, Retrieval, Scope
+from core.library.data_lock import find_owner, lock_data_dir, make_data_dir, share_data_dir
+from core.library.documents import Readable, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library
-from core.library.retriever import Query
+from core.library.scoped_documents import Refresh, ScopedDocuments
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
@@ -34,7 +35,7 @@ from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase
-from core.storage.storage import Storage, open_storage
+from core.storage.storage import Storage, file_of, open_storage
 from core.traces.meters import Meters
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
@@ -58,7 +59,6 @@ LIBRARY = "library.sqlite"  # in the data folder
 RESERVE = 5.0  # seconds of a turn that the model may not use
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file
 
-Refresh = Callable[[Library], Awaitable[None]]  # syncs the index before it is read
 Announce = Callable[[str], None]
 DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -99,9 +99,8 @@ async def open_footnote(
     command syncs the index itself. ``sentence`` turns an error into a sentence for the person who asked.
     """
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
-    from core.answers.answers import CountedUses, open_answers
+    from core.answers.answers import CountedUses
     from core.graph.graph import build_graph
-    from core.traces.log import open_question_log
     from core.turns.assistant import Assistant
 
     async with AsyncExitStack() as open_now:
@@ -113,14 +112,8 @@ async def open_footnote(
         replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
         models = _models_of(settings, storage, open_now)
         meters = Meters(circuits=models.circuits if models else {})
-        listeners = (meters.turn_ended, *_telemetry_of(settings, meters, open_now))
-        log = open_now.enter_context(
-            open_question_log(
-                storage, days=settings.trace_days, prices=_prices_of(settings), listeners=listeners
-            )
-        )
-        answers = open_now.enter_context(open_answers(storage, library, review_after=settings.review_after))
-        await asyncio.to_thread(answers.sync)
+        log = _open_log(settings, storage, meters, open_now)
+        answers = await _open_answers(settings, storage, library, open_now)
         assistant = Assistant(
             graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, sentence=sentence,
             make_deps=_deps_maker(settings, answers, reads, models, refresh), turn_timeout=settings.turn_timeout,
@@ -140,7 +133,7 @@ async def _open_conversations(
     from core.turns.replicas import ALONE
 
     if storage.url is None:
-        saver = open_checkpoints(storage.data_dir / "conversations.sqlite")
+        saver = open_checkpoints(file_of(storage.data_dir, "conversations"))
         return ALONE, await open_now.enter_async_context(saver)
     from core.turns.checkpoints_postgres import open_postgres_checkpoints
     from core.turns.leases import open_leases
@@ -154,6 +147,19 @@ def own_data_dir(settings: Settings, purpose: str) -> AbstractContextManager[Non
     if settings.postgres_url:
         return share_data_dir(settings.data_dir)
     return lock_data_dir(settings.data_dir, purpose)
+
+
+def is_served(settings: Settings, *, for_certain: bool = False) -> bool:
+    """Whether somebody serves now, who does the work of commands. SettingsError if PostgreSQL cannot be asked.
+
+    ``for_certain``: also where the process was killed a moment ago, which takes seconds to tell.
+    """
+    if settings.postgres_url is not None:
+        from core.turns.leases import is_any_renewing, is_any_serving
+
+        return (is_any_renewing if for_certain else is_any_serving)(settings.postgres_url)
+    owner = find_owner(settings.data_dir)
+    return owner is not None and owner.is_serving
 
 
 def open_library(
@@ -212,6 +218,28 @@ def open_vectors(database: Database, folder: Path) -> VectorIndex:
     return PgvectorIndex(database)
 
 
+def _open_log(settings: Settings, storage: Storage, meters: Meters, open_now: AsyncExitStack) -> QuestionLog:
+    """The log, which tells the meters and a collector of the turns that end; ``open_now`` closes it."""
+    from core.traces.log import open_question_log
+
+    listeners = (meters.turn_ended, *_telemetry_of(settings, meters, open_now))
+    opening = open_question_log(
+        storage, days=settings.trace_days, prices=_prices_of(settings), listeners=listeners
+    )
+    return open_now.enter_context(opening)
+
+
+async def _open_answers(
+    settings: Settings, storage: Storage, library: Library, open_now: AsyncExitStack
+) -> Answers:
+    """What people taught, of which the library holds what is used; ``open_now`` closes it."""
+    from core.answers.answers import open_answers
+
+    answers = open_now.enter_context(open_answers(storage, library, review_after=settings.review_after))
+    await asyncio.to_thread(answers.sync)
+    return answers
+
+
 def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) -> tuple[Listener, ...]:
     """Who tells a collector of the turns that end, if the operator named one; ``open_now`` closes it."""
     if not settings.otel_exporter_otlp_endpoint:
@@ -266,16 +294,9 @@ def make_web(settings: Settings) -> WebResearch | None:
     )
     if engine is None:
         return None
-    return WebResearch(
-        engine=engine,
-        fetcher=GuardedFetcher(
-            timeout=settings.search_timeout,
-            trusted=settings.web_trusted_hosts,
-            blocked=settings.web_blocked_hosts,
-        ),
-        trusted=settings.web_trusted_hosts,
-        blocked=settings.web_blocked_hosts,
-    )
+    trusted, blocked = settings.web_trusted_hosts, settings.web_blocked_hosts
+    fetcher = GuardedFetcher(timeout=settings.search_timeout, trusted=trusted, blocked=blocked)
+    return WebResearch(engine=engine, fetcher=fetcher, trusted=trusted, blocked=blocked)
 
 
 def _deps_maker(
@@ -293,16 +314,26 @@ def _deps_maker(
 
         readable = await reads(turn.conversation, turn.author, library)
         scope = Scope(collections=readable.collections)
+
+        async def look_up_rights() -> frozenset[str]:
+            with suppress(FootnoteError):  # what cannot be looked up may not be read
+                return (await reads(turn.conversation, turn.author, library)).collections
+            return frozenset()
+
         return Deps(
             policy=PRESETS[settings.policy],
             reasoner=make_reasoner(turn),
-            documents=ScopedDocuments(library=library, scope=scope, refresh=refresh, answers=answers),
+            documents=ScopedDocuments(
+                library=library, scope=scope, refresh=refresh, is_current=answers.is_current
+            ),
             web=web,
             approval=settings.web_approval,
             approvers=settings.web_approvers,
             report=report,
             note_dispute=answers.note_dispute,
+            withdrawn=partial(answers.withdrawn, collections=readable.collections),
             remark=readable.remark,
+            look_up_rights=look_up_rights,
         )
 
     return make_deps
@@ -366,42 +397,3 @@ def _similarity_of(library: Library) -> Similarity | None:
         return await asyncio.to_thread(library.similarity, question, texts)
 
     return similarity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScopedDocuments:
-    """The library, limited to one scope."""
-
-    library: Library
-    scope: Scope
-    refresh: Refresh | None = None
-    answers: Answers | None = None  #: of which expired ones are not used
-
-    @property
-    def collections(self) -> frozenset[str]:
-        return self.scope.collections
-
-    async def retrieve(
-        self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
-    ) -> Retrieval:
-        if self.refresh is not None:
-            await self.refresh(self.library)
-        scope = replace(self.scope, addresses=within)
-        request = Query(text=query, scope=scope, history=history, limit=limit)
-        found = await asyncio.to_thread(self.library.retrieve, request)
-        if self.answers is not None and not await self.answers.is_current(found):
-            found = await asyncio.to_thread(self.library.retrieve, request)
-        own = tuple(hit for hit in found.passages if hit.passage.collection in self.collections)
-        return found if len(own) == len(found.passages) else replace(found, passages=own)
-
-    async def neighbours(
-        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
-    ) -> Sequence[Passage]:
-        ids = [passage.id for passage in passages]
-        return await asyncio.to_thread(
-            self.library.store.neighbours, ids, replace(self.scope, addresses=within)
-        )
-
-    async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
-        scope = replace(self.scope, addresses=within)
-        return await asyncio.to_thread(partial(self.library.store.beginning, scope, limit=limit))

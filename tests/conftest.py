@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import certifi
 import pytest
-from fakes.postgres import PostgresServer
+from fakes.postgres import PostgresServer, memory
 from hypothesis import settings
 
 from core.settings import Settings
@@ -37,6 +37,23 @@ os.environ.update(
     HTTP_PROXY=DEAD_END, HTTPS_PROXY=DEAD_END, ALL_PROXY=DEAD_END, NO_PROXY="127.0.0.1,localhost,::1"
 )
 os.environ.update(EMBEDDING_MODEL="none", WEB_SEARCH="off")
+
+
+# Where the folders of tests are: on a disk they wait for it at each commit. pytest reads this where it makes them.
+if (place := memory()) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
+
+#: Folders and files of tests, those that take longest first, so that no process ends alone with a long file.
+LONGEST = (
+    "stories", "test_readme.py", "security", "graph", "slack", "discord_bot", "turns", "bots", "page", "bench", "library",
+    "reasoning", "traces",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    here = Path(__file__).parent
+    items.sort(key=lambda item: ranks.get(item.path.relative_to(here).parts[0], len(ranks)))
 
 
 def _refuse_the_world(event: str, args: tuple) -> None:
@@ -95,7 +112,7 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A real PostgreSQL, one for each process of tests."""
-    with PostgresServer.started() as server:
+    with PostgresServer.started(in_memory=True) as server:
         yield server
 
 

@@ -51,6 +51,19 @@ def changed(
     return frozenset(kept), unknown
 
 
+def check_name(collection: str) -> None:
+    """Raises SettingsError for a name that no collection of the operator's may have."""
+    if collection.startswith(OWN):
+        raise SettingsError(
+            f"Names that begin with {OWN} are of what channels learn: what you put there would be read in one channel "
+            f"alone, or nowhere. Choose another name than {collection}."
+        )
+    if not collection.strip() or collection != collection.strip() or not collection.isprintable():
+        raise SettingsError(
+            f"{collection!r} is no name of a collection: it needs signs that can be seen, with no space around them."
+        )
+
+
 def change_access(
     database: Database, collection: str, change: AccessChange, *, known: Iterable[str]
 ) -> tuple[str, ...]:

@@ -62,6 +62,11 @@ CREATE TABLE IF NOT EXISTS access (  -- who may read the operator's collections
     PRIMARY KEY (collection, kind, id)
 );
 """
+_PARENTS = """
+CREATE TABLE IF NOT EXISTS parents (  -- of channels whose members all read another one too
+    channel TEXT PRIMARY KEY, parent TEXT NOT NULL  -- platform/space/channel
+);
+"""
 
 
 def _follow_askers(database: Connection) -> None:
@@ -90,10 +95,15 @@ def _open_collections(database: Connection) -> None:
     )
 
 
+def _know_parents(database: Connection) -> None:
+    """Version 5: what is open to a channel is open to a private thread in it, which is named with the next message."""
+    database.execute(_PARENTS)
+
+
 STORE = "rooms"
 SCHEMA = Schema(
-    tables=_CHANNELS + _TABLES + _UNASKED + _ACCESS,
-    migrations=(_follow_askers, _rename_words, _open_collections),
+    tables=_CHANNELS + _TABLES + _UNASKED + _ACCESS + _PARENTS,
+    migrations=(_follow_askers, _rename_words, _open_collections, _know_parents),
     cure="Move it away: channels then have their defaults again, threads are followed up with a mention, "
     "collections other than default are closed, and documents and conversations are not affected.",
 )
@@ -108,11 +118,12 @@ class AccessRule:
     id: str = ""
 
 
-#: The choice of a channel, and the rules that may concern a question there.
+#: The choice of a channel, its parent, and the rules that may concern a question there.
 _RIGHTS = """
-SELECT (SELECT reads FROM channels WHERE channel = ?), collection, kind, id
+SELECT (SELECT reads FROM channels WHERE channel = ?), (SELECT parent FROM parents WHERE channel = ?),
+    collection, kind, id
 FROM (SELECT 1) AS one LEFT JOIN access ON kind IN ('everyone', 'closed', 'group')
-OR (kind = 'channel' AND id IN (?, ?))
+OR (kind = 'channel' AND (id IN (?, ?) OR (SELECT parent FROM parents WHERE channel = ?) IN (id, ? || id)))
 OR (kind = 'person' AND id IN (?, ?))
 """
 
@@ -224,18 +235,13 @@ class ChannelStore:
     ) -> tuple[str, Readable]:
         """The operator's collection that was chosen there, and what may be read there whatever was chosen."""
         here = conversation.channel_id
-        values = (
-            here,
-            conversation.channel,
-            here,
-            author,
-            f"{conversation.platform}/{conversation.space}/{author}",
-        )
+        space = f"{conversation.platform}/{conversation.space}/"
+        values = (here, here, conversation.channel, here, here, space, author, f"{space}{author}")
         rows = await self.database.rows(_RIGHTS, values)
         known = await self.database.call(library.store.collections)
         rules = [
             AccessRule(collection=name, kind=kind, id=known_as)
-            for _, name, kind, known_as in rows
+            for *_, name, kind, known_as in rows
             if name in known and not name.startswith(OWN)
         ]
         opened = {rule.collection for rule in rules if rule.kind in ("everyone", "channel")}
@@ -245,8 +251,12 @@ class ChannelStore:
             rule for rule in rules if rule.kind in ("person", "group") and rule.collection not in opened
         ]
         more = await self._opened_to_person(conversation, author, personal) if personal else Readable()
-        collections = known & own_collections(conversation) | opened | more.collections
-        return rows[0][0] or DEFAULT_COLLECTION, replace(more, collections=collections & known)
+        chosen, parent = rows[0][:2]
+        learned = own_collections(conversation)
+        if parent:
+            learned |= {OWN + parent.replace("/", "-")}
+        collections = learned | opened | more.collections
+        return chosen or DEFAULT_COLLECTION, replace(more, collections=collections & known)
 
     async def _opened_to_person(
         self, conversation: Conversation, author: str, rules: Sequence[AccessRule]
@@ -264,6 +274,18 @@ class ChannelStore:
             return Readable(collections=frozenset(opened), remark=Sentence("groups_unknown"))
         opened |= {rule.collection for rule in rules if rule.id in member_of and rule.kind == "group"}
         return Readable(collections=frozenset(opened))
+
+    async def note_parent(self, conversation: Conversation, parent: str) -> None:
+        """All members of this channel read the parent too, so what is open to the parent is open here.
+
+        Not the other way round: what is learned here stays here. An empty parent is none.
+        """
+        if parent:
+            parent_id = replace(conversation, channel=parent).channel_id
+            await self._write(
+                "INSERT INTO parents VALUES (?, ?) ON CONFLICT DO NOTHING",
+                conversation.channel_id, parent_id,
+            )  # fmt: skip
 
     async def is_first(self, request_id: str) -> bool:
         """True the first time; a command that is delivered again is not carried out again."""

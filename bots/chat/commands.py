@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import cast
 
 from bots.chat.channels import ChannelStore, own_collection, thread_collection
+from bots.chat.experts import trusted_in
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page
 from bots.chat.platform import CommandReply, Note, People, Sources
 from bots.chat.quotes import footnotes_of
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.upload_index import UploadIndex
-from core.answers.experts import trusted_in
 from core.bootstrap import Footnote
 from core.graph.rights import outcome_within
 from core.library.library import DEFAULT_COLLECTION
@@ -186,10 +186,14 @@ class ChatCommands:
         if turn is None or turn.conversation != command.conversation or outcome is None:
             return (Note(text=say_in(command.language)("no_footnotes_left")),)
         store, collections = self.footnote.library.store, await self._readable(command)
-        readable = outcome_within(outcome, collections)
+        cited = (
+            each.source for each in (*(outcome.answer.citations if outcome.answer else ()), *outcome.closest)
+        )
+        withdrawn = await self.footnote.answers.withdrawn(cited, collections)
+        readable = outcome_within(outcome, collections, withdrawn)
         if (outcome.answer or outcome.closest) and not (readable.answer or readable.closest):
             return (Note(text=say_in(outcome.language)("no_longer_readable")),)
-        return (await asyncio.to_thread(footnotes_of, outcome, store, collections),)
+        return (await asyncio.to_thread(footnotes_of, readable, store, collections),)
 
     async def _learn(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         url = command.argument

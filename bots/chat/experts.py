@@ -1,20 +1,24 @@
-"""Whom the bot asks about a question: for a press on its card, and for an operator who asks about an old one."""
+"""Whom the bot asks about a question, for a press on its card or for an operator who asks about an old one; and from whom
+it learns an answer.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from bots.chat.channels import ChannelStore
 from bots.chat.incoming import ChatCommand, queued
 from bots.chat.platform import Approver, People
 from bots.chat.texts import language_of_turn
-from core.answers.experts import experts_for
 from core.bootstrap import Footnote
-from core.conversation import Command, Turn
+from core.conversation import Command, Conversation, Turn
 from core.errors import FootnoteError, NotFound
 from core.turns.archive import is_stored, turn_and_route
 from core.turns.messenger import ReplyRoute, Unreachable
+
+#: People, roles and user groups by the name of a collection or the id of a channel; "" is for all others.
+Experts = Mapping[str, tuple[str, ...]]
 
 ASKED = "/experts"  # ends the id of the command that asks experts about a turn: it runs once, however often it is pressed
 
@@ -25,6 +29,18 @@ NOT_SERVED = "It was asked where no expert can be asked: on a platform that is n
 IN_PRIVATE = "It was asked in a direct message, where no expert can be asked."
 NOBODY_THERE = "Of EXPERTS, nobody but who asked could be asked in that channel."
 OUT_OF_REACH = "The platform cannot be reached now. Try again in a while."
+
+
+def experts_for(experts: Experts, conversation: Conversation, reads: Collection[str]) -> tuple[str, ...]:
+    """Who is asked there: those of the channel, else of the collections that it reads, else the general ones."""
+    of_channel = experts.get(conversation.channel, ())
+    of_collections = [one for name in sorted(reads) for one in experts.get(name, ())]
+    return tuple(dict.fromkeys(of_channel or of_collections or experts.get("", ())))
+
+
+def trusted_in(experts: Experts, conversation: Conversation, reads: Collection[str]) -> tuple[str, ...]:
+    """Whose replies may be kept there: who is asked, and the general ones."""
+    return tuple(dict.fromkeys((*experts_for(experts, conversation, reads), *experts.get("", ()))))
 
 
 def asking_once(turn_id: str) -> str:

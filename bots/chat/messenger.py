@@ -209,6 +209,7 @@ class ChatMessenger(Generic[Shown]):
             await asyncio.sleep(pause)
             try:
                 if outcome := await self.outcomes(turn.id):
+                    outcome = await self._as_readable_now(turn, outcome)
                     await self._show(turn, route, handle, outcome, is_again=True)
                     return
             except Unreachable:

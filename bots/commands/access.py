@@ -16,7 +16,7 @@ from core.errors import SettingsError
 from core.library.data_lock import make_data_dir
 from core.settings import Settings
 from core.storage.schema import version_in
-from core.storage.storage import open_storage
+from core.storage.storage import file_of, open_storage
 
 #: What to write for each kind, where what was written names none.
 _EXAMPLES = {
@@ -51,7 +51,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 def _alone_if_older(settings: Settings) -> AbstractContextManager[None]:
     """An older file is migrated, which no other process may use meanwhile."""
-    file = settings.data_dir / f"{STORE}.sqlite"
+    file = file_of(settings.data_dir, STORE)
     is_older = settings.postgres_url is None and (version_in(file) or SCHEMA.version) < SCHEMA.version
     return own_data_dir(settings, "footnote access, after an update") if is_older else nullcontext()
 

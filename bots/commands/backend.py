@@ -16,13 +16,12 @@ from bots.commands.preparing import index_documents, load_embedder, prepare
 from bots.indexing import BackgroundVectors, Targets, run_in_thread
 from bots.terminal.backend import Backend, CommandTurns, Forgotten
 from bots.terminal.screen import Screen
-from core.bootstrap import Footnote, open_footnote, reads_everything
+from core.bootstrap import Footnote, is_served, open_footnote, reads_everything
 from core.errors import IndexInUse
 from core.library.data_lock import SERVING, find_owner
 from core.library.library import EMBED_BATCH, Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
-from core.turns.replicas import is_served
 
 PATIENCE = 60.0  # seconds that a command waits for another one
 LOOK_EVERY = 0.2  # seconds

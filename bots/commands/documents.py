@@ -9,7 +9,7 @@ from contextlib import closing
 
 from bots import process, rebuild
 from bots.chat import texts
-from bots.chat.access import forget_documents
+from bots.chat.access import check_name, forget_documents
 from bots.commands.backend import here_or_beside
 from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
 from bots.terminal import render
@@ -33,6 +33,8 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
     """
     if not arguments.rebuild and not arguments.targets:
         raise SettingsError("There is nothing to ingest: footnote ingest PATH_OR_URL…")
+    if arguments.collection is not None:
+        check_name(arguments.collection)
     targets = read_targets(arguments.targets)
     screen = Screen()
     return here_or_beside(

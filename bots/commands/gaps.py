@@ -6,14 +6,13 @@ import asyncio
 import sys
 from argparse import Namespace
 from contextlib import closing
-from datetime import UTC, datetime
 
 from rich.console import Group
 from rich.padding import Padding
 from rich.text import Text
 
 from bots.chat.texts import counted
-from bots.csv_rows import write_csv
+from bots.csv_rows import write_gaps
 from bots.gap_words import left_out, people_of, reasons_of, trend_of
 from bots.indexing import find_embedder
 from bots.terminal.markdown import line
@@ -21,17 +20,12 @@ from bots.terminal.screen import Screen
 from core.bootstrap import open_library
 from core.gaps.finder import GapReport, open_gaps
 from core.gaps.groups import GapGroup
-from core.gaps.questions import GapQuestion
 from core.library.data_lock import make_data_dir
 from core.library.embedding.embedder import Embedder
 from core.library.library import Library
 from core.settings import Settings
 from core.storage.storage import open_storage
 
-HEADER = (
-    "group", "name", "words", "count", "people", "before", "state", "since_state", "time", "reason", "channel",
-    "author", "language", "question", "missing", "closest", "turn",
-)  # fmt: skip
 QUESTIONS_SHOWN = 3  # of a group
 
 
@@ -43,8 +37,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         with open_gaps(storage, lambda: embedder) as finder:
             report = asyncio.run(finder.report(finder.last(arguments.since)))
     if arguments.csv:
-        rows = (row_of(group, each) for group in report.groups for each in group.questions)
-        write_csv(sys.stdout, HEADER, rows)
+        write_gaps(sys.stdout, report.groups)
         return 0
     if not report.groups:
         screen.note(
@@ -62,16 +55,6 @@ def _embedder_of(library: Library, settings: Settings, screen: Screen) -> Embedd
         return None
     with screen.indexing() as notify:
         return find_embedder(library, settings, insist=False, announce=screen.note, notify=notify)
-
-
-def row_of(group: GapGroup, asked: GapQuestion) -> tuple[object, ...]:
-    """A question of a group, in the order of the header; the time is UTC, as ISO 8601 has it."""
-    moment = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
-    return (
-        group.id, group.name, ", ".join(group.words), group.count, group.people, group.before, group.state or "",
-        group.since_state, moment, asked.reason, asked.channel, asked.author, asked.language, asked.asked,
-        asked.missing or asked.fault, "; ".join(each.source for each in asked.closest), asked.turn,
-    )  # fmt: skip
 
 
 def card_of(group: GapGroup) -> Group:

@@ -9,10 +9,8 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
-from bots.rebuild import stores
-from core.bootstrap import LIBRARY
+from bots.stores.schemas import IN_FOLDER, IN_POSTGRES, files_in
 from core.errors import IndexInUse, SettingsError
-from core.library import tables
 from core.library.data_lock import lock_data_dir, refuse_incomplete
 from core.settings import Settings
 from core.storage.schema import VERSIONS, Schema, prepare, version_in
@@ -35,7 +33,7 @@ def run(_arguments: Namespace, settings: Settings) -> int:
 
 def _migrate_files(settings: Settings) -> list[str]:
     """Those that exist; the others are made when they are needed."""
-    schemas = {settings.data_dir / LIBRARY: tables.SCHEMA} | stores(settings)
+    schemas = {file: IN_FOLDER[store] for store, file in files_in(settings).items()}
     present = {file: schema for file, schema in schemas.items() if file.is_file() and file.stat().st_size}
     before = {file.name: version for file in present if (version := version_in(file)) is not None}
     if not present:
@@ -61,34 +59,11 @@ async def make_postgres_stores(storage: Storage) -> None:
     from core.turns.checkpoints_postgres import open_postgres_checkpoints
     from core.turns.leases import open_leases
 
-    for store, schema in postgres_stores().items():
+    for store, schema in IN_POSTGRES.items():
         storage.database(store, schema).close()
     async with open_leases(storage, "footnote migrate") as leases:
         await open_postgres_checkpoints(storage, leases)
     await asyncio.to_thread(_migrate_queue, str(storage.url))
-
-
-def postgres_stores() -> dict[str, Schema]:
-    from bots.chat import channels
-    from bots.page import sessions
-    from bots.slack import oauth
-    from core.answers import store as answers
-    from core.gaps import store as gaps
-    from core.reasoning import limits
-    from core.traces import log
-    from core.turns import admission
-
-    return {
-        "library": tables.SCHEMA,
-        channels.STORE: channels.SCHEMA,
-        limits.STORE: limits.SCHEMA,
-        log.STORE: log.SCHEMA,
-        answers.STORE: answers.SCHEMA,
-        gaps.STORE: gaps.SCHEMA,
-        sessions.STORE: sessions.SCHEMA,
-        admission.STORE: admission.SCHEMA,
-        oauth.STORE: oauth.SCHEMA,
-    }
 
 
 def _migrate_queue(url: str) -> None:

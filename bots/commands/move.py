@@ -10,18 +10,18 @@ from pathlib import Path
 
 from bots.chat.texts import counted
 from bots.process import clearing_up
-from bots.stores.archives import turns_file
 from bots.stores.folder import FolderSource, empty_folder, lay_down, open_folder
+from bots.stores.schemas import IN_FOLDER
 from bots.stores.server import open_snapshot
 from bots.stores.server_copy import copy_to_server
-from bots.stores.source import STORES, Progress, Tallies
+from bots.stores.source import Progress, Tallies
 from bots.terminal.screen import Screen
 from core.errors import FootnoteError, SettingsError
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
 from core.storage.postgres import SERVER
 from core.storage.schema import check, version_in
-from core.storage.storage import open_storage
+from core.storage.storage import file_of, open_storage, queue_file
 
 PURPOSE = "footnote move"
 URLS = ("postgresql://", "postgres://")
@@ -61,7 +61,7 @@ def _to_server(url: str, settings: Settings, screen: Screen) -> tuple[Tallies, i
         lock_data_dir(settings.data_dir, PURPOSE),
         _naming_the_option(SERVER, "The PostgreSQL of --to"),
         _naming_the_option("DATABASE_URL ", "--to "),
-        open_folder(settings.data_dir, turns=turns_file(settings)) as folder,
+        open_folder(settings.data_dir, turns=queue_file(settings)) as folder,
         open_storage(there, may_be_incomplete=True) as storage,
     ):
         _refuse_other_versions(folder)
@@ -92,9 +92,9 @@ def _refuse_other_versions(folder: FolderSource) -> None:
     if not folder.tables:
         raise SettingsError(f"There is nothing to move in {folder.folder}.")
     for store, held in folder.tables.items():
-        file = folder.folder / f"{store}.sqlite"
-        check(file, version_in(file), STORES[store])
-        if held.version < STORES[store].version:
+        file = file_of(folder.folder, store)
+        check(file, version_in(file), IN_FOLDER[store])
+        if held.version < IN_FOLDER[store].version:
             raise SettingsError(f"{file} is of an older version. Run `footnote migrate` first.")
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from bots import process
@@ -20,7 +20,7 @@ from bots.page.sessions import PageSessions, open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.site import Record
 from core.answers.answers import open_answers
-from core.bootstrap import open_library
+from core.bootstrap import is_served, open_library
 from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError
 from core.gaps.finder import open_gaps
@@ -28,10 +28,10 @@ from core.library.data_lock import make_data_dir, share_data_dir
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.traces.log import open_question_log
+from core.traces.meters import Gauges
 from core.turns.messenger import ReplyRoute
 from core.turns.queue import queue_url
 from core.turns.remote import open_remote_queue
-from core.turns.replicas import is_served
 
 NOBODY_SERVES = "No Footnote is running that could do this: start it with `footnote run`."
 
@@ -40,7 +40,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     page = read_page_settings(arguments.page, os.environ)
     if arguments.link:
         return process.run(_print_link(arguments, page, settings))
-    if is_served(settings):
+    if is_served(settings, for_certain=True):
         return process.run(_serve_beside(page, settings))
     return serve_until_stopped(Served(slack=None, discord=None, port=None, page=page), settings)
 
@@ -84,6 +84,19 @@ class WorkBeside:
         if not await asyncio.to_thread(self.operations.queue.is_served):
             raise FootnoteError(NOBODY_SERVES)
         return await self.operations.carry_out(name, details)
+
+    async def trouble(self) -> str:
+        try:
+            await self.operations.queue.unfinished()
+            is_served = await asyncio.to_thread(self.operations.queue.is_served)
+        except FootnoteError as fault:
+            return str(fault)
+        return "" if is_served else NOBODY_SERVES
+
+    async def gauges(self) -> Gauges:
+        with suppress(FootnoteError):
+            return Gauges(queued=await self.operations.queue.unfinished())
+        return Gauges()
 
 
 async def _serve_beside(page: PageSettings, settings: Settings) -> int:

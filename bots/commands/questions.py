@@ -8,13 +8,13 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from rich.table import Table
 from rich.text import Text
 
 from bots.chat.texts import clipped, counted, duration, money
-from bots.csv_rows import write_csv
+from bots.csv_rows import write_questions
 from bots.terminal.markdown import line
 from bots.terminal.screen import Screen
 from core.library.data_lock import make_data_dir
@@ -23,11 +23,6 @@ from core.storage.storage import open_storage
 from core.traces.log import open_question_log
 from core.traces.search import FoundQuestion, QuestionFilter, search
 
-HEADER = (
-    "time", "kind", "outcome", "sure", "grounding", "confidence", "channel", "channel_name", "author", "author_name",
-    "language", "question", "seconds", "model", "calls", "round_trips", "input_tokens", "output_tokens", "cost",
-    "up", "down", "turn", "about",
-)  # fmt: skip
 COLUMNS = ("When", "Where", "Who", "Ended", "Time", "Cost", "+/−", "Question")
 SAID: dict[str, str] = {
     "answered": "answered",
@@ -44,7 +39,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     with open_storage(settings) as storage, open_question_log(storage, days=settings.trace_days) as log:
         turns = asyncio.run(search(log, wanted))
     if arguments.csv:
-        write_csv(sys.stdout, HEADER, map(row_of, turns))
+        write_questions(sys.stdout, turns)
         return 0
     screen = Screen()
     if not turns:
@@ -57,18 +52,6 @@ def run(arguments: Namespace, settings: Settings) -> int:
             screen.write("\t".join(cells_of(turn, settings.currency)))
     screen.note(summary_of(turns, settings.currency))
     return 0
-
-
-def row_of(turn: FoundQuestion) -> tuple[object, ...]:
-    """In the order of the header; the time is UTC, as ISO 8601 has it."""
-    asked = turn.question
-    moment = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
-    return (
-        moment, asked.kind, asked.outcome, int(asked.is_sure), asked.grounding, asked.confidence, asked.channel,
-        turn.channel_name, asked.author, turn.author_name, asked.language, asked.question, asked.seconds, asked.model,
-        asked.calls, asked.round_trips, asked.input_tokens, asked.output_tokens, asked.cost, turn.up, turn.down,
-        asked.turn, asked.about,
-    )  # fmt: skip
 
 
 def table_of(turns: Sequence[FoundQuestion], currency: str) -> Table:

@@ -17,7 +17,7 @@ from bots.terminal.backend import CommandTurns, Forgotten
 from bots.terminal.operations import Record, details_of, error_in, fingerprints, report_in
 from bots.terminal.screen import Screen
 from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author
-from core.bootstrap import open_library
+from core.bootstrap import is_served, open_library
 from core.conversation import Command, Conversation, Outcome, Progress, Proposal, Turn
 from core.errors import FootnoteError, SettingsError
 from core.library.library import Library, Notify
@@ -27,7 +27,6 @@ from core.turns.archive import outcome_from, turn_from
 from core.turns.messenger import SHOWN_BY
 from core.turns.queue import queue_url
 from core.turns.remote import OPERATOR, RemoteQueue, open_remote_queue
-from core.turns.replicas import is_served
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

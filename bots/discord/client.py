@@ -32,6 +32,7 @@ from bots.discord.receive import (
     interaction_event,
     is_called,
     message_event,
+    parent_of,
     read,
     route_of,
     thread_of,
@@ -101,6 +102,7 @@ class DiscordListeners:
             self.unreadable.count(fault)
             return
         if incoming is not None:
+            await self.channel_store.note_parent(conversation_of(incoming.route), parent_of(message.channel))
             await self.inbox.accept(incoming)
             await self.shown_names.note("person", {str(message.author.id): message.author.display_name})
             await self.shown_names.note("channel", channel_name(message))
@@ -173,6 +175,7 @@ class DiscordListeners:
             request=request, route=there, is_awaited=is_command,
             is_in_place="opens" in interaction.route and "opens" not in there,
         )  # fmt: skip
+        await self.channel_store.note_parent(conversation_of(incoming.route), parent_of(event.channel))
         if await self.inbox.accept(incoming) or not is_command:
             await self._acknowledge(request, interaction)
 

@@ -131,10 +131,18 @@ def _begins_a_post(message: discord.Message, thread: discord.Thread) -> bool:
 
 def _channel_of(place: Any) -> str:
     """The parent of a thread, except of a private one: not everyone in the channel may read that."""
+    from discord import Thread
+
+    is_open_thread = isinstance(place, Thread) and not parent_of(place)
+    return str(place.parent_id if is_open_thread else place.id)
+
+
+def parent_of(place: Any) -> str:
+    """The channel of a private thread, whose members all read it; empty for every other place."""
     from discord import ChannelType, Thread
 
-    is_open_thread = isinstance(place, Thread) and place.type is not ChannelType.private_thread
-    return str(place.parent_id if is_open_thread else place.id)
+    is_private = isinstance(place, Thread) and place.type is ChannelType.private_thread
+    return str(place.parent_id) if is_private else ""
 
 
 def _replied_to(message: discord.Message) -> discord.Message | None:

@@ -71,6 +71,12 @@ class GatewayConnection:
     _next: dict[str, Any] = field(default_factory=lambda: {"initial": True})  #: how the next socket is opened
     _tries: int = 0  #: since the last that Discord accepted
 
+    @property
+    def is_open(self) -> bool:
+        """Whether Discord has accepted the session, and the socket is there."""
+        ws = self.client.ws
+        return ws is not None and ws.open and ws.session_id is not None
+
     async def run(self) -> None:
         """Until the client is closed. Raises ConnectionRefused."""
         loop = asyncio.get_running_loop()
@@ -160,6 +166,13 @@ class DiscordServer:
     client: FootnoteClient
     posts: DiscordPosts
     messenger: ChatMessenger[Message]
+    _gateways: list[GatewayConnection] = field(default_factory=list)  #: none in all processes but one
+
+    async def is_connected(self) -> bool:
+        """Whether Discord can deliver now. Of several processes one is connected; the others are ready to follow it."""
+        if not self._gateways:
+            return self.footnote.replicas.are_several
+        return self._gateways[-1].is_open
 
     @asynccontextmanager
     async def serving(self, turns: Turns, give_up: Callable[[], None]) -> AsyncIterator[None]:
@@ -201,9 +214,11 @@ class DiscordServer:
                 watermark=await Watermark.load(self.channel_store), unreadable=self.client.unreadable, shown_names=self.footnote.log.names,
             )
         )  # fmt: skip
+        self._gateways.append(GatewayConnection(self.client, self.client.unreadable))
         try:
-            await GatewayConnection(self.client, self.client.unreadable).run()
+            await self._gateways[-1].run()
         finally:
+            self._gateways.clear()
             self.client.stop_listening()
             if self.client.ws is not None:
                 await self.client.ws.close(NORMAL_CLOSURE)

@@ -12,22 +12,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bots.chat import channels
 from bots.chat.texts import counted
 from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
-from bots.rebuild import stores
+from bots.stores.schemas import IN_FOLDER, files_in
+from core.bootstrap import is_served
 from core.errors import SettingsError, VersionMismatch
 from core.library.data_lock import PRIVATE_UMASK
 from core.settings import Settings
 from core.storage.schema import check, version_in
-from core.turns.replicas import is_served
+from core.storage.storage import file_of, queue_file
 
 NAME, TURNS = "data folder", "turns"
 LITTLE_SPACE = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
 NO_SPACE = 20_000_000  # bytes; a day of conversations may need more
 CONNECT_TIMEOUT = 5  # seconds for a database server
-SQLITE = "sqlite:///"
 
 #: Turns without an outcome, in the table of DBOS; on PostgreSQL it is in DBOS's own schema.
 _PENDING = "SELECT count(*) FROM {table} WHERE status IN ('ENQUEUED', 'PENDING', 'DELAYED')"
@@ -109,9 +110,10 @@ def _examine_space(folder: Path) -> Iterator[Finding]:
 
 def _examine_versions(settings: Settings) -> Iterator[Finding]:
     """Files of other versions; the index has a check of its own."""
-    for file, schema in stores(settings).items():
+    for store, file in files_in(settings).items():
         try:
-            check(file, version_in(file), schema)
+            if store != "library":
+                check(file, version_in(file), IN_FOLDER[store])
         except VersionMismatch as mismatch:
             yield from_error(NAME, mismatch)
 
@@ -122,7 +124,7 @@ def _examine_versions(settings: Settings) -> Iterator[Finding]:
 def thread_ids(settings: Settings, place: str) -> list[str]:
     """The platform's own ids of the threads in a place ("slack/T1"); none where nothing was stored yet."""
     chosen = "SELECT conversation FROM threads"
-    file = settings.data_dir / "rooms.sqlite"
+    file = file_of(settings.data_dir, channels.STORE)
     try:
         if settings.postgres_url:
             found = shared_store.rows(settings.postgres_url, chosen)
@@ -144,10 +146,12 @@ def report_events(check: str, began: Collection[float]) -> Finding:
 
 def examine_turns(configuration: Configuration) -> list[Finding]:
     settings = configuration.settings
-    url = settings.database_url or f"{SQLITE}{settings.data_dir / 'turns.sqlite'}"
-    if url.startswith(SQLITE):
-        return [_examine_queue_file(Path(url.removeprefix(SQLITE)), settings)]
-    return [_examine_queue_server(url, settings)]
+    file = queue_file(settings)
+    return [
+        _examine_queue_file(file, settings)
+        if file
+        else _examine_queue_server(settings.database_url, settings)
+    ]
 
 
 def _examine_queue_file(file: Path, settings: Settings) -> Finding:

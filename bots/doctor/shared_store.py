@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.texts import counted
-from bots.commands.migrate import postgres_stores
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
+from bots.stores.schemas import IN_POSTGRES
 from core.errors import SettingsError
 from core.storage.schema import VERSIONS
 
@@ -100,7 +100,7 @@ def room(check: str, connections: int) -> Iterator[Finding]:
 
 
 def _other_versions(check: str, stored: Mapping[str, int]) -> Iterator[Finding]:
-    for store, schema in postgres_stores().items():
+    for store, schema in IN_POSTGRES.items():
         version = stored.get(store)
         if version is None or version < schema.version:
             yield warning(check, f"The {store} in PostgreSQL is of an older version.", MIGRATE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bots.page.receive import PLATFORM, collections_of
+from bots.page.receive import PLATFORM, SPACE, collections_of
 from bots.page.sessions import PageSession
 from bots.page.site import Site
 from bots.terminal.session import PLATFORM as TERMINAL
@@ -43,6 +43,14 @@ async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQ
             if session.may_read({*collections_in(trace), *then}):
                 allowed.add(question.turn)
     return allowed
+
+
+def channel_told(session: PageSession, channel: str) -> str:
+    """A channel as the session may know it: that of another session is named after the collections that it reads."""
+    place, _, name = channel.rpartition("/")
+    if place != f"{PLATFORM}/{SPACE}" or session.may_read(collections_of(name) or ()):
+        return channel
+    return place
 
 
 def collections_in(trace: Trace | None) -> set[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from bots.chat.channels import ChannelStore
 from bots.page.gap_reports import GapReports
+from bots.page.names import NameLookUps
 from bots.page.server import link_at, serving
 from bots.page.sessions import PageSessions
 from bots.page.settings import PageSettings
@@ -25,7 +26,8 @@ from core.library.library import Library, Phase
 from core.settings import Settings
 from core.storage.asynchronous import AsyncDatabase
 from core.traces.log import QuestionLog
-from core.traces.meters import Meters, prometheus
+from core.traces.meters import Gauges, Meters, prometheus
+from core.turns.archive import count_unfinished
 from core.turns.messenger import ReplyRoute
 from core.turns.turns import Turns
 
@@ -36,12 +38,27 @@ class OwnWork:
 
     turns: Turns
     operations: Operations
+    meters: Meters
+    platforms: Mapping[str, Callable[[], Awaitable[bool]]] = field(
+        default_factory=dict
+    )  #: by what people call them, whether each is connected
 
     async def accept(self, turn: Turn | Command, route: ReplyRoute) -> None:
         await self.turns.accept(turn, route)
 
     async def carry_out(self, name: str, details: Record) -> Record:
         return await self.operations.carry_out(name, details, _Unheard(), is_again=False)
+
+    async def trouble(self) -> str:
+        try:
+            await asyncio.to_thread(count_unfinished)
+        except FootnoteError as fault:
+            return str(fault)
+        away = [name for name, is_connected in self.platforms.items() if not await is_connected()]
+        return " ".join(f"{name} is not connected." for name in away)
+
+    async def gauges(self) -> Gauges:
+        return await asyncio.to_thread(self.meters.gauges)
 
 
 class _Unheard:
@@ -80,7 +97,8 @@ async def open_page(
         threads=PageThreads(database),
         work=work,
         templates=make_templates(views()),
-        probes=Probes(trouble=_trouble_of(log), metrics=_metrics_of(meters) if meters else None),
+        names=NameLookUps(log.names, lambda said: work.carry_out("note_names", {"said": said})),
+        probes=Probes(trouble=_trouble_of(log, work), metrics=_metrics_of(meters) if meters else None),
         meters=meters,
     )
     async with serving(site) as url:
@@ -89,19 +107,19 @@ async def open_page(
 
 def _metrics_of(meters: Meters) -> Callable[[], Awaitable[str]]:
     async def metrics() -> str:
-        return prometheus(meters)
+        return await asyncio.to_thread(prometheus, meters)
 
     return metrics
 
 
-def _trouble_of(log: QuestionLog) -> Any:
+def _trouble_of(log: QuestionLog, work: ServingProcess) -> Callable[[], Awaitable[str]]:
     async def trouble() -> str:
-        """Why the stores cannot be read now."""
+        """Why the stores cannot be read now, or questions are not answered."""
         try:
             await log.database.rows("SELECT 1")
         except FootnoteError as fault:
             return str(fault)
-        return ""
+        return await work.trouble()
 
     return trouble
 

@@ -11,6 +11,7 @@ from jinja2 import Environment
 
 from bots.chat.channels import ChannelStore
 from bots.page.gap_reports import GapReports
+from bots.page.names import NameLookUps
 from bots.page.sessions import PageSession, PageSessions
 from bots.page.settings import PageSettings
 from bots.page.threads import PageThreads
@@ -19,7 +20,7 @@ from core.conversation import Command, Turn
 from core.library.library import Library
 from core.settings import Settings
 from core.traces.log import QuestionLog
-from core.traces.meters import Meters
+from core.traces.meters import Gauges, Meters
 from core.turns.messenger import ReplyRoute
 
 Record = dict[str, Any]  # JSON types only
@@ -34,6 +35,14 @@ class ServingProcess(Protocol):
 
     async def carry_out(self, name: str, details: Record) -> Record:
         """The result of an operation of :mod:`bots.terminal.operations`; FootnoteError with what went wrong."""
+        ...
+
+    async def trouble(self) -> str:
+        """Why questions are not answered now, as a sentence; empty: they are."""
+        ...
+
+    async def gauges(self) -> Gauges:
+        """How the queue and the models are, as far as it is known here."""
         ...
 
 
@@ -62,6 +71,7 @@ class Site:
     threads: PageThreads
     work: ServingProcess
     templates: Environment
+    names: NameLookUps
     probes: Probes = Probes()
     meters: Meters | None = None  #: of this process; None: another one answers
 

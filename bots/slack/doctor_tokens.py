@@ -22,9 +22,10 @@ from bots.doctor.folder import query
 from bots.doctor.settings import Configuration
 from bots.slack.http import CLOCK_SKEW
 from bots.slack.manifest import SCOPES
-from bots.slack.oauth import FILE
+from bots.slack.oauth import STORE
 from bots.slack.settings import API_URL, SlackSettings
 from core.errors import SettingsError
+from core.storage.storage import file_of
 from core.turns.messenger import Unreachable
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ async def workspaces(
     client: AsyncWebClient, settings: SlackSettings, configuration: Configuration
 ) -> list[Finding]:
     """The workspaces that installed the app, and whether Slack still takes the token of each."""
-    file, url = configuration.settings.data_dir / FILE, configuration.settings.postgres_url
+    file, url = file_of(configuration.settings.data_dir, STORE), configuration.settings.postgres_url
     if not settings.has_oauth:
         return []
     try:

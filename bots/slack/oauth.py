@@ -16,7 +16,7 @@ from bots.slack.route import Me
 from bots.slack.settings import SlackSettings
 from core.errors import StoreUnavailable
 from core.storage.schema import Schema
-from core.storage.storage import Storage
+from core.storage.storage import Storage, file_of
 
 if TYPE_CHECKING:
     from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FILE = "slack.sqlite"  # in DATA_DIR; it holds tokens, so only the owner may read it
 STATE_LIFETIME = 600  # seconds from the install page until Slack sends the person back, as Bolt has it
-STORE = "slack"
+STORE = "slack"  # it holds tokens, so only the owner may read its file
 SCHEMA = Schema()  # the SDK makes the tables
 
 
@@ -70,7 +69,7 @@ async def open_oauth(settings: SlackSettings, storage: Storage, calls: SlackCall
     from bots.slack.oauth_stores import InstallationStore, StateStore, make_tables, open_engine
 
     storage.database(STORE, SCHEMA).close()
-    engine = open_engine(storage, str(storage.data_dir.resolve() / FILE))
+    engine = open_engine(storage, str(file_of(storage.data_dir.resolve(), STORE)))
     try:
         store = InstallationStore(
             client_id=settings.client_id, engine=engine,

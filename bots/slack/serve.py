@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -61,6 +61,7 @@ _BAD_APP_TOKEN = frozenset(
     }
 )
 
+Connection = Callable[[], Awaitable[bool]]  #: whether it is open now
 Response = dict[str, Any]  #: what goes back with the acknowledgement
 
 
@@ -167,6 +168,11 @@ class SlackServer:
     oauth: OAuth | None
     messenger: ChatMessenger[Message]
     unreadable: Unreadable
+    _connections: list[Connection] = field(default_factory=list)
+
+    async def is_connected(self) -> bool:
+        """Whether Slack can deliver now: over one socket at least, or over HTTP."""
+        return any([await each() for each in self._connections])
 
     @asynccontextmanager
     async def serving(self, turns: Turns, port: int | None) -> AsyncIterator[None]:
@@ -180,7 +186,7 @@ class SlackServer:
             unreadable=self.unreadable,
         )  # fmt: skip
         try:
-            async with _connected(listeners, self.settings, port):
+            async with _connected(listeners, self.settings, port, self._connections):
                 logger.info("serving Slack")
                 yield
         finally:
@@ -237,8 +243,9 @@ async def _identified(calls: SlackCalls, token: str) -> Installation:
 
 @asynccontextmanager
 async def _connected(
-    listeners: SlackListeners, settings: SlackSettings, port: int | None
+    listeners: SlackListeners, settings: SlackSettings, port: int | None, open_now: list[Connection]
 ) -> AsyncIterator[None]:
+    """``open_now``: takes what tells whether each connection is open."""
     from bots.slack.http import listening
 
     app = _bolt(listeners)
@@ -246,12 +253,18 @@ async def _connected(
         if port is None:
             await _check_app_token(listeners.calls, settings.app_token)
             for _ in range(SOCKETS):
-                await connections.enter_async_context(_socket(app, settings, listeners.unreadable))
+                socket = _socket(app, settings, listeners.unreadable)
+                open_now.append(await connections.enter_async_context(socket))
         else:
             flow = listeners.oauth.flow if listeners.oauth else None
             served = listening(app, flow, settings.signing_secret, port, listeners.unreadable)
             await connections.enter_async_context(served)
+            open_now.append(_is_listening)
         yield
+
+
+async def _is_listening() -> bool:
+    return True  # as long as the port is open, which is as long as this process serves
 
 
 async def _check_app_token(calls: SlackCalls, token: str) -> None:
@@ -296,7 +309,9 @@ def _bolt(listeners: SlackListeners) -> AsyncApp:
 
 
 @asynccontextmanager
-async def _socket(app: AsyncApp, settings: SlackSettings, unreadable: Unreadable) -> AsyncIterator[None]:
+async def _socket(
+    app: AsyncApp, settings: SlackSettings, unreadable: Unreadable
+) -> AsyncIterator[Connection]:
     from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
     from slack_sdk.socket_mode.response import SocketModeResponse
 
@@ -323,6 +338,6 @@ async def _socket(app: AsyncApp, settings: SlackSettings, unreadable: Unreadable
         handler.client.proxy = None
     try:
         await handler.connect_async()  # type: ignore[no-untyped-call] # Bolt's own
-        yield
+        yield handler.client.is_connected
     finally:
         await handler.close_async()  # type: ignore[no-untyped-call] # Bolt's own

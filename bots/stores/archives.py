@@ -10,16 +10,17 @@ from typing import Any
 
 from bots.chat.uploads import UPLOADS
 from bots.stores.folder import empty_folder, lay_down, open_folder
+from bots.stores.schemas import IN_FOLDER
 from bots.stores.server import open_snapshot
 from bots.stores.server_copy import copy_to_server
-from bots.stores.source import STORES, VECTORS, Progress, StoredContent
+from bots.stores.source import VECTORS, Progress, StoredContent
 from core.conversation import value
 from core.errors import SettingsError
 from core.library.data_lock import refuse_incomplete, share_data_dir
 from core.settings import Settings
 from core.storage.archive import ArchiveReader, ArchiveWriter, Row, read_archive, write_archive
 from core.storage.sqlite_rows import StoredTable, StoredTables
-from core.storage.storage import open_storage
+from core.storage.storage import file_of, open_storage, queue_file
 
 VECTOR_ROWS = f"{VECTORS}/passages.jsonl"
 
@@ -89,7 +90,7 @@ def back_up(settings: Settings, file: Path) -> Backup:
 def _opened(settings: Settings) -> Iterator[StoredContent]:
     refuse_incomplete(settings.data_dir)
     if settings.postgres_url is None:
-        with open_folder(settings.data_dir, turns=turns_file(settings)) as folder:
+        with open_folder(settings.data_dir, turns=queue_file(settings)) as folder:
             yield folder
         return
     with (
@@ -97,12 +98,6 @@ def _opened(settings: Settings) -> Iterator[StoredContent]:
         open_snapshot(settings.postgres_url, settings.data_dir) as snapshot,
     ):
         yield snapshot
-
-
-def turns_file(settings: Settings) -> Path | None:
-    """Where DATABASE_URL has the queue of a folder elsewhere."""
-    name = settings.database_url.removeprefix("sqlite:///")
-    return None if name == settings.database_url else Path(name)
 
 
 def _write(source: StoredContent, archive: ArchiveWriter) -> Backup:
@@ -191,8 +186,8 @@ def _from_facts(facts: Mapping[str, Any]) -> StoredTables:
 
 def _refuse_queue_elsewhere(settings: Settings) -> None:
     """An archive is restored into one folder, and the queue that is read would be another one."""
-    queue = turns_file(settings)
-    if queue is not None and queue.resolve() != (settings.data_dir / "turns.sqlite").resolve():
+    queue = queue_file(settings)
+    if queue is not None and queue.resolve() != file_of(settings.data_dir, "turns").resolve():
         raise SettingsError(
             f"DATABASE_URL has the queue of turns in {queue}, and it is restored into {settings.data_dir}. "
             "Unset DATABASE_URL first."
@@ -201,7 +196,7 @@ def _refuse_queue_elsewhere(settings: Settings) -> None:
 
 def _refuse_newer(source: StoredContent, file: Path) -> None:
     for store, held in source.tables.items():
-        if store not in STORES or held.version > STORES[store].version:
+        if store not in IN_FOLDER or held.version > IN_FOLDER[store].version:
             raise SettingsError(
                 f"{file} was written by a newer version of Footnote. Install that version to restore it."
             )
@@ -209,7 +204,7 @@ def _refuse_newer(source: StoredContent, file: Path) -> None:
 
 def _refuse_older(source: StoredContent, file: Path) -> None:
     """A file of SQLite is migrated when it is opened; rows cannot be."""
-    if any(held.version < STORES[store].version for store, held in source.tables.items()):
+    if any(held.version < IN_FOLDER[store].version for store, held in source.tables.items()):
         raise SettingsError(
             f"{file} was written by an older version of Footnote. Restore it into a data folder, without "
             "DATABASE_URL, run `footnote migrate`, and then `footnote move`."

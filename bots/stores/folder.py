@@ -18,9 +18,9 @@ from typing import IO, TYPE_CHECKING
 from bots.chat.uploads import UPLOADS
 from bots.slack import oauth
 from bots.slack.oauth_stores import make_all_tables
+from bots.stores.schemas import IN_FOLDER, OURS
 from bots.stores.source import (
     COMPARING,
-    STORES,
     VECTORS,
     Progress,
     StoredContent,
@@ -37,7 +37,7 @@ from core.library.vacuum import DATABASE
 from core.storage.archive import Row, line_of, row_of
 from core.storage.sqlite import translate_errors
 from core.storage.sqlite_rows import StoredTable, StoredTables, describe, make_file, read_only, rows_of
-from core.storage.storage import Storage
+from core.storage.storage import SQLITE, Storage, file_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +82,7 @@ class FolderSource:
     databases: Mapping[str, sqlite3.Connection]  #: each within a transaction that only reads
 
     def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
-        with translate_errors(self.folder / f"{store}.sqlite", STORES[store]):
+        with translate_errors(file_of(self.folder, store), IN_FOLDER[store]):
             # Not `yield from`: that would close the cursor, perhaps after its database.
             for row in rows_of(self.databases[store], table):  # noqa: UP028 - as said above
                 yield row
@@ -128,10 +128,10 @@ def open_folder(
     """``turns``: where the queue is if it is elsewhere; ``data_dir``: where the folder will be."""
     with ExitStack() as opened:
         databases = {}
-        for store in STORES:
-            file = turns if turns and store == "turns" else folder / f"{store}.sqlite"
+        for store in IN_FOLDER:
+            file = turns if turns and store == "turns" else file_of(folder, store)
             if file.is_file() and file.stat().st_size:
-                with translate_errors(file, STORES[store]):
+                with translate_errors(file, IN_FOLDER[store]):
                     databases[store] = opened.enter_context(read_only(file))
         tables = {store: describe(database) for store, database in databases.items()}
         place = str((data_dir or folder).resolve())
@@ -183,16 +183,16 @@ def make_stores(folder: Path) -> None:
     from core.turns.queue import prepare_file
 
     storage = Storage(data_dir=folder)
-    for store in ("rooms", "slack", "spending", "questions", "answers", "gaps", "page", "library"):
-        storage.database(store, STORES[store]).close()
-    turns = f"sqlite:///{folder / 'turns.sqlite'}"
+    for store, schema in OURS.items():
+        storage.database(store, schema).close()
+    turns = f"{SQLITE}{file_of(folder, 'turns')}"
     prepare_file(turns)
     DBOS.migrate(turns)
 
     async def make_those_of_libraries() -> None:
-        async with open_checkpoints(folder / "conversations.sqlite"):
+        async with open_checkpoints(file_of(folder, "conversations")):
             pass
-        await make_all_tables(storage, str(folder / oauth.FILE))
+        await make_all_tables(storage, str(file_of(folder, oauth.STORE)))
 
     asyncio.run(make_those_of_libraries())
 
@@ -253,12 +253,12 @@ def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progre
     try:
         for store, held in source.tables.items():
             notify(store)
-            make_file(beside / f"{store}.sqlite", held, parts(store, held))
+            make_file(file_of(beside, store), held, parts(store, held))
         notify(VECTORS)
         stored = _put_vectors(tallies.vectors(source.vectors()), beside / VECTORS)
         put_uploads(source.uploads, beside)
         if after != source.data_dir:
-            _place_words(beside / "library.sqlite", after)
+            _place_words(file_of(beside, "library"), after)
         notify(COMPARING)
         with open_folder(beside, data_dir=data_dir) as copy:
             compare(tallies, tally(copy))
@@ -266,7 +266,7 @@ def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progre
         if getattr(fault, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF in OF_THE_DISK:
             raise SettingsError(f"{data_dir} cannot be written: {fault}.") from fault
         raise ValueError("the rows do not fit the tables") from fault
-    return tallies, _mark_missing(beside / "library.sqlite", stored)
+    return tallies, _mark_missing(file_of(beside, "library"), stored)
 
 
 def compare(read: Tallies, written: Tallies) -> None:

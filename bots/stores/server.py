@@ -11,8 +11,8 @@ from typing import Any
 
 import psycopg
 
-from bots.commands.migrate import postgres_stores
 from bots.stores.folder import FolderSource, FolderUploads, make_stores, open_folder
+from bots.stores.schemas import IN_POSTGRES
 from bots.stores.source import VECTORS
 from core.errors import SettingsError
 from core.library.fts5 import words_row
@@ -218,7 +218,7 @@ def check_queue(connection: psycopg.Connection[Any], version: int) -> None:
 
 def _all_stores() -> dict[str, Schema]:
     return {
-        **postgres_stores(),
+        **IN_POSTGRES,
         "conversations": checkpoints_postgres.SCHEMA,
         "turns": leases.SCHEMA,
     }

@@ -15,35 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from bots.chat import channels
 from bots.chat.uploads import UPLOADS
-from bots.page import sessions
-from bots.slack import oauth
-from core.answers import store as answers
-from core.gaps import store as gaps
-from core.library import tables
 from core.library.fts5 import indexed_from
-from core.reasoning import limits
 from core.storage.database import Row
-from core.storage.schema import Schema
 from core.storage.sqlite_rows import StoredTable, StoredTables
-from core.traces import log
-from core.turns import checkpoint_rows, checkpoints, queue
+from core.turns import checkpoint_rows
 
-#: Every store of the folder, in the order in which they are read. The queue comes first: what a turn did after
-#: that moment is done once more when it goes on, as after a process that was killed.
-STORES: Mapping[str, Schema] = {
-    "turns": queue.SCHEMA,
-    "conversations": checkpoints.SCHEMA,
-    "rooms": channels.SCHEMA,
-    "slack": oauth.SCHEMA,
-    "spending": limits.SCHEMA,
-    "questions": log.SCHEMA,
-    answers.STORE: answers.SCHEMA,
-    "gaps": gaps.SCHEMA,
-    "page": sessions.SCHEMA,
-    "library": tables.SCHEMA,
-}
 VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLOADS is
 
 #: What DBOS writes about itself when it starts.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +14,7 @@ from core.answers.kept import KeptAnswer, document_of, id_of, kept_in
 from core.answers.store import SCHEMA, STORE, ExpertRequest, ListedAnswer
 from core.conversation import Conversation, Outcome, Turn, log_fields
 from core.errors import FootnoteError
-from core.library.documents import Retrieval
+from core.library.documents import ANSWER, Retrieval
 from core.library.library import Library
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Database
@@ -132,6 +132,17 @@ class Answers:
         if not usable.issuperset(found):
             await asyncio.to_thread(self.sync)
         return usable.issuperset(found)
+
+    async def withdrawn(self, sources: Iterable[str], collections: Collection[str]) -> frozenset[str]:
+        """Those of these sources that are kept answers which are not used any more, or not in these collections."""
+        asked = {f"{ANSWER}{answer}": answer for answer in kept_in(sources)}
+        if not asked:
+            return frozenset()
+        ids = tuple(asked.values())
+        readable = await self.database.call(
+            store.readable_among, self.database.database, ids, collections, self.now()
+        )
+        return frozenset(source for source, answer in asked.items() if answer not in readable)
 
     def sync(self) -> None:
         """Bring the library in step with the store. Blocking."""

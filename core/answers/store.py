@@ -129,6 +129,16 @@ def usable_among(database: Database, ids: Collection[str], now: float) -> set[st
     return {answer for (answer,) in rows}
 
 
+def readable_among(
+    database: Database, ids: Collection[str], collections: Collection[str], now: float
+) -> set[str]:
+    """Those that are used now and may be read by who reads these collections."""
+    usable = usable_among(database, ids, now)
+    marks = ", ".join("?" * len(ids))
+    rows = database.rows(f"SELECT id, collection FROM answers WHERE id IN ({marks})", tuple(ids))
+    return {answer for answer, collection in rows if answer in usable and collection in collections}
+
+
 def forget(database: Database, ids: Collection[str]) -> None:
     """Delete all that is stored of these answers."""
     if not ids:

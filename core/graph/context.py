@@ -47,6 +47,10 @@ class Web(Protocol):
         ...
 
 
+async def _nothing_withdrawn(_sources: Sequence[str]) -> frozenset[str]:
+    return frozenset()
+
+
 async def _ignore_dispute(_answer: str, _others: Sequence[str]) -> None:
     return None
 
@@ -62,8 +66,18 @@ class Deps:
     report: Callable[[Progress], None] = lambda _: None
     #: Told the source of a person's answer, and those of the documents that say something else.
     note_dispute: Callable[[str, Sequence[str]], Awaitable[None]] = _ignore_dispute
+    #: Of the sources of people's answers, those that are not used any more, or not here.
+    withdrawn: Callable[[Sequence[str]], Awaitable[frozenset[str]]] = _nothing_withdrawn
     remark: str = ""  #: a sentence: what could not be found out of what the person may read
+    #: Looks up again what may be read; None: that never changes.
+    look_up_rights: Callable[[], Awaitable[frozenset[str]]] | None = None
     tracer: Tracer = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tracer", Tracer(policy=self.policy, scope=self.documents.collections))
+
+    async def readable_now(self) -> frozenset[str]:
+        """The collections that may be read by now: while a model thinks, one may be closed."""
+        if self.look_up_rights is None:
+            return self.documents.collections
+        return await self.look_up_rights()

@@ -17,7 +17,7 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from core.conversation import Decision, Progress, Proposal, Question, Ranked
+from core.conversation import Decision, Exchange, Progress, Proposal, Question, Ranked
 from core.graph import outcomes
 from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
 from core.graph.context import Deps
@@ -46,7 +46,7 @@ from core.graph.web_nodes import propose_beside
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, edited, statements_of, verdicts_on
-from core.library.documents import Retrieval, Retrieved
+from core.library.documents import Retrieval, Retrieved, is_kept
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Ask, Draft, Grounded, Plan, Rejected, Statement, Strip
 from core.text.characters import without_shaping
@@ -59,7 +59,7 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
     turn, proposals = state["turn"], state.get("proposals", ())
     if state.get("outcome") is None:  # the last turn was never finished: its decision can be made again
         proposals = with_reopened(proposals, state.get("work", Work()))
-    history = history_within(state.get("history", ()), runtime.context.documents.collections)
+    history = await _history(state, runtime.context)
     state = {**state, "proposals": proposals, "history": history}
     if isinstance(turn, Question):
         work = Work(
@@ -87,6 +87,14 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
     return {"work": work, "outcome": None, "proposals": proposals, "history": history}
 
 
+async def _history(state: State, deps: Deps) -> tuple[Exchange, ...]:
+    """What was said before, as far as it may still be read."""
+    history = state.get("history", ())
+    kept = [source for each in history for source in each.sources if is_kept(source)]
+    withdrawn = await deps.withdrawn(kept) if kept else frozenset()
+    return history_within(history, deps.documents.collections, withdrawn)
+
+
 def _is_awaited(state: State, turn: Question) -> bool:
     """Whether the bot asked its author back just before."""
     last, history = state.get("outcome"), state.get("history", ())
@@ -101,6 +109,8 @@ def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str 
         return refusal(proposal, approval=deps.approval)
     if not proposal.is_open:
         return already_decided(proposal)
+    if turn.verdict == "approve" and not deps.documents.collections.issuperset(proposal.collections):
+        return Sentence("no_longer_readable")  # its query may have their words
     if turn.verdict == "approve" and deps.web is None:
         return Sentence("web_switched_off")
     return fault_of_query(turn.query)

@@ -17,9 +17,13 @@ WITHHELD = "(the answer is from documents that this conversation may not read an
 
 
 def collections_behind(work: Work, history: tuple[Exchange, ...] = ()) -> tuple[str, ...]:
-    """Those that a model's words may come from: of the passages that a turn looked at, and of what was said before."""
+    """Those that a model's words may come from: of the passages that a turn looked at, and of what was said before.
+
+    What a turn decides about was proposed by an earlier one, whose query may have words of what that one looked at.
+    """
     looked_at = {hit.passage.collection for hit in work.passages if hit.passage.origin == "documents"}
-    return tuple(sorted(looked_at.union(*(each.collections for each in history))))
+    proposed = work.proposal.collections if work.proposal else ()
+    return tuple(sorted(looked_at.union(proposed, *(each.collections for each in history))))
 
 
 def may_go_on(work: Work, readable: Collection[str]) -> bool:
@@ -27,25 +31,34 @@ def may_go_on(work: Work, readable: Collection[str]) -> bool:
     return all(name in readable for name in collections_behind(work))
 
 
-def history_within(history: tuple[Exchange, ...], readable: Collection[str]) -> tuple[Exchange, ...]:
-    """The history, in which answers from other collections are withheld; questions are people's own words."""
-    return tuple(each if _is_readable(each, readable) else _withheld(each) for each in history)
+def history_within(
+    history: tuple[Exchange, ...], readable: Collection[str], withdrawn: Collection[str] = ()
+) -> tuple[Exchange, ...]:
+    """The history, in which answers from other collections are withheld, and those from sources that were withdrawn;
+    questions are people's own words."""
+    return tuple(
+        each
+        if _is_readable(each, readable, withdrawn)
+        else replace(each, answer=WITHHELD, sources=(), collections=())
+        for each in history
+    )
 
 
-def _is_readable(exchange: Exchange, readable: Collection[str]) -> bool:
+def _is_readable(exchange: Exchange, readable: Collection[str], withdrawn: Collection[str]) -> bool:
     is_unknown = bool(exchange.sources) and not exchange.collections  # stored by an earlier version
-    return not is_unknown and all(name in readable for name in exchange.collections)
+    is_withdrawn = any(source in withdrawn for source in exchange.sources)
+    return not (is_unknown or is_withdrawn) and all(name in readable for name in exchange.collections)
 
 
-def _withheld(exchange: Exchange) -> Exchange:
-    return replace(exchange, answer=WITHHELD, sources=(), collections=())
-
-
-def outcome_within(outcome: Outcome, readable: Collection[str]) -> Outcome:
-    """The outcome as it may be shown: an answer that rests on another collection is replaced by a sentence."""
-    closest = _within(outcome.closest, readable)
+def outcome_within(outcome: Outcome, readable: Collection[str], withdrawn: Collection[str] = ()) -> Outcome:
+    """The outcome as it may be shown: an answer that rests on another collection, or on a source that was withdrawn,
+    is replaced by a sentence."""
+    closest = tuple(one for one in _within(outcome.closest, readable) if one.source not in withdrawn)
     cited = outcome.answer.citations if outcome.answer else ()
-    if len(_within(cited, readable)) == len(cited) and all(name in readable for name in outcome.collections):
+    is_whole = len(_within(cited, readable)) == len(cited) and all(
+        one.source not in withdrawn for one in cited
+    )
+    if is_whole and all(name in readable for name in outcome.collections):
         return outcome if closest == outcome.closest else _with_closest(outcome, closest, readable)
     reason = in_language(Sentence("no_longer_readable"), outcome.language)
     return replace(

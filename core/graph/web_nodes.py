@@ -19,8 +19,9 @@ from core.graph.approval import already_decided
 from core.graph.context import Deps, Web
 from core.graph.inputs import ask_of, grade
 from core.graph.policy import Policy
+from core.graph.rights import collections_behind
 from core.graph.routing import after_looking, queries_sent, web_wordings
-from core.graph.state import Next, State, Work, context_of, proposal_by_id, with_proposal
+from core.graph.state import Next, State, Work, context_of, history_before, proposal_by_id, with_proposal
 from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
 from core.text.characters import as_query
@@ -77,6 +78,7 @@ def proposal_of(
         standalone=_standalone(work),
         sources=work.sources,
         dismissed=tuple(passage for passage, grade in work.grades.items() if grade.relevance == "incorrect"),
+        collections=collections_behind(work, history_before(state.get("history", ()), work)),
     )
 
 

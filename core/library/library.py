@@ -18,6 +18,7 @@ from core.library.documents import Document, Passage, Retrieval
 from core.library.formats import parser_process
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
+from core.library.sameness import QuestionVectors
 from core.library.store import MODEL, REFRESHED, DocumentStore, Entry, NewDocument
 from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
 from core.text.characters import whole
@@ -59,6 +60,7 @@ class Library:
     _ingesting: set[tuple[str, str]] = field(default_factory=set, repr=False)
     _vectors: VectorIndex | None = field(default=None, repr=False)
     _open_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _questions: QuestionVectors = field(default_factory=QuestionVectors, repr=False)
     #: Without it, the vector of a new passage could be removed with that of the old one.
     _vector_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     #: What cannot be used together, until another process or this one makes the vectors anew.
@@ -298,7 +300,7 @@ class Library:
             try:
                 if dense.model != embedder.name:
                     _refuse(dense.model, embedder)
-                return Retriever(self.store, embedder, self.vectors).retrieve(query)
+                return Retriever(self.store, embedder, self.vectors, self._questions).retrieve(query)
             except StoreUnavailable:
                 raise
             except SettingsError as damage:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.library.lexical import Words
+from core.library.sameness import sameness
 from core.text.terms import weight_of
 
 LEXICAL_CREDIT = 1.0  # of a passage's BM25, relative to the best one's, without vectors
@@ -27,9 +28,9 @@ WINDOW = 15
 DOCUMENT_CREDIT = 0.33  # of the question's share in the candidates of the same document together
 LENGTH_CREDIT = 0.51  # of the number of terms, up to ENOUGH_TERMS: a passage of one line seldom answers
 ENOUGH_TERMS = 40
-#: Of how well the question that a person answered agrees with this one, if at least SAME_QUESTION: then their answer
-#: goes before documents that say as much. Judges decide about it as about any other passage.
-ANSWERED_CREDIT, SAME_QUESTION = 1.5, 0.6
+#: Of how much the question that a person answered is the same as this one: their answer then goes before documents that
+#: say as much. Judges decide about it as about any other passage.
+ANSWERED_CREDIT = 1.5
 CITED_CREDIT = 0.8  # for a document that the last answer cited, if the question points back to it
 
 STEM = 4  # letters; if a term this long begins another, they may be the same word: repo, config, async
@@ -56,6 +57,7 @@ class Scored:
     lexical: float  #: BM25, relative to the best candidate's
     dense: float | None  #: cosine, relative to the best; None without vectors
     answered: frozenset[str] = frozenset()  #: terms of the question that it answers, of a person's answer
+    closeness: float = 0.0  #: of that question to this one by meaning; 0 without vectors
     is_cited: bool = False  #: the last answer cited its document, and the question points back to it
 
 
@@ -78,7 +80,6 @@ def rerank(candidates: Mapping[str, Scored], weights: Mapping[str, float]) -> di
 
 def _score(candidate: Scored, question: Mapping[str, float]) -> float:
     title, body = candidate.words
-    sameness = _agreement(candidate.answered, question)
     found = (
         LEXICAL_CREDIT * candidate.lexical
         if candidate.dense is None
@@ -87,7 +88,7 @@ def _score(candidate: Scored, question: Mapping[str, float]) -> float:
     return (
         found
         + CITED_CREDIT * candidate.is_cited
-        + ANSWERED_CREDIT * (sameness if sameness >= SAME_QUESTION else 0.0)
+        + ANSWERED_CREDIT * (_sameness(candidate, question) if candidate.answered else 0.0)
         + COVERAGE_CREDIT * _prefix_share({*title, *body}, question)
         + HEADING_CREDIT * _agreement(frozenset(title), question)
         + WINDOW_CREDIT * _closest_share(body, question)
@@ -109,6 +110,14 @@ def _has_prefix_match(term: str, present: Collection[str], joined: str) -> bool:
     return len(term) >= STEM and (
         f" {term}" in joined or any(term[:length] in present for length in range(STEM, len(term)))
     )
+
+
+def _sameness(candidate: Scored, question: Mapping[str, float]) -> float:
+    """Words about how one asks do not tell one question from another."""
+    asked = {term: weight for term, weight in question.items() if term not in CHATTY} or question
+    answered = candidate.answered - CHATTY or candidate.answered
+    agreement = _agreement(answered, asked)
+    return sameness(answered, asked.keys(), agreement=agreement, closeness=candidate.closeness)
 
 
 def _agreement(title: Collection[str], question: Mapping[str, float]) -> float:

@@ -7,7 +7,7 @@ Sums of max-normalised scores with fixed weights beat reciprocal rank fusion on 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import nlargest
 from operator import itemgetter
@@ -18,6 +18,7 @@ from core.library.confidence import Observation, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope, is_kept
 from core.library.lexical import Words, bm25
 from core.library.rerank import Scored, rerank
+from core.library.sameness import QuestionVectors
 from core.library.store import DocumentStore, by_collection
 from core.text.characters import whole
 from core.text.followup import asked_before, cited_before, merged_with, needs_history, points_back
@@ -37,6 +38,9 @@ HISTORY_WEIGHT = 0.35  # of a term from the history alone, beside the question's
 #: question is merely short. Without a limit, a history of forty terms outweighs a question of one.
 HISTORY_SHARE, HISTORY_SHARE_OF_SHORT = 1.0, 0.5
 TERM_LIMIT = 40  # terms of one lexical query
+COMPARED = (
+    8  # answers of people whose questions are compared by meaning; another one costs a call of the embedder
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,7 @@ class Retriever:
     store: DocumentStore
     embedder: Embedder | None = None
     vectors: VectorIndex | None = None
+    questions: QuestionVectors = field(default_factory=QuestionVectors)  #: that people answered
 
     def retrieve(self, query: Query) -> Retrieval:
         """Blocking: call it in a thread."""
@@ -113,6 +118,7 @@ class Retriever:
         for looked_for in dict.fromkeys((tuple(weights), tuple(own))):
             listed |= lexical.search(looked_for, query.scope, limit=CANDIDATES, frequencies=frequencies)
         dense: dict[str, float] = {}
+        closeness: Mapping[str, float] = {}
         if self.embedder is not None and self.vectors is not None:
             vector = _vector_of(self.embedder, query.text, merged)
             dense = self._nearest(self.vectors, vector, query.scope)
@@ -120,6 +126,8 @@ class Retriever:
         if dense and self.vectors is not None:
             missing = ((number, hit.collection) for number, hit in passages.items() if number not in dense)
             dense |= self.vectors.similarities(vector, by_collection(missing))
+        if self.embedder is not None and self.vectors is not None:
+            closeness = self._closeness(self.embedder, vector, passages, dense)
         # Without passages that were removed meanwhile, or of which only the vector is left.
         words = lexical.words(passages)
         return Candidates(
@@ -128,7 +136,23 @@ class Retriever:
             weights=weights,
             lexical=bm25(words, weights),
             dense={number: cosine for number, cosine in dense.items() if number in passages},
+            closeness=closeness,
         )
+
+    def _closeness(
+        self,
+        embedder: Embedder,
+        vector: NDArray[float32],
+        passages: Mapping[str, Passage],
+        dense: Mapping[str, float],
+    ) -> Mapping[str, float]:
+        """How close this question is to those that people answered, of the answers that are nearest, by passage."""
+        kept = {number: hit.path[0] for number, hit in passages.items() if is_kept(hit.source) and hit.path}
+        likely = nlargest(COMPARED, kept, key=lambda number: (dense.get(number, 0.0), number))
+        if not likely:
+            return {}
+        close = self.questions.closeness(embedder, vector, [kept[number] for number in likely])
+        return dict(zip(likely, close, strict=True))
 
     def _nearest(self, vectors: VectorIndex, vector: NDArray[float32], scope: Scope) -> dict[str, float]:
         """Cosines of the nearest passages. A scope narrower than its collections is searched exactly if it is small."""
@@ -179,6 +203,7 @@ class Candidates:
     weights: Mapping[str, float]  #: of the question's terms
     lexical: Mapping[str, float]  #: BM25 by id
     dense: Mapping[str, float]  #: cosine by id
+    closeness: Mapping[str, float]  #: of the question that a person answered, by id
 
     def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
         """The best passages, preferring sources that were cited before."""
@@ -203,6 +228,7 @@ class Candidates:
                 words=self.words[number],
                 is_cited=self.passages[number].source in cited,
                 answered=_answered(self.passages[number]),
+                closeness=self.closeness.get(number, 0.0),
                 lexical=words.get(number, 0.0),
                 dense=meaning.get(number, words.get(number, 0.0)) if meaning else None,
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.library.documents import ANSWER, Passage, Piece, Scope
@@ -27,9 +27,6 @@ from core.storage.database import Connection, Database, Dialect
 MODEL, GENERATION, REFRESHED = "embedding_model", "vectors_generation", "refreshed_at"
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
-#: What a document has in the table, a NewDocument and an Entry alike.
-_FIELDS = ("address", "root", "source", "title", "url", "hash", "size", "modified", "included")
-
 #: SQLite carries out a cross join in the written order: from the passages to their documents, never from
 #: the scope to all of its passages. PostgreSQL knows how many passages there are.
 _JOIN: Mapping[Dialect, str] = {"sqlite": "CROSS JOIN", "postgresql": "JOIN"}
@@ -41,10 +38,9 @@ _CONTAINS: Mapping[Dialect, str] = {"sqlite": "instr(p.text, ?) > 0", "postgresq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A document as the store lists it."""
+class DocumentFields:
+    """What the table has of a document."""
 
-    id: int
     collection: str
     address: str
     root: str
@@ -54,26 +50,26 @@ class Entry:
     hash: str
     size: int
     modified: int
-    passages: int = 0
     included: str = "[]"  #: JSON, see core/library/formats/includes.py
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewDocument:
+class Entry(DocumentFields):
+    """A document as the store lists it."""
+
+    id: int
+    passages: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDocument(DocumentFields):
     """A document to be written, with its pieces."""
 
-    collection: str
-    address: str
-    root: str
-    source: str
-    title: str
-    url: str | None
-    hash: str
-    size: int
-    modified: int
     pieces: Sequence[Piece]
-    included: str = "[]"  #: JSON, see core/library/formats/includes.py
 
+
+#: Its columns; the collection has a table of its own.
+_FIELDS = tuple(each.name for each in fields(DocumentFields) if each.name != "collection")
 
 _LEXICAL: Mapping[Dialect, Callable[[Database], LexicalIndex]] = {
     "sqlite": Fts5Index,
@@ -395,14 +391,6 @@ def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]
 def _passage(row: Sequence[Any]) -> Passage:
     number, collection, source, title, path, location, text, start, end, url = row
     return Passage(
-        id=str(number),
-        collection=collection,
-        source=source,
-        title=title,
-        path=tuple(json.loads(path)),
-        location=location,
-        text=text,
-        start=start,
-        end=end,
-        url=url,
-    )
+        id=str(number), collection=collection, source=source, title=title, path=tuple(json.loads(path)),
+        location=location, text=text, start=start, end=end, url=url,
+    )  # fmt: skip

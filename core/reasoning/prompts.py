@@ -129,7 +129,8 @@ def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ball
         blocks.append(fence.quote(f"sentence {statement.number} cites {cites or 'nothing'}", statement.text))
         if statement.doubts:
             blocks.append(fence.quote(f"doubt {statement.number}", "; ".join(statement.doubts)))
-    return _messages(fence, GROUNDING, *blocks)
+    people = any(_is_by_person(strip.retrieved) for strip in strips)
+    return _messages(fence, f"{GROUNDING}\n\n{PEOPLE_CHECKED}" if people else GROUNDING, *blocks)
 
 
 def usefulness(ask: Ask, text: str) -> Messages:
@@ -291,15 +292,22 @@ leave open: a few words in the language of the question that a search could be m
 otherwise leave it empty."""
 
 PEOPLE = """\
-What is marked “from a colleague” is what that person answered to the question after the “>”, on that day. It is \
-evidence like a document, and may differ from one."""
+What is marked “from a colleague” is what that person answered to the question after the “>”. It is evidence like a \
+document, and may differ from one. The day is when it was said, not what it is about."""
 
 PEOPLE_GRADED = """\
-That two of them differ makes neither incorrect. Under disputed, give for every colleague's answer that a document \
-contradicts its number, then those of the documents."""
+That two of them differ makes neither incorrect, nor the evidence insufficient: the answer will give both. Under \
+disputed, give for every colleague's answer that a document contradicts, or shows to be overtaken, its number, then \
+those of the documents; not where a document only adds to it, or speaks of another case."""
 
 PEOPLE_WRITTEN = """\
-Where a colleague and a document differ, give both in sentences of their own, and say who said it and when."""
+Where a colleague and a document differ, or two colleagues, give each side in a sentence of its own: who said it and \
+when, or that the documents say so. Do not decide between them unless one of them does."""
+
+PEOPLE_CHECKED = """\
+What is marked “from a colleague” is what that person answered, on that day, to the question after the “>”. It states \
+the question and the answer together, and who said it, where and when. That another strip says otherwise makes a \
+sentence unsupported only where it claims that they agree."""
 
 WRITE = f"""\
 You answer the question of a colleague from numbered strips of text, so that every statement can be checked.
@@ -341,5 +349,5 @@ care, and decide yourself."""
 
 USEFULNESS = """\
 You read a question and the answer that a colleague was given. Say whether it is useful: true when it settles \
-what was asked, or the main part of it; false when it evades, answers something else, or says that it does not \
-know. Do not judge whether it is true, nor its style."""
+what was asked, or the main part of it, also by giving both sides where those who know differ; false when it evades, \
+answers something else, or says that it does not know. Do not judge whether it is true, nor its style."""

@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 
     from core.storage.database import Row
 
+SQLITE = "sqlite:///"  # begins the URL of a file
+
+
+def file_of(data_dir: Path, store: str) -> Path:
+    """Where a store is that is not in PostgreSQL."""
+    return data_dir / f"{store}.sqlite"
+
+
+def queue_file(settings: Settings) -> Path | None:
+    """Where the queue of turns is, which DATABASE_URL may have elsewhere; None if it is in PostgreSQL."""
+    if not settings.database_url:
+        return file_of(settings.data_dir, "turns")
+    is_file = settings.database_url.startswith(SQLITE)
+    return Path(settings.database_url.removeprefix(SQLITE)) if is_file else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
@@ -39,7 +54,7 @@ class Storage:
         ``busy_timeout``: seconds that SQLite waits for another program.
         """
         if self.pool is None:
-            return SqliteDatabase(self.data_dir / f"{store}.sqlite", schema, busy_timeout=busy_timeout)
+            return SqliteDatabase(file_of(self.data_dir, store), schema, busy_timeout=busy_timeout)
         from core.storage.postgres import PostgresDatabase
 
         return PostgresDatabase(self.pool, store, schema)

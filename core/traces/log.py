@@ -131,6 +131,16 @@ class LoggedQuestion:
     cost: float | None
 
 
+@value
+class GivenRating:
+    """What one person thinks of an answer."""
+
+    author: str
+    is_positive: bool
+    fault: str  #: what they say is wrong; empty: not said
+    remark: str  #: a line about it, in their words; empty: none, or not kept any more
+
+
 Listener = Callable[[Turn, Outcome, Trace], None]
 
 
@@ -234,6 +244,16 @@ class QuestionLog:
         """Ratings of an answer, by author."""
         rows = await self.database.rows("SELECT author, is_positive FROM ratings WHERE turn = ?", (turn,))
         return {author: bool(is_positive) for author, is_positive in rows}
+
+    async def given_ratings(self, turn: str) -> tuple[GivenRating, ...]:
+        """The same with what people said is wrong; the newest last."""
+        query = (
+            "SELECT author, is_positive, fault, remark FROM ratings WHERE turn = ? ORDER BY given_at, author"
+        )
+        return tuple(
+            GivenRating(author=author, is_positive=bool(is_positive), fault=fault, remark=remark)
+            for author, is_positive, fault, remark in await self.database.rows(query, (turn,))
+        )
 
     async def explain(self, turn: str, author: str, fault: Fault, remark: str) -> None:
         """What a person said is wrong with an answer that they rated down."""

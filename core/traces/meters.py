@@ -29,8 +29,8 @@ def labels_of(turn: Turn, outcome: Outcome) -> dict[str, str]:
 class Gauges:
     """What is so now; None: unknown here."""
 
-    queued: int | None = None  #: turns that wait in this process
-    running: int | None = None  #: turns that are worked on
+    queued: int | None = None  #: turns and commands of the whole store that have not ended
+    running: int | None = None  #: turns that this process works on
     open_circuits: Mapping[str, bool] = field(default_factory=dict)  #: by model, whether it is left alone
 
 
@@ -47,10 +47,11 @@ class Meters:
     cost: float = 0.0
     currency: str = ""  #: empty: no prices were set
     circuits: Mapping[str, Circuit] = field(default_factory=dict)  #: by model
-    #: Turns that wait, and those that are worked on; None: this process has no queue.
-    load: Callable[[], tuple[int, int]] | None = None
+    #: What of it :class:`Gauges` has first; None: this process has no queue. It may block.
+    load: Callable[[], tuple[int | None, int]] | None = None
 
     def gauges(self) -> Gauges:
+        """Reads the queue, so it may block."""
         queued, running = self.load() if self.load else (None, None)
         is_open = {model: circuit.is_open for model, circuit in self.circuits.items()}
         return Gauges(queued=queued, running=running, open_circuits=is_open)
@@ -70,7 +71,7 @@ class Meters:
 
 
 def prometheus(meters: Meters) -> str:
-    """All metrics, each with what it is and its type."""
+    """All metrics, each with what it is and its type. May block."""
     lines: list[str] = []
     for name, kind, what, samples in _metrics(meters, meters.gauges()):
         if samples := list(samples):
@@ -94,8 +95,13 @@ def _metrics(meters: Meters, gauges: Gauges) -> Iterator[tuple[str, str, str, It
     plain: tuple[tuple[str, str, str, float | None], ...] = (
         ("footnote_model_calls_total", "counter", "Calls to models.", meters.calls),
         ("footnote_model_round_trips_total", "counter", "Calls one after the other.", meters.round_trips),
-        ("footnote_queued", "gauge", "Turns and commands that wait.", gauges.queued),
-        ("footnote_running", "gauge", "Turns that are worked on.", gauges.running),
+        (
+            "footnote_queued",
+            "gauge",
+            "Turns and commands in the store that have not ended, of all processes.",
+            gauges.queued,
+        ),
+        ("footnote_running", "gauge", "Turns that this process works on.", gauges.running),
     )
     for name, kind, what, number in plain:
         yield name, kind, what, [] if number is None else [_sample(name, number)]

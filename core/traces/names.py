@@ -1,15 +1,17 @@
 """What people and channels are called, beside their ids: for operators, who cannot tell an id.
 
-A name is noted where an adapter reads it anyway. It goes when nothing is logged any more of whom it belongs to.
+A name is noted where an adapter reads it anyway, and where an operator looks at an id without one. It goes when
+nothing is logged any more of whom it belongs to.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from core.conversation import value
 from core.errors import StoreUnavailable
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Connection
@@ -36,9 +38,23 @@ NAME = 80  # characters
 REMEMBERED = 10_000  # names that this process knows to be stored
 
 
+@value
+class KnownNames:
+    """Names by id; what has none is called by its id."""
+
+    people: Mapping[str, str] = field(default_factory=dict)
+    channels: Mapping[str, str] = field(default_factory=dict)  #: by platform/space/channel
+
+    def person(self, known: str) -> str:
+        return self.people.get(known, known)
+
+    def channel(self, known: str) -> str:
+        return self.channels.get(known, known)
+
+
 @dataclass(slots=True)
 class ShownNames:
-    """Writes a name when it is new or has changed, and reads nothing."""
+    """Writes a name when it is new or has changed."""
 
     database: AsyncDatabase
     _noted: dict[tuple[NamedKind, str], str] = field(default_factory=dict)
@@ -64,6 +80,17 @@ class ShownNames:
         if len(self._noted) > REMEMBERED:
             self._noted.clear()
         self._noted |= {(kind, each): name for kind, each, name in new}
+
+    async def known(self, people: Collection[str], channels: Collection[str]) -> KnownNames:
+        """Those of these that are stored. Raises StoreUnavailable."""
+        return KnownNames(
+            people=await self._stored("person", people), channels=await self._stored("channel", channels)
+        )
+
+    async def _stored(self, kind: NamedKind, ids: Collection[str]) -> dict[str, str]:
+        marks = ", ".join("?" * len(ids))
+        query = f"SELECT id, name FROM shown_names WHERE kind = ? AND id IN ({marks})"
+        return dict(await self.database.rows(query, (kind, *ids))) if ids else {}
 
     def forget_noted(self) -> None:
         """They may be gone from the store."""

@@ -22,8 +22,9 @@ class QuestionFilter:
 
     kind: str = ""
     outcome: str = ""
-    channel: str = ""  #: a part of its name
+    channel: str = ""  #: a part of its id
     author: str = ""
+    by_name: bool = False  #: whether a channel and a person may also be named by what people call them
     rated: RatedAs = ""
     text: str = ""  #: words of the question, in a row
     since: float | None = None  #: seconds since the epoch
@@ -80,12 +81,16 @@ async def same_question(log: QuestionLog, about: str) -> tuple[LoggedQuestion, .
 
 
 def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str, Sequence[object]]]:
-    for name in ("kind", "outcome", "author"):
+    like = f"{LIKE[dialect]} ? ESCAPE '!'"
+    for name in ("kind", "outcome"):
         if sought := getattr(wanted, name):
             yield f"q.{name} = ?", (sought,)
-    for name, sought in (("channel", wanted.channel), ("question", wanted.text)):
-        if sought:
-            yield f"q.{name} {LIKE[dialect]} ? ESCAPE '!'", (f"%{_literal(sought)}%",)
+    if wanted.text:
+        yield f"q.question {like}", (f"%{_literal(wanted.text)}%",)
+    if wanted.channel:
+        yield _named("channel", f"q.channel {like}", like, f"%{_literal(wanted.channel)}%", wanted)
+    if wanted.author:
+        yield _named("person", "q.author = ?", "= ?", wanted.author, wanted)
     if wanted.rated:
         rated = {"up": " WHERE is_positive = 1", "down": " WHERE is_positive = 0", "any": ""}[wanted.rated]
         yield f"q.turn IN (SELECT turn FROM ratings{rated})", ()
@@ -96,6 +101,17 @@ def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str,
     if wanted.before is not None:
         at, turn = wanted.before
         yield "(q.asked_at < ? OR q.asked_at = ? AND q.turn < ?)", (at, at, turn)
+
+
+def _named(
+    kind: str, is_its: str, is_called: str, sought: str, wanted: QuestionFilter
+) -> tuple[str, Sequence[object]]:
+    """By the id, or also by the name."""
+    if not wanted.by_name:
+        return is_its, (sought,)
+    column = {"channel": "q.channel", "person": "q.author"}[kind]
+    called = f"SELECT id FROM shown_names WHERE kind = '{kind}' AND name {is_called}"
+    return f"({is_its} OR {column} IN ({called}))", (sought, sought)
 
 
 def _literal(sought: str) -> str:

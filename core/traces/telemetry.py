@@ -183,7 +183,7 @@ def _instruments(
         return now
 
     meter.create_observable_gauge(
-        "footnote.queue.length", [observe("queued")], "{turn}", "turns and commands that wait"
+        "footnote.queue.length", [observe("queued")], "{turn}", "turns and commands that have not ended"
     )
     meter.create_observable_gauge("footnote.running", [observe("running")], "{turn}", "turns worked on")
     return Telemetry(

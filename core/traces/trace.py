@@ -164,6 +164,7 @@ def with_outcome(trace: Trace, outcome: Outcome) -> Trace:
         text=answer.text if answer else "",
         reason=outcome.reason or "",
         proposed=outcome.proposal.query if outcome.proposal else "",
+        collections=tuple(dict.fromkeys((*trace.collections, *outcome.collections))),
         left_out=tuple(omission.text for omission in answer.left_out) if answer else (),
         citations=tuple(_citation(citation) for citation in (*cited, *closest)),
     )

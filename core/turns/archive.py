@@ -12,6 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from core.conversation import Command, Conversation, Decision, Outcome, Question, Turn
+from core.errors import StoreUnavailable
 from core.turns.messenger import ReplyRoute
 
 if TYPE_CHECKING:
@@ -151,6 +152,27 @@ def _counts(question: Question, status: str, moment: float) -> bool:
     """Whether it was asked since then; one that nobody addressed to the bot, only if it was answered."""
     is_asked = question.is_addressed or (status == "SUCCESS" and not is_erased(question))
     return is_asked and question.asked_at >= moment
+
+
+def count_unfinished(system: Any = None) -> int:
+    """How many turns and commands of the whole store have not ended, whoever does them; blocks.
+
+    ``system``: the database as DBOS has it; that of this process where none is given. Raises StoreUnavailable.
+    """
+    from dbos._dbos import _get_dbos_instance
+    from sqlalchemy import func, select
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from core.turns.queue import QUEUE
+
+    system = system or _get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS lists workflows, and counts none
+    table = system.tables.workflow_status
+    unfinished = select(func.count()).where(table.c.status.in_(RUNNING), table.c.queue_name == QUEUE)
+    try:
+        with system.engine.connect() as connection:
+            return int(connection.execute(unfinished).scalar_one())
+    except SQLAlchemyError as fault:
+        raise StoreUnavailable("The queue cannot be read now.") from fault
 
 
 async def erase(turn: Turn) -> None:

@@ -104,7 +104,6 @@ class Assistant:
         if read_attachments is not None and isinstance(turn, Question) and turn.reading_allowed_by:
             turn = turn if is_cut_off else _with_readable(await read_attachments(turn))
         deps: Deps | None = None
-        state: State = {}
         try:
             async with asyncio.timeout(self.turn_timeout):
                 deps = await self.make_deps(turn, report)
@@ -115,7 +114,7 @@ class Assistant:
                     context=deps,
                     durability="sync",
                 )
-                state = cast("State", values or {})
+                ended = _outcome_of(cast("State", values or {}), turn)
         except TimeoutError:
             await self._fail(turn, kept, Sentence("too_slow", seconds=self.turn_timeout))
         except FootnoteError as trouble:
@@ -123,7 +122,7 @@ class Assistant:
         except Exception:  # the boundary of a turn: whatever failed, it ends with a sentence
             logger.exception("turn %s broke", turn.id)
             await self._fail(turn, kept, Sentence("own_fault"))
-        return await self._close(turn, kept, deps, began, _outcome_of(state, turn))
+        return await self._close(turn, kept, deps, began, ended)
 
     async def _consider(self, turn: Turn, kept: TurnCheckpoints, report: Report, began: float) -> Outcome:
         """The outcome of a question that nobody addressed to the bot: until it is answered, nothing is stored."""
@@ -165,7 +164,7 @@ class Assistant:
             if deps.remark and not outcome.is_small_talk:
                 remark = in_language(deps.remark, outcome.language)
                 outcome = replace(outcome, reason=f"{outcome.reason or ''} {remark}".strip())
-            outcome = rights.outcome_within(outcome, deps.documents.collections)
+            outcome = rights.outcome_within(outcome, await deps.readable_now())
         outcome = replace(outcome, timing_ms=timing)
         values: dict[str, Any] = {"outcome": outcome}
         if self.link is not None:

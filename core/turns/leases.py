@@ -344,6 +344,21 @@ def is_any_serving(url: str) -> bool:
     return bool(found and found[0])
 
 
+def is_any_renewing(url: str) -> bool:
+    """The same for certain: a process that was killed a moment ago still counts above. Takes LEASE seconds at most."""
+    newest = "SELECT max(renewed) FROM replicas WHERE serves AND renewed > clock_timestamp() - make_interval(secs => %s)"
+    if not is_any_serving(url):
+        return False
+    first = None
+    with translate_errors(), psycopg.connect(conninfo(url), **OPTIONS) as connection:
+        while True:
+            ((renewed,),) = connection.execute(newest, (LEASE,)).fetchall()
+            if renewed is None or (first is not None and renewed > first):
+                return renewed is not None
+            first = first or renewed
+            time.sleep(BEAT / 4)
+
+
 def _stand(leases: Leases) -> None:
     with translate_errors(), psycopg.connect(leases.address, **OPTIONS) as connection:
         leases.stand(connection)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import SettingsError
 from core.settings import Settings
 from core.storage.schema import Schema, add_fields, prepare
+from core.storage.storage import SQLITE, file_of
 from core.turns.dbos_patches import (
     STOPS,
     Claims,
@@ -83,7 +84,7 @@ DISCREET = {"hide_parameters": True}
 
 def queue_url(settings: Settings) -> str:
     """The address of its database."""
-    return settings.database_url or f"sqlite:///{settings.data_dir.resolve() / 'turns.sqlite'}"
+    return settings.database_url or f"{SQLITE}{file_of(settings.data_dir.resolve(), 'turns')}"
 
 
 @asynccontextmanager
@@ -187,7 +188,7 @@ def prepare_file(database_url: str) -> None:
 
     Only the owner may read the file, and with it the log.
     """
-    name = database_url.removeprefix("sqlite:///")
+    name = database_url.removeprefix(SQLITE)
     if name != database_url:
         file = Path(name)
         with suppress(OSError):  # opening it reports the error

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
 from core.storage.schema import check, version_in
-from core.turns.archive import COMMAND, TURN, plain
+from core.storage.storage import SQLITE
+from core.turns.archive import COMMAND, TURN, count_unfinished, plain
 from core.turns.dbos_patches import check_patched, refuse_pickles
 from core.turns.queue import (
     APPLICATION,
@@ -95,6 +96,10 @@ class RemoteQueue:
             "serialization_type": WorkflowSerializationFormat.PORTABLE,
         }
         await self.client.enqueue_async(options, plain(work), route)
+
+    async def unfinished(self) -> int:
+        """How many turns and commands have not ended. Raises StoreUnavailable."""
+        return await asyncio.to_thread(count_unfinished, self.client._sys_db)  # noqa: SLF001 - the file is DBOS's
 
     async def _follow(self, workflow_id: str, on_item: Callable[[Record], None]) -> Record | None:
         from dbos._error import DBOSNonExistentWorkflowError, DBOSStreamTimeoutError
@@ -220,7 +225,7 @@ async def _until_migrated(database_url: str, is_served: Callable[[], bool]) -> N
 
     A version that the file keeps is the version of whoever serves.
     """
-    name = database_url.removeprefix("sqlite:///")
+    name = database_url.removeprefix(SQLITE)
     if name == database_url:
         return
     while (version := version_in(Path(name))) != SCHEMA.version:

@@ -11,9 +11,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
-from core.library.data_lock import find_owner
-from core.settings import Settings
-
 
 class TurnRunner(Protocol):
     """What the other processes may ask of the turns that run here."""
@@ -102,13 +99,3 @@ class Alone:
 
 
 ALONE = Alone()
-
-
-def is_served(settings: Settings) -> bool:
-    """Whether somebody serves now, who does the work of commands. SettingsError if PostgreSQL cannot be asked."""
-    if settings.postgres_url is not None:
-        from core.turns.leases import is_any_serving
-
-        return is_any_serving(settings.postgres_url)
-    owner = find_owner(settings.data_dir)
-    return owner is not None and owner.is_serving

@@ -30,7 +30,7 @@ from core.conversation import (
     is_unaddressed,
     log_fields,
 )
-from core.errors import FootnoteError, for_people
+from core.errors import FootnoteError, StoreUnavailable, for_people
 from core.text.language import language_of
 from core.turns import archive
 from core.turns.archive import COMMAND, TURN, is_erased, plain
@@ -188,9 +188,13 @@ class Turns:
         task = self._thinking.get(conversation)
         return task is not None and task.cancel()
 
-    def load(self) -> tuple[int, int]:
-        """How many turns wait in this process for one of the seats, and how many are worked on."""
-        return self._seats.waiting, len(self._thinking)
+    def load(self) -> tuple[int | None, int]:
+        """How many turns and commands of the whole store have not ended, None while it cannot be read; and how many
+        this process works on. Blocks."""
+        try:
+            return archive.count_unfinished(), len(self._thinking)
+        except StoreUnavailable:
+            return None, len(self._thinking)
 
     def _messenger(self, turn: Turn | Command, route: ReplyRoute) -> Messenger:
         return self.messengers[route.get(SHOWN_BY, turn.conversation.platform)]

@@ -10,7 +10,6 @@ from shelf import found, open_library, scope, write
 
 from core.answers import store
 from core.answers.answers import open_answers
-from core.answers.experts import experts_for, trusted_in
 from core.answers.kept import KeptAnswer, document_of, id_of, title_of
 from core.conversation import Answer, Citation, Conversation, Outcome
 from core.library.retriever import Query
@@ -283,14 +282,3 @@ async def test_a_document_that_disputes_an_answer_is_listed_until_it_is_forgotte
     (after,) = await answers.listed()
 
     assert (before.disputed_by, after.disputed_by) == (("docs/a.md",), ())
-
-
-def test_experts_are_those_of_the_channel_else_of_what_it_reads_else_the_general_ones():
-    experts = {"": ("U1",), "handbook": ("S2",), "C9": ("U3", "U4")}
-    here = replace(HELP, channel="C9")
-
-    assert experts_for(experts, here, {"handbook"}) == ("U3", "U4")
-    assert experts_for(experts, HELP, {"handbook", "default"}) == ("S2",)
-    assert experts_for(experts, HELP, {"default"}) == ("U1",)
-    assert trusted_in(experts, here, ()) == ("U3", "U4", "U1")
-    assert experts_for({}, HELP, {"default"}) == ()

@@ -13,12 +13,12 @@ from pathlib import Path
 from benchmarks.evaluation_sets import EVERYTHING
 from benchmarks.model_server import API_KEY, LocalModel, local_model
 from benchmarks.synthetic import library_of
-from core.bootstrap import ScopedDocuments
 from core.conversation import Command, Conversation, Outcome, Progress, Question, ThreadMessage, Turn, value
 from core.graph.context import Deps, Web
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.library.library import Library
+from core.library.scoped_documents import ScopedDocuments
 from core.reasoning.chat_model import ChatModels
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.fallback import FallbackReasoner

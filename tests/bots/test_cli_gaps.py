@@ -7,7 +7,7 @@ import io
 
 from harbour import FERRY_QUESTION
 
-from bots.commands.gaps import HEADER
+from bots.csv_rows import GAP_COLUMNS
 from core.library.data_lock import lock_data_dir
 
 CHESS = ("Who won the chess world cup?", "Which player won the chess world cup last year?")
@@ -37,7 +37,7 @@ async def test_the_table_for_machines_has_a_line_for_each_question_and_no_formul
 
     rows = list(csv.DictReader(io.StringIO((await machine.run("gaps", "--since", "1h", "--csv")).out)))
 
-    assert tuple(rows[0]) == HEADER
+    assert tuple(rows[0]) == GAP_COLUMNS
     assert sorted(row["question"] for row in rows) == sorted((*CHESS, f"'{VISA}"))
     assert [row["count"] for row in rows] == ["2", "2", "1"]
     assert len({row["group"] for row in rows}) == 2

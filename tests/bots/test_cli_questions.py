@@ -9,8 +9,7 @@ import json
 import pytest
 from harbour import FERRY_QUESTION, PONTOON_QUESTION
 
-from bots.commands.questions import HEADER
-from bots.csv_rows import cell, write_csv
+from bots.csv_rows import QUESTION_COLUMNS, cell, write_csv
 
 FORMULA = '=HYPERLINK("http://x.example","When does the ferry leave")?'
 
@@ -37,7 +36,7 @@ async def test_the_table_for_machines_holds_no_formula(machine):
     ran = await machine.run("questions", "--csv")
     rows = list(csv.DictReader(io.StringIO(ran.out)))
 
-    assert tuple(rows[0]) == HEADER
+    assert tuple(rows[0]) == QUESTION_COLUMNS
     assert [row["question"] for row in rows] == [FERRY_QUESTION, f"'{FORMULA}"]
     assert rows[0]["channel"] == "cli/local/terminal"
     assert float(rows[0]["seconds"]) >= 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bots.chat.access import AccessChange, access_rules, change_access, changed, forget_documents
+from bots.chat.access import AccessChange, access_rules, change_access, changed, check_name, forget_documents
 from bots.chat.channels import AccessRule, open_channel_store, own_collection
 from bots.discord.route import access_id as of_discord
 from bots.slack.route import access_id as of_slack
@@ -176,6 +176,46 @@ async def test_a_collection_that_was_forgotten_and_made_anew_is_closed(
     elsewhere = Conversation(platform="slack", space="T1", channel="C2", thread="1")
     assert await reads(channel_store, library, CHANNEL) == ["default", "plans"]  # a document of plans is left
     assert await reads(channel_store, library, elsewhere) == []  # default stays closed to others
+
+
+PRIVATE = Conversation(platform="discord", space="7", channel="70", thread="70")  # a private thread in 71
+PARENT = Conversation(platform="discord", space="7", channel="71", thread="1")
+
+
+@pytest.mark.parametrize(
+    ("named", "is_read"),
+    [("71", True), ("discord/7/71", True), ("70", True), ("discord/8/71", False), ("7", False), ("1", False)],
+)
+async def test_a_private_thread_reads_what_its_channel_may_read(channel_store, library, named, is_read):
+    change(channel_store, "hr", opens=(("channel", named),))
+    before = await reads(channel_store, library, PRIVATE)
+
+    for _ in range(2):  # with each message
+        await channel_store.note_parent(PRIVATE, "71")
+    await channel_store.note_parent(PARENT, "")
+
+    assert ("hr" in before) is (named == "70")
+    assert ("hr" in await reads(channel_store, library, PRIVATE)) is is_read
+    assert ("hr" in await reads(channel_store, library, PARENT)) is (
+        "71" in named and named != "discord/8/71"
+    )
+
+
+async def test_what_a_private_thread_learned_is_not_read_in_its_channel(channel_store, library, tmp_path):
+    await channel_store.note_parent(PRIVATE, "71")
+    for here in (PRIVATE, PARENT):
+        library.ingest([tmp_path / "note.md"], collection=own_collection(here))
+
+    own = {each: (await channel_store.reads(each, "U1", library)).collections for each in (PRIVATE, PARENT)}
+
+    assert {own_collection(PRIVATE), own_collection(PARENT)} <= own[PRIVATE]
+    assert own_collection(PRIVATE) not in own[PARENT]
+
+
+@pytest.mark.parametrize("name", ["channel-slack-T1-C1", "channel-", "", " ", "hr ", "h\nr", "hr\u202e"])
+def test_names_of_the_bots_own_and_names_that_cannot_be_written_are_refused(name):
+    with pytest.raises(SettingsError, match="name"):
+        check_name(name)
 
 
 def rule(kind, name=""):

@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 from fakes import discord_markdown
-from fakes.hostile import KINDS
+from fakes.hostile import KINDS, by_kind
 from fakes.slack.rendering import entities_of, visible_text
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -97,7 +97,7 @@ OURS_TOO = {"entities": ENTITIES, "hiding": HIDING, "structure": STRUCTURE, "mor
 HOSTILE = KINDS | OURS_TOO
 ALL_HOSTILE = tuple(dict.fromkeys(text for texts in HOSTILE.values() for text in texts))
 
-every_kind = pytest.mark.parametrize("texts", HOSTILE.values(), ids=HOSTILE)
+every_kind = pytest.mark.parametrize("texts", by_kind(HOSTILE))
 every_platform = pytest.mark.parametrize("platform", PLATFORMS.values(), ids=PLATFORMS)
 
 

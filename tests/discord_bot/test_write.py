@@ -13,7 +13,7 @@ from fakes.discord import components as kinds
 from fakes.discord import limits, spec
 from fakes.discord.components import walk
 from fakes.discord_markdown import entities, visible
-from fakes.hostile import KINDS
+from fakes.hostile import KINDS, by_kind
 from fakes.quotes import quotes_behind
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -692,7 +692,7 @@ def everywhere(text):
     )
 
 
-@pytest.mark.parametrize("texts", ALL_HOSTILE.values(), ids=ALL_HOSTILE)
+@pytest.mark.parametrize("texts", by_kind(ALL_HOSTILE))
 def test_nothing_that_others_wrote_does_anything(texts):
     for text in texts:
         own = {GOOD} | {one for one in (web_link(text),) if one}

@@ -19,6 +19,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -41,6 +42,7 @@ LIBRARIES = (
 )  # fmt: skip
 NUMBER = struct.Struct("!i")
 LENGTH = struct.Struct("!I")
+SENDING = threading.Lock()  # a thread may start a process while the event loop starts another
 PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
 
 # The side of the tests
@@ -108,6 +110,20 @@ async def start_python(
     return process
 
 
+def run_python(*arguments: str, cwd: Path | str, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """The same, waited for where no event loop runs. The process may end with any code."""
+    told, tell = os.pipe()
+    request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "at_terminal": False}
+    with Path(os.devnull).open() as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        _send(_server(), request, [nothing.fileno(), out.fileno(), err.fileno(), tell])
+        os.close(tell)
+        with os.fdopen(told, "rb") as status:
+            _pid, code = (NUMBER.unpack(status.read(NUMBER.size))[0] for _ in range(2))
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(arguments, code, out.read().decode(), err.read().decode())
+
+
 async def _see_end(process: Process, status: asyncio.StreamReader) -> None:
     (process.returncode,) = NUMBER.unpack(await status.read())
     if process.stdin is not None:
@@ -165,8 +181,9 @@ def _server() -> socket.socket:
 
 def _send(server: socket.socket, request: dict[str, Any], fds: list[int]) -> None:
     body = json.dumps(request).encode()
-    socket.send_fds(server, [LENGTH.pack(len(body))], fds)
-    server.sendall(body)
+    with SENDING:
+        socket.send_fds(server, [LENGTH.pack(len(body))], fds)
+        server.sendall(body)
 
 
 # The server's side

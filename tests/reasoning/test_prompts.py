@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from fakes.passages import statements
 from hypothesis import given
@@ -252,3 +253,30 @@ def test_the_files_of_a_question_are_named_to_whoever_plans_grades_writes_and_ju
         assert ("attached file", "lease.md") in blocks_of(messages)
         assert prompts.FILES in messages[0][1]
     assert prompts.FILES not in prompts.plan(Ask(question="What is the limit?"))[0][1]
+
+
+def test_what_a_colleague_said_is_explained_to_who_grades_writes_and_checks_and_only_beside_it():
+    document = strip("The ferry leaves pier three.", 1)
+    passage = replace(
+        document.retrieved.passage, source="answer:1", title="Ann, in #help", path=("Which pier?",)
+    )
+    answer = replace(
+        document, number=2, retrieved=replace(document.retrieved, passage=passage), text="Pier 5"
+    )
+    ask = Ask(question="Which pier is it?")
+
+    def told(strips):
+        hits = tuple(each.retrieved for each in strips)
+        said = (
+            prompts.grade(ask, hits),
+            prompts.write(ask, strips),
+            prompts.grounding(statements("Pier 5."), strips),
+        )
+        return [messages[0][1] for messages in said]
+
+    assert all("from a colleague" in system for system in told((document, answer)))
+    assert not any("from a colleague" in system for system in told((document,)))
+    assert (
+        "from a colleague: Ann, in #help > Which pier?\nPier 5"
+        in blocks_of(prompts.write(ask, (answer,)))[1][1]
+    )

@@ -5,33 +5,22 @@ from __future__ import annotations
 import json
 import time
 from contextlib import asynccontextmanager
-from hashlib import blake2b
 from random import Random
 
 import pytest
 from benchmarks.evaluation_sets import add_paragraphs
+from crews import People, change, fill, may_read, name, secret
 
-from bots.chat.access import AccessChange, change_access
-from bots.chat.channels import open_channel_store
+from bots.chat.channels import open_channel_store, own_collection
 from bots.chat.quotes import footnotes_of
 from core.bootstrap import open_footnote
-from core.conversation import Conversation, Question
+from core.conversation import Conversation, Decision, Question
 from core.graph.rights import WITHHELD, outcome_within
 from core.settings import Settings
 from core.turns.archive import plain
 
 HR = "A night at the pontoon costs 18 euros."
 ASKED = "What does a night at the pontoon cost?"
-
-
-class People:
-    """Everybody is in the groups that begin with their own id."""
-
-    def is_direct_message(self, conversation):
-        return conversation.channel.startswith("D")
-
-    async def member_of(self, space, user, among):
-        return frozenset(group for group in among if group.startswith(f"slack/{space}/S{user}-"))
 
 
 @asynccontextmanager
@@ -45,10 +34,6 @@ async def opened(folder, storage):
         reads = channel_store.reads
         async with open_footnote(settings, purpose="test", reads=reads, storage=storage) as footnote:
             yield footnote, channel_store
-
-
-def change(channel_store, collection, **what):
-    change_access(channel_store.database.database, collection, AccessChange(**what), known=[collection])
 
 
 def question(number, here, text, author="U1"):
@@ -81,52 +66,89 @@ async def test_once_a_collection_is_closed_nothing_of_it_is_said_or_shown_again(
         assert set((await footnote.log.trace("q1")).collections) == {"hr"}
 
 
-def secret(*place):
-    """What a document alone says, and nobody who asks."""
-    return blake2b(repr(place).encode(), digest_size=6).hexdigest()
+async def test_what_is_closed_while_the_answer_is_made_is_not_shown(tmp_path, storage):
+    async with opened(tmp_path / "data", storage) as (footnote, channel_store):
+        add_paragraphs(footnote.library, "/a.md", "Fees", [HR], collection="hr")
+        change(channel_store, "hr", opens=(("channel", "C1"),))
+        stages = []
+
+        def report(progress):
+            stages.append(progress.stage)
+            if progress.stage == "checking":  # the passage is found by then
+                change(channel_store, "hr", closes=True)
+
+        outcome = await footnote.assistant.run(question(1, HERE, ASKED), report)
+        later = await footnote.assistant.run(question(2, HERE, "And for two?"))
+
+    assert "checking" in stages
+    for shown in (outcome, later):
+        assert "18 euros" not in json.dumps(plain(shown))
+    assert outcome.reason == "This rests on documents that may not be read here any more."
 
 
-def name(*place):
-    return f"Buoy{blake2b(repr(place).encode(), digest_size=5, person=b'name').hexdigest()}"
+async def test_a_search_that_was_proposed_from_a_closed_collection_is_not_sent(tmp_path, storage):
+    async with opened(tmp_path / "data", storage) as (footnote, channel_store):
+        assistant = footnote.assistant
+        add_paragraphs(footnote.library, "/a.md", "Fees", [HR], collection="hr")
+        change(channel_store, "hr", opens=(("channel", "C1"),))
+        proposed = await assistant.run(question(1, HERE, "Who built the pontoon in the harbour?"))
+        change(channel_store, "hr", closes=True)
+
+        approved = await assistant.run(decision("d1", "approve", proposed.proposal))
+        (still,) = await assistant.proposals(HERE)
+        denied = await assistant.run(decision("d2", "deny", proposed.proposal))
+
+        assert proposed.proposal.collections == ("hr",)
+        assert "18 euros" in json.dumps(plain(proposed))
+        assert (approved.kind, approved.steps) == ("failed", ())
+        assert approved.reason == "This rests on documents that may not be read here any more."
+        assert still.is_open
+        assert denied.kind == "no_answer"
+        for outcome in (approved, denied):
+            assert "18 euros" not in json.dumps(plain(outcome))
 
 
-def fill(footnote, channel_store, workspaces, channels, documents):
-    """A collection of the operator's for each channel, open to it, to one person, and to one person's group."""
-    for w in range(workspaces):
-        for c in range(channels):
-            collection = f"crew-{w}-{c}"
-            paragraphs = [
-                f"The passphrase of the {name(w, c, d)} mooring is {secret(w, c, d)}."
-                for d in range(documents)
-            ]
-            for number, text in enumerate(paragraphs):
-                add_paragraphs(
-                    footnote.library,
-                    f"/{w}/{c}/{number}.md",
-                    name(w, c, number),
-                    [text],
-                    collection=collection,
-                )
-            change(
-                channel_store, collection,
-                opens=(
-                    ("channel", f"slack/T{w}/C{c}"), ("person", f"slack/T{w}/U{c}"),
-                    ("group", f"slack/T{w}/SU{(c + 1) % channels}-crew"),
-                ),
-            )  # fmt: skip
+def decision(id, verdict, proposal):
+    return Decision(
+        id=id,
+        conversation=HERE,
+        author="U1",
+        proposal_id=proposal.id,
+        verdict=verdict,
+        decided_at=time.time(),
+    )
 
 
-def may_read(here, author, place):
-    """By the rules above: the same channel, and in direct messages the same person, or who is in the group."""
-    (w, c), number = place[:2], int(author.lstrip("U"))
-    if here.space != f"T{w}":
-        return False
-    if here.channel.startswith("C"):
-        return here.channel == f"C{c}"
-    return number in (c, (c + 1) % CHANNELS[0])
+@pytest.mark.parametrize("way", ["moved", "retired", "forgotten"])
+async def test_what_a_person_answered_is_not_quoted_from_the_history_once_it_is_withdrawn(
+    way, tmp_path, storage
+):
+    async with opened(tmp_path / "data", storage) as (footnote, _):
+        add_paragraphs(footnote.library, "/a.md", "Fees", ["Wages are paid monthly."], collection="hr")
+        answer = await footnote.answers.correct(
+            question=ASKED, text=HR, collection=own_collection(HERE), name="Bob", message="m1"
+        )
+        before = await footnote.assistant.run(question(1, HERE, ASKED))
+        kept = await footnote.assistant.run(question(2, HERE, "Is electricity included?"))
+        was_remembered = HR in remembered(await footnote.assistant._state(HERE.id))
+        if way == "moved":
+            await footnote.answers.move(answer, "hr")
+        elif way == "retired":
+            await footnote.answers.retire(answer)
+        else:
+            await footnote.answers.forget(answer)
+
+        after = await footnote.assistant.run(question(3, HERE, "And for two nights there?"))
+
+        assert "18 euros" in json.dumps(plain(before))
+        assert was_remembered
+        assert kept is not None
+        assert HR not in remembered(await footnote.assistant._state(HERE.id))
+        assert "18 euros" not in json.dumps(plain(after))
 
 
-CHANNELS = [0]  # of a workspace, in the size that is tested
+def remembered(state):
+    return " ".join(each.answer for each in state["history"])
 
 
 @pytest.mark.parametrize(
@@ -135,7 +157,6 @@ CHANNELS = [0]  # of a workspace, in the size that is tested
 async def test_no_canary_reaches_whom_no_rule_names(size, count, tmp_path, storage):
     """``size``: workspaces, channels of each, documents of each channel's collection."""
     workspaces, channels, documents = size
-    CHANNELS[0] = channels
     random, told, across = Random(7), 0, []
     async with opened(tmp_path / "data", storage) as (footnote, channel_store):
         fill(footnote, channel_store, *size)
@@ -162,7 +183,9 @@ async def test_no_canary_reaches_whom_no_rule_names(size, count, tmp_path, stora
             shown = json.dumps(plain(outcome)) + repr((trace, state, quotes))
             found = [place for word, place in secrets.items() if word in shown]
             told += bool(found)
-            across += [(here.id, author, place) for place in found if not may_read(here, author, place)]
+            across += [
+                (here.id, author, place) for place in found if not may_read(here, author, place, channels)
+            ]
 
     print(f"{count} questions, {told} of them were answered from a canary, {len(across)} across")
     assert across == []

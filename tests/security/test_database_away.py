@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
-from fakes.served import FERRY, FERRY_ANSWER, HANDBOOK, PONTOON, PONTOON_ANSWER, environment
+from fakes.served import FERRY, FERRY_ANSWER, HANDBOOK, PONTOON, PONTOON_ANSWER, ingest
 from fakes.slack import FakeSlack
 from office import Office
 
@@ -21,10 +18,7 @@ def settings(tmp_path, postgres_url):
     """Of a PostgreSQL in which the handbook is."""
     settings = {"DATABASE_URL": postgres_url}
     (tmp_path / "handbook.md").write_text(HANDBOOK)
-    subprocess.run(
-        [sys.executable, "-m", "bots", "ingest", "handbook.md"],
-        cwd=tmp_path, env=environment(tmp_path) | settings, check=True, capture_output=True,
-    )  # fmt: skip
+    ingest(tmp_path, "handbook.md", **settings)
     return settings
 
 

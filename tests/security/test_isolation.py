@@ -60,7 +60,7 @@ FORGED = (
 
 
 @pytest.mark.parametrize(
-    ("size", "count"), [((3, 4, 5), 240), pytest.param((5, 20, 50), 10_000, marks=pytest.mark.long)]
+    ("size", "count"), [((3, 4, 5), 120), pytest.param((5, 20, 50), 10_000, marks=pytest.mark.long)]
 )
 async def test_no_channel_hears_what_another_learned(size, count, tmp_path, caplog):
     """``size``: workspaces, channels of each, documents of each channel."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-import sys
 
 import pytest
+from fakes.fork_server import PIPE, start_python
 from fakes.web_servers import FakeSearXNG
 from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, environment
 
@@ -16,12 +16,12 @@ TIME = re.compile(r"in [\d.]+ m?s")
 
 async def run(office, *arguments):
     """What the command says, and its exit code."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bots", *arguments),
+    process = await start_python(
+        *("-m", "bots", *arguments),
         cwd=office.folder,
         env=environment(office.folder),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
     )
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()

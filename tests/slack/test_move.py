@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 
 import pytest
+from fakes.fork_server import PIPE, start_python
 from fakes.slack import Hang
 from fakes.web_servers import FakeSearXNG
 from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, environment, served, workspace
@@ -16,12 +16,12 @@ TIME = re.compile(r"in [\d.]+ m?s")
 
 async def run(office, *arguments):
     """The exit code of a command, and what it says."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bots", *arguments),
+    process = await start_python(
+        *("-m", "bots", *arguments),
         cwd=office.folder,
         env=environment(office.folder) | office.settings,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
     )
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()

@@ -10,7 +10,7 @@ import pytest
 from bots.chat.incoming import ThreadState
 from bots.slack.calls import open_calls
 from bots.slack.installations import Installation, Installations
-from bots.slack.oauth import FILE, open_oauth
+from bots.slack.oauth import STORE, open_oauth
 from bots.slack.receive import receive
 from bots.slack.route import Me, metadata_of, spaces_of
 from bots.slack.settings import read_slack_settings
@@ -138,7 +138,7 @@ async def test_the_tokens_are_stored_in_a_folder_of_any_name(tmp_path, slack):
     folder.mkdir()
 
     async with open_calls(settings) as calls, open_oauth(settings, Storage(data_dir=folder), calls):
-        tables = closing(sqlite3.connect(folder / FILE))
+        tables = closing(sqlite3.connect(folder / f"{STORE}.sqlite"))
 
     with tables as database:
         assert database.execute("SELECT count(*) FROM slack_bots").fetchone() == (0,)
@@ -153,14 +153,14 @@ async def test_a_state_that_expired_installs_nothing_and_is_forgotten(tmp_path, 
     ):
         states = oauth.flow.settings.state_store
         expired, fresh = await states.async_issue(), await states.async_issue()
-        with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        with closing(sqlite3.connect(tmp_path / f"{STORE}.sqlite")) as database, database:
             aged = "UPDATE slack_oauth_states SET expire_at = '2020-01-01 00:00:00.000000' WHERE state = ?"
             database.execute(aged, (expired,))
 
         taken = [await states.async_consume(state) for state in (expired, fresh, fresh)]
         newest = await states.async_issue()
 
-    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+    with closing(sqlite3.connect(tmp_path / f"{STORE}.sqlite")) as database:
         assert database.execute("SELECT state FROM slack_oauth_states").fetchall() == [(newest,)]
     assert taken == [False, True, False]
 

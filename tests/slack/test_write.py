@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from fakes.hostile import HOSTILE, KINDS
+from fakes.hostile import HOSTILE, KINDS, by_kind
 from fakes.quotes import quotes_behind
 from fakes.slack.blocks import is_too_long, message_faults, view_faults
 from fakes.slack.rendering import entities_of, visible_text
@@ -595,7 +595,7 @@ def everywhere(text):
     )
 
 
-@pytest.mark.parametrize("texts", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("texts", by_kind(KINDS))
 def test_nothing_that_others_wrote_does_anything(texts):
     for text in texts:
         own = {GOOD} | {one for one in (web_link(text),) if one}

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import pytest
 from fakes.gemini import FakeGemini
-from fakes.served import environment
+from fakes.served import ingest
 from fakes.web_servers import FakeSearXNG, Result
 from stages import Begin, BeginChat, at_terminal, in_discord, in_slack
 
@@ -110,8 +108,7 @@ def folder(template, tmp_path):
 @pytest.fixture
 def german_folder(folder):
     (folder / "handbuch.md").write_text(GERMAN)
-    command = [sys.executable, "-m", "bots", "ingest", "handbuch.md"]
-    subprocess.run(command, cwd=folder, env=environment(folder), check=True, capture_output=True)
+    ingest(folder, "handbuch.md")
     return folder
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 
 import pytest
-from fakes.served import CUP, FERRY, FRANCE, PONTOON, environment
+from fakes.served import CUP, FERRY, FRANCE, PONTOON, ingest
 from fakes.web_servers import FakeSearXNG
 from stages import BeginChat, in_discord, in_slack
 
@@ -21,8 +19,7 @@ CHANGED = "This no longer stands in the document"
 def folder(template, tmp_path):
     home = shutil.copytree(template, tmp_path / "home")
     (home / "guide.md").write_text(GUIDE.format(PARAGRAPH))
-    command = [sys.executable, "-m", "bots", "ingest", "guide.md"]
-    subprocess.run(command, cwd=home, env=environment(home), check=True, capture_output=True)
+    ingest(home, "guide.md")
     return home
 
 

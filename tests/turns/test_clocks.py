@@ -63,6 +63,7 @@ READ_ON_THE_WALL = {
     "core/answers/answers.py": "which answers are due for review; a jump uses them shorter or longer",
     "core/answers/kept.py": "tells a day",
     "bots/chat/teaching.py": "tells a day",
+    "bots/chat/experts.py": "when experts were asked, which orders requests in a thread",
     "bots/rebuild.py": "which answers are due for review",
     "bots/gap_digest.py": "reads what it is given",
     "core/gaps/finder.py": "the span that is looked at",

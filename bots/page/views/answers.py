@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import quote
 
 from aiohttp import web
 
+from bots.chat.channels import OWN
 from bots.page.site import PageRoute, View, Visit, go_to
 from core.answers.store import ListedAnswer
 from core.errors import FootnoteError
@@ -21,7 +24,7 @@ INCOMPLETE = "An answer needs a question, a text and a collection that you may r
 
 async def show_answers(visit: Visit) -> web.Response:
     now = visit.site.answers.now()
-    listed = [each for each in await visit.site.answers.listed() if _may_read(visit, each)]
+    listed = [_told(visit, each) for each in await visit.site.answers.listed() if _may_read(visit, each)]
     wanted = visit.query("show")
     if wanted == "due":
         listed = [each for each in listed if each.answer.is_due(now)]
@@ -59,7 +62,7 @@ async def change(visit: Visit) -> web.StreamResponse:
         return visit.sorry(NOT_THERE)
     details = {"id": listed.answer.id, "change": typed["change"]}
     if typed["change"] == "edit":
-        if (fields := _fields(visit, typed)) is None:
+        if (fields := await _fields(visit, typed, before=listed.answer.collection)) is None:
             return visit.sorry(INCOMPLETE, status=422)
         details |= fields
     there = "/answers" if typed["change"] == "forget" else path_of(listed.answer.id)
@@ -73,7 +76,7 @@ async def teach(visit: Visit) -> web.StreamResponse:
 
 async def keep_answer(visit: Visit, typed: Mapping[str, str]) -> web.Response | None:
     """Keep what an editor wrote; a page that says why not, None where it is kept."""
-    fields = _fields(visit, typed)
+    fields = await _fields(visit, typed)
     if fields is None:
         return visit.sorry(INCOMPLETE, status=422)
     details = {**fields, "message": f"page/{uuid.uuid4().hex}", "name": visit.session.name}
@@ -88,11 +91,18 @@ async def _carry_out(visit: Visit, name: str, details: dict[str, str]) -> web.Re
     return None
 
 
-def _fields(visit: Visit, typed: Mapping[str, str]) -> dict[str, str] | None:
-    """None if one is missing, or the collection is closed to the session."""
+async def _fields(visit: Visit, typed: Mapping[str, str], *, before: str = "") -> dict[str, str] | None:
+    """None if one is missing, or the collection is closed to the session or to be a channel's that has none.
+
+    Args:
+        before: the collection that the answer is in
+    """
     fields = {name: typed.get(name, "").strip() for name in ("question", "text", "collection")}
     fits = len(fields["question"]) <= QUESTION_LIMIT and len(fields["text"]) <= TEXT_LIMIT
     is_whole = all(fields.values()) and fits and visit.session.may_read((fields["collection"],))
+    name = fields["collection"]
+    if name.startswith(OWN) and name != before:
+        is_whole &= name in await asyncio.to_thread(visit.site.library.store.collections)
     return fields if is_whole else None
 
 
@@ -100,7 +110,16 @@ async def _named(visit: Visit) -> ListedAnswer | None:
     wanted = visit.part("id")
     listed = await visit.site.answers.listed()
     found = next((each for each in listed if each.answer.id == wanted), None)
-    return found if found is not None and _may_read(visit, found) else None
+    return _told(visit, found) if found is not None and _may_read(visit, found) else None
+
+
+def _told(visit: Visit, listed: ListedAnswer) -> ListedAnswer:
+    """Without the names of documents that dispute it and are closed to the session."""
+    open_to, store = visit.session.collections, visit.site.library.store
+    if open_to is None or not listed.disputed_by:
+        return listed
+    known = (each for each in listed.disputed_by if any(store.named(name, each) for name in open_to))
+    return replace(listed, disputed_by=tuple(known))
 
 
 def _may_read(visit: Visit, listed: ListedAnswer) -> bool:

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bots.commands.gaps import HEADER, row_of
-from bots.csv_rows import write_csv
+from bots.csv_rows import write_gaps
 from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
+from bots.page.names import Speaker
 from bots.page.rights import reads_in
 from bots.page.site import PageRoute, View, Visit, go_to
 from bots.page.views.answers import keep_answer
@@ -72,6 +72,10 @@ async def show_gap(visit: Visit) -> web.Response:
         group=group,
         questions=group.questions[:QUESTIONS_SHOWN],
         more=group.count - len(group.questions[:QUESTIONS_SHOWN]),
+        names=await visit.site.names.of(
+            Speaker(conversation=each.conversation, author=each.author)
+            for each in group.questions[:QUESTIONS_SHOWN]
+        ),
         span=span,
         reasons=REASONS,
         trend_of=trend_of,
@@ -123,7 +127,7 @@ async def _ask_person(visit: Visit, group: GapGroup) -> web.Response | None:
 async def export(visit: Visit) -> web.Response:
     report = await _report(visit, _span(visit))
     text = io.StringIO()
-    write_csv(text, HEADER, (row_of(group, each) for group in report.groups for each in group.questions))
+    write_gaps(text, report.groups)
     return web.Response(
         text=text.getvalue(),
         content_type="text/csv",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import cast, get_args
 from urllib.parse import quote, urlencode
@@ -12,21 +13,26 @@ from aiohttp import web
 
 from bots.page.drawing import draw_graph, time_steps
 from bots.page.markdown import to_html
-from bots.page.rights import collections_in, readable
+from bots.page.names import Speaker
+from bots.page.rights import channel_told, collections_in, readable
 from bots.page.site import PageRoute, View, Visit
 from bots.page.trace_words import words_of
 from core.conversation import OutcomeKind
+from core.traces.log import LoggedQuestion
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
 
 SHOWN = 50  # questions on one page
 KINDS = ("question", "approve", "deny")
 RATINGS = ("up", "down", "any")
+FAULTS = {"wrong": "it is wrong", "outdated": "it is outdated", "incomplete": "it is incomplete",
+          "unrelated": "it is not what was asked"}  # fmt: skip
 FIELDS = ("text", "outcome", "channel", "author", "rated", "kind", "since", "until")
 
 
 async def show_questions(visit: Visit) -> web.Response:
     typed = {name: visit.query(name) for name in FIELDS}
-    found, allowed = await _found(visit, _filter(typed, visit.query("before")))
+    wanted = _filter(typed, visit.query("before"), by_name=visit.session.collections is None)
+    found, allowed = await _found(visit, wanted)
     page, more = found[:SHOWN], found[SHOWN:]
     last = page[-1].question if page and more else None
     kept = {name: content for name, content in typed.items() if content}
@@ -45,24 +51,42 @@ async def show_questions(visit: Visit) -> web.Response:
         ratings=RATINGS,
         narrowed=lambda name, content: urlencode({**kept, name: content}),
         path_of=path_of,
+        names=await visit.site.names.of(
+            speaker_of(each.question) for each in page if each.question.turn in allowed
+        ),
     )
 
 
 async def _found(visit: Visit, wanted: QuestionFilter) -> tuple[tuple[FoundQuestion, ...], set[str]]:
-    """One more than are shown, and the turns whose words may be read. Words that may not be read are not searched."""
+    """One more than are shown, and the turns whose words may be read. Words that may not be read are not searched,
+    nor are channels that the session may not know."""
     found = await search(visit.site.log, wanted, limit=SHOWN + 1)
     allowed = await readable(visit.site, visit.session, (each.question for each in found))
     if wanted.text:
         found = tuple(each for each in found if each.question.turn in allowed)
-    return found, allowed
+    told = tuple(replace(each, question=_told(visit, each.question)) for each in found)
+    if wanted.channel:
+        told = tuple(each for each, as_is in zip(told, found, strict=True) if each == as_is)
+    return told, allowed
+
+
+def _told(visit: Visit, question: LoggedQuestion) -> LoggedQuestion:
+    return replace(question, channel=channel_told(visit.session, question.channel))
+
+
+def speaker_of(question: LoggedQuestion) -> Speaker:
+    return Speaker(conversation=question.conversation, author=question.author)
 
 
 def path_of(turn: str) -> str:
     return f"/questions/{quote(turn, safe='')}"
 
 
-def _filter(typed: Mapping[str, str], before: str) -> QuestionFilter:
-    """What cannot be read of an address counts as empty."""
+def _filter(typed: Mapping[str, str], before: str, *, by_name: bool) -> QuestionFilter:
+    """What cannot be read of an address counts as empty.
+
+    ``by_name``: who reads some collections alone could find out names by looking for them.
+    """
     at, _, turn = before.partition(" ")
     until = _day(typed["until"])
     return QuestionFilter(
@@ -70,6 +94,7 @@ def _filter(typed: Mapping[str, str], before: str) -> QuestionFilter:
         outcome=typed["outcome"] if typed["outcome"] in get_args(OutcomeKind) else "",
         channel=typed["channel"],
         author=typed["author"],
+        by_name=by_name,
         rated=cast("RatedAs", typed["rated"] if typed["rated"] in RATINGS else ""),
         text=typed["text"],
         since=_seconds(_day(typed["since"])),
@@ -104,6 +129,8 @@ async def show_trace(visit: Visit) -> web.Response:
     trace = await site.log.trace(turn)
     is_readable = turn in await readable(site, visit.session, [question])
     related = await same_question(site.log, question.about)
+    ratings = await site.log.given_ratings(turn)
+    people = [*(each.author for each in ratings), *(each.author for each in related), question.author]
     words = await asyncio.to_thread(words_of, trace, site.library.store, visit.session) if trace else ()
     closed = sorted(collections_in(trace)) if visit.session.collections is None else []
     steps = trace.steps if trace else ()
@@ -111,10 +138,14 @@ async def show_trace(visit: Visit) -> web.Response:
     return visit.show(
         "trace.html",
         title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
-        question=question,
+        question=_told(visit, question),
         trace=trace,
         is_readable=is_readable,
-        ratings=await site.log.ratings(turn),
+        ratings=ratings,
+        faults=FAULTS,
+        names=await site.names.of(
+            Speaker(conversation=question.conversation, author=each) for each in people if is_readable
+        ),
         related=[each for each in related if each.turn != turn],
         graph=draw_graph(steps),
         timed=time_steps(steps),

@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 from aiohttp import web
 
+from bots.page.names import speaker_in
 from bots.page.plots import Plot, Series, bar_plot, line_plot
+from bots.page.rights import channel_told
 from bots.page.site import PageRoute, Site, View, Visit
 from core.conversation import value
 from core.storage.database import Database
@@ -27,7 +30,7 @@ from core.traces.figures import (
     day_of,
     seconds_of,
 )
-from core.traces.meters import Gauges
+from core.traces.names import KnownNames
 
 SPANS = {"7": 7, "30": 30, "90": 90}  # days
 USUAL = "30"
@@ -70,7 +73,10 @@ async def show_spend(visit: Visit) -> web.Response:
         span=span,
         spans=tuple(SPANS),
         figures=figures,
-        channels=figures.channels[:CHANNELS],
+        channels=[
+            replace(each, of=channel_told(visit.session, each.of)) for each in figures.channels[:CHANNELS]
+        ],
+        names=await _channel_names(visit, [each.of for each in figures.channels[:CHANNELS]]),
         hidden=len(figures.channels[CHANNELS:]),
         models=sum_models(figures.models),
         plots=_plots(days, figures, site.settings.currency),
@@ -79,11 +85,18 @@ async def show_spend(visit: Visit) -> web.Response:
         bounds=BOUNDS,
         took=took,
         money=money,
-        gauges=site.meters.gauges() if site.meters else Gauges(),
+        gauges=await site.work.gauges(),
         is_answering=site.meters is not None,
         disk=await asyncio.to_thread(_disk, site),
         refresh_age=await asyncio.to_thread(site.library.refresh_age),
     )
+
+
+async def _channel_names(visit: Visit, channels: Sequence[str]) -> KnownNames:
+    """None for who reads some collections alone: the name of a channel may tell what is talked about there."""
+    if visit.session.collections is not None:
+        return KnownNames()
+    return await visit.site.names.of(map(speaker_in, channels))
 
 
 def _figures(database: Database, since: str) -> Figures:
@@ -141,9 +154,10 @@ def _plots(days: Sequence[str], figures: Figures, currency: str) -> tuple[Plot, 
 
     tokens = [counted("read", "input_tokens"), counted("written", "output_tokens")]
     cost = [counted(currency, "cost")] if any(each.cost is not None for each in figures.days) else []
+    has_tokens = any(each.input_tokens or each.output_tokens for each in figures.days)
     return (
         bar_plot("questions", "Questions", days, [counted("questions", "questions")]),
-        bar_plot("tokens", "Tokens", days, tokens),
+        *([bar_plot("tokens", "Tokens", days, tokens)] if has_tokens else []),
         *(bar_plot("money", f"Money, {currency}", days, [each]) for each in cost),
         line_plot("latency", "Time to the end, at most", days,
                   [lasting("median", 0.5), lasting("p95", 0.95)], " s"),
@@ -172,6 +186,4 @@ def _disk(site: Site) -> Disk | None:
     return Disk(free=usage.free, total=usage.total)
 
 
-VIEW = View(
-    title="Spend and health", path="/spend", key="h", routes=(PageRoute("GET", "/spend", show_spend),)
-)
+VIEW = View(title="Spend", path="/spend", key="h", routes=(PageRoute("GET", "/spend", show_spend),))

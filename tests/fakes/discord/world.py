@@ -113,6 +113,12 @@ class World:
             self._announce(channel, thread, owner, None)
         return thread
 
+    def add_to_thread(self, user: User, thread: Channel) -> None:
+        """Adds somebody to a thread; a bot then hears of the thread as of a new one ("Thread Create")."""
+        thread.thread_members[user.id] = self.state.clock.iso()
+        if user is self.bot:
+            self.events.thread(thread, "THREAD_CREATE")
+
     def archive(self, thread: Channel, *, is_locked: bool = False) -> None:
         thread.is_archived, thread.is_locked = True, is_locked
         self.events.thread(thread, "THREAD_UPDATE")

@@ -1,0 +1,50 @@
+"""Every store that there is, and its schema; a new one is an entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bots.chat import channels
+from bots.page import sessions
+from bots.slack import oauth
+from core.answers import store as answers
+from core.gaps import store as gaps
+from core.library import tables
+from core.reasoning import limits
+from core.settings import Settings
+from core.storage.schema import Schema
+from core.storage.storage import file_of, queue_file
+from core.traces import log
+from core.turns import admission, checkpoints, queue
+
+#: Those that a folder and a PostgreSQL have, with the same tables.
+OURS: Mapping[str, Schema] = {
+    channels.STORE: channels.SCHEMA,
+    oauth.STORE: oauth.SCHEMA,
+    limits.STORE: limits.SCHEMA,
+    log.STORE: log.SCHEMA,
+    answers.STORE: answers.SCHEMA,
+    gaps.STORE: gaps.SCHEMA,
+    sessions.STORE: sessions.SCHEMA,
+    "library": tables.SCHEMA,
+}
+#: Files whose tables DBOS and LangGraph make. In PostgreSQL they make others.
+_OF_LIBRARIES: Mapping[str, Schema] = {
+    "turns": queue.SCHEMA,
+    "conversations": checkpoints.SCHEMA,
+}
+
+#: The files of a folder, in the order in which they are read. The queue comes first: what a turn did after
+#: that moment is done once more when it goes on, as after a process that was killed.
+IN_FOLDER: Mapping[str, Schema] = {**_OF_LIBRARIES, **OURS}
+#: What PostgreSQL has besides the tables of the libraries; a folder counts questions in its queue.
+IN_POSTGRES: Mapping[str, Schema] = {**OURS, admission.STORE: admission.SCHEMA}
+
+
+def files_in(settings: Settings) -> dict[str, Path]:
+    """The databases of a folder by store, which need not exist; none beside a PostgreSQL."""
+    queue_at = queue_file(settings)
+    if queue_at is None:
+        return {}
+    return {store: file_of(settings.data_dir, store) for store in IN_FOLDER} | {"turns": queue_at}
