@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.errors import IndexDamaged
+from core.storage.database import Connection
 from core.storage.schema import Schema
 
 #: The scope and the terms of every passage. The text is split into terms before it is inserted,
@@ -24,6 +25,7 @@ CREATE TABLE IF NOT EXISTS documents (
     size INTEGER NOT NULL,      -- bytes
     modified INTEGER NOT NULL,  -- nanoseconds, as the file system says; 0 for URLs
     passages INTEGER NOT NULL,  -- how many it has
+    included TEXT NOT NULL DEFAULT '[]',  -- JSON list of [path, size, modified] of the files that it includes
     UNIQUE (collection, address)
 );
 CREATE INDEX IF NOT EXISTS documents_counted ON documents (collection, passages);  -- before every search
@@ -84,11 +86,24 @@ CREATE INDEX IF NOT EXISTS passage_terms_of ON passage_terms (document);
 CREATE INDEX IF NOT EXISTS documents_at ON documents (address);
 """
 
+
+def _add_included(library: Connection) -> None:
+    """What documents include is known from now on; those whose text shows a directive or a tag are read again."""
+    library.execute("ALTER TABLE documents ADD COLUMN included TEXT NOT NULL DEFAULT '[]'")
+    signs = ("{*", "{!", "{%", "{{", "--8<--", "literalinclude", "<img")
+    library.execute(
+        "UPDATE documents SET modified = -1, hash = '' WHERE modified > 0 AND id IN"
+        f" (SELECT document FROM passages WHERE {' OR '.join('text LIKE ?' for _ in signs)})",
+        tuple(f"%{sign}%" for sign in signs),
+    )
+
+
 #: A change of these tables needs a migration. So does a change of what is stored for the same document:
 #: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(
     tables=f"{_CATALOGUE}{WORDS_TABLE};",
     postgresql=_CATALOGUE + _POSTINGS,
+    migrations=(_add_included,),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",
     damage=IndexDamaged,
