@@ -40,6 +40,9 @@ class Piece:
     text: str
     start: int
     end: int
+    line: int | None = (
+        None  #: where it begins in its file, counts from 1; None: unknown, or the file is not its text
+    )
 
 
 @value

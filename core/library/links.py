@@ -29,6 +29,8 @@ TAILS: Mapping[str, str] = {
     "bitbucket.org": "#lines-{line}:{last_line}",
     "bitbucket.": "#{line}-{last_line}",
     "codeberg.org": "?display=source#L{line}-L{last_line}",
+    "gitea.": "?display=source#L{line}-L{last_line}",
+    "forgejo.": "?display=source#L{line}-L{last_line}",
     "": "#{anchor}",
 }
 DOCUMENT = frozenset({"path", "page", "source"})  #: placeholders, one of which a template has
@@ -103,7 +105,20 @@ class SourceLinks:
         )
 
     def _all(self, citations: Iterable[Citation]) -> tuple[Citation, ...]:
-        return tuple(replace(one, url=one.url or self._link(one)) for one in citations)
+        return tuple(
+            replace(one, url=self._at_line(one, one.url) if one.url else self._link(one)) for one in citations
+        )
+
+    def _at_line(self, citation: Citation, url: str) -> str:
+        """The address of a file in a repository, at the lines of the quote where the host can show them."""
+        host = urlsplit(url).netloc
+        tail = next((tail for begin, tail in TAILS.items() if begin and host.startswith(begin)), None)
+        if tail is None or citation.origin != "documents":
+            return url
+        line = self.store.line_of(citation.collection, citation.source, citation.quote, citation.start)
+        if line is None:
+            return url
+        return url + tail.format(line=line, last_line=line + citation.quote.count("\n"))
 
     def _link(self, citation: Citation) -> str | None:
         template = self.templates.get(citation.collection)

@@ -64,7 +64,7 @@ def resolve_path(path: Path) -> str:
     except FileNotFoundError:
         raise SettingsError(f"{path} does not exist.") from None
     except UnicodeEncodeError:
-        raise SettingsError(f"{_printable(str(path))} has a name that is not UTF-8.") from None
+        raise SettingsError(f"{printable(str(path))} has a name that is not UTF-8.") from None
     except OSError as fault:
         raise SettingsError(f"{path} cannot be read: {reason_of(fault)}.") from fault
     except RuntimeError as fault:  # a cycle of links, or the home of a user who does not exist
@@ -141,15 +141,15 @@ class _Scan:
 
     def _fail(self, address: str, reason: str) -> None:
         source = source_of(address, self.rules.root_of(address))
-        self.failed[address] = Failure(source=_printable(source), reason=f"could not be read: {reason}")
+        self.failed[address] = Failure(source=printable(source), reason=f"could not be read: {reason}")
 
 
 def source_of(address: str, root: str) -> str:
     """How people name a file: its path, beginning with the name of the indexed folder, on one printable line."""
-    return _printable(Path(address).relative_to(Path(root).parent).as_posix())
+    return printable(Path(address).relative_to(Path(root).parent).as_posix())
 
 
-def _printable(name: str) -> str:
+def printable(name: str) -> str:
     """A name on one line, with "?" for bytes that are not UTF-8 and for invisible characters."""
     known = name.encode(errors="replace").decode()
     return "".join("?" if unicodedata.category(sign) in ("Cc", "Cf", "Zl", "Zp") else sign for sign in known)

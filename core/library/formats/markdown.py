@@ -112,6 +112,8 @@ def _parser(*, inline: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable("table")
     if not inline:
         parser.core.ruler.enableOnly(["normalize", "block"])
+    # Its first use puts its tables of rules together, and another thread would see them half done.
+    parser.parse("a")
     return parser
 
 
