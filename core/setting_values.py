@@ -162,6 +162,27 @@ def _hosts(raw: str) -> tuple[str, ...]:
     return names
 
 
+def _tokens_of_hosts(raw: str) -> dict[str, str]:
+    """``HOST=TOKEN`` or ``HOST=USER:TOKEN``, separated by commas."""
+    from core.web.hosts import pattern
+
+    tokens: dict[str, str] = {}
+    for part in _names(raw):
+        host, equals, token = (each.strip() for each in part.partition("="))
+        try:
+            name = pattern(host) if equals else ""
+        except SettingsError:
+            name = ""
+        if (
+            not name or not token or not token.isprintable() or " " in token
+        ):  # not repeated: it may hold a token
+            raise ValueError("must be HOST=TOKEN, or HOST=USER:TOKEN, several with commas")
+        if name in tokens:
+            raise ValueError(f"names the host {name} twice")
+        tokens[name] = token
+    return tokens
+
+
 def is_address(raw: str) -> bool:
     """Whether it is an http or https URL with a host."""
     try:
@@ -235,6 +256,8 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "gaps_channel": _channels,
     "web_trusted_hosts": _hosts,
     "web_blocked_hosts": _hosts,
+    "private_hosts": _hosts,
+    "git_tokens": _tokens_of_hosts,
     "model_timeout": _seconds,
     "search_timeout": _seconds,
     "turn_timeout": _seconds,

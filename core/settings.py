@@ -53,6 +53,10 @@ class Settings:
     review_after: int = 180  #: days for which an answer that a person gave is used before it must be reviewed
     web_trusted_hosts: tuple[str, ...] = ()  #: if set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
+    private_hosts: tuple[
+        str, ...
+    ] = ()  #: hosts that are not public, which the operator's own sources may be read from
+    git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: TOKEN or USER:TOKEN, by host
     model_timeout: float = 60.0  #: seconds for one model call
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn

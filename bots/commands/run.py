@@ -40,21 +40,26 @@ from bots.terminal.messenger import TerminalMessenger, sweeping
 from bots.terminal.operations import Operations
 from bots.terminal.screen import Screen
 from bots.terminal.session import PLATFORM as TERMINAL
+from bots.terminal.session import fresh_conversation
 from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
-from core.conversation import Conversation, value
+from core.conversation import Command, Conversation, value
 from core.errors import SettingsError, for_people
 from core.gaps.finder import GapFinder, open_gaps
 from core.library.data_lock import SERVING, make_data_dir
 from core.library.documents import Readable
 from core.library.library import Library
 from core.settings import ENV_FILE, Settings, read_env_file
+from core.sources.schedule import SourceSchedule
 from core.storage.storage import open_storage
-from core.turns.messenger import Messenger
+from core.turns.messenger import SHOWN_BY, Messenger
 from core.turns.queue import queue_url
+from core.turns.remote import OPERATOR
+from core.turns.turns import Turns
 from core.turns.workflow import open_turns
 
 TITLES = {SLACK: "Slack", DISCORD: "Discord"}
 INDEX = "index"  # the role of the process that keeps it in step with the disk
+SOURCES = "sources"  # that of the process that looks which are due
 
 logger = logging.getLogger(__name__)
 
@@ -166,6 +171,7 @@ async def _serving(
         gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
         for digests in _digests(platforms, footnote, channel_store, gaps):
             await open_now.enter_async_context(digests)
+        await open_now.enter_async_context(_syncing_sources(footnote, turns))
         if served.page is None:
             yield ""
             return
@@ -205,6 +211,24 @@ def _digests(
                 library=footnote.library,
             )  # fmt: skip
             yield _showing(digests, name, footnote)
+
+
+@asynccontextmanager
+async def _syncing_sources(footnote: Footnote, turns: Turns) -> AsyncIterator[None]:
+    """Have sources read when they are due, while this process is the one that looks for all."""
+
+    async def enqueue(command: Command) -> None:
+        await turns.accept(command, {SHOWN_BY: TERMINAL})
+
+    schedule = SourceSchedule(
+        store=footnote.sources.store, enqueue=enqueue, place=fresh_conversation(), prefix=OPERATOR
+    )
+    leading = asyncio.create_task(footnote.replicas.lead(SOURCES, schedule.keep_looking))
+    try:
+        yield
+    finally:
+        leading.cancel()
+        await asyncio.wait([leading])
 
 
 @asynccontextmanager

@@ -50,6 +50,8 @@ class DocumentFields:
     hash: str
     size: int
     modified: int
+    included: str = "[]"  #: JSON, see core/library/formats/includes.py
+    changed_at: float | None = None  #: seconds since the epoch, as its source says; None: unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +161,21 @@ class DocumentStore:
         )
         return next((_passage(row) for row in rows), None)
 
+    def line_of(self, collection: str, source: str, quote: str, start: int) -> int | None:
+        """The line of its file on which a quote begins that is at this offset; None if that is not known."""
+        rows = self._rows(
+            "SELECT p.line, p.start, p.text FROM passages p JOIN documents d ON d.id = p.document"
+            " JOIN collections c ON c.number = d.collection"
+            ' WHERE c.name = ? AND d.source = ? AND p.line IS NOT NULL AND p.start <= ? AND p."end" > ?',
+            (collection, source, start, start),
+        )
+        found = {
+            line + text.count("\n", 0, start - begin)
+            for line, begin, text in rows
+            if text.startswith(quote, start - begin)
+        }
+        return found.pop() if len(found) == 1 else None
+
     def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
         """The passages before and after these, and the first ones of their documents, in reading order."""
         condition, wanted = among(self.database.dialect, ids)
@@ -202,12 +219,14 @@ class DocumentStore:
                 address=document.address,
             )
 
-    def touch(self, entry_id: int, *, modified: int, size: int, root: str, source: str) -> None:
+    def touch(
+        self, entry_id: int, *, modified: int, size: int, root: str, source: str, included: str
+    ) -> None:
         """Update a document whose bytes are the same, but not their date or the root."""
         with self.transaction() as writing:
             writing.execute(
-                "UPDATE documents SET modified = ?, size = ?, root = ?, source = ? WHERE id = ?",
-                (modified, size, root, source, entry_id),
+                "UPDATE documents SET modified = ?, size = ?, root = ?, source = ?, included = ? WHERE id = ?",
+                (modified, size, root, source, included, entry_id),
             )
 
     def remove(self, collection: str, address: str) -> int:
@@ -348,15 +367,15 @@ def _put_pieces(
     kept, new = [], []
     for ordinal, piece in enumerate(pieces):
         path = json.dumps(piece.path)
-        row = (document, ordinal, path, piece.location, piece.text, piece.start, piece.end)
+        row = (document, ordinal, path, piece.location, piece.text, piece.start, piece.end, piece.line)
         known = embedded.get((path, piece.text))
         if known:
             kept.append((*row, 1, known.pop()))
         else:
             new.append((*row, 0))
-    names = 'document, ordinal, path, location, text, start, "end", embedded'
-    writing.executemany(f"INSERT INTO passages ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
-    writing.executemany(f"INSERT INTO passages ({names}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
+    names = 'document, ordinal, path, location, text, start, "end", line, embedded'
+    writing.executemany(f"INSERT INTO passages ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
+    writing.executemany(f"INSERT INTO passages ({names}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
     writing.executemany("DELETE FROM stale_vectors WHERE passage = ?", ((row[-1],) for row in kept))
     rows = writing.execute("SELECT id FROM passages WHERE document = ? ORDER BY ordinal", (document,))
     return [int(passage) for (passage,) in rows]
