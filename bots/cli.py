@@ -29,6 +29,7 @@ COMPLETED_AS = {
     "DIR": "directory",
 }
 SHELLS = ("bash", "zsh")
+SHORTEST_EVERY = 60.0  # seconds between two syncs of a source
 SPANS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}  # seconds
 OUTCOMES = ("answered", "approval_needed", "no_answer", "clarify", "failed")  # core.conversation.OutcomeKind
 
@@ -239,6 +240,12 @@ def _define_decide(decide: _Parser) -> None:
 def _define_ingest(ingest: _Parser) -> None:
     ingest.add_argument("targets", nargs="*", metavar="PATH_OR_URL")
     ingest.add_argument("--collection", metavar="NAME", help="put them into this part of the library")
+    ingest.add_argument(
+        "--every",
+        type=_every,
+        metavar="SPAN",
+        help="read a source again after each 1h, 30m or 7d; off: no more",
+    )
     ingest.add_argument("--rebuild", action="store_true", help="read and embed everything indexed again")
 
 
@@ -371,7 +378,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
     "ask": ("ask:run", _define_ask, "ask one question, or many with --batch"),
     "decide": ("decide:run", _define_decide, "allow or decline a proposed web search"),
     "ingest": ("documents:ingest", _define_ingest, "index files, folders and web pages, or update them"),
-    "sources": ("documents:list_sources", _add_json, "list what is indexed"),
+    "sources": ("sources:list_sources", _add_json, "list what is indexed"),
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
     "questions": ("questions:run", _define_questions, "list what was asked and how it ended"),
     "gaps": ("gaps:run", _define_gaps, "group what was not answered by meaning"),
@@ -406,6 +413,14 @@ def _span(typed: str) -> float:
     if not (number.isascii() and number.isdecimal()) or unit not in SPANS or not 0 < int(number) <= 100_000:
         raise argparse.ArgumentTypeError(f"{typed} is not a span of time, as 12h or 7d")
     return int(number) * SPANS[unit]
+
+
+def _every(typed: str) -> float:
+    """Seconds; 0 for "off"."""
+    seconds = 0.0 if typed == "off" else _span(typed)
+    if 0 < seconds < SHORTEST_EVERY:
+        raise argparse.ArgumentTypeError(f"{typed} is too often, {SHORTEST_EVERY:.0f} seconds are the least")
+    return seconds
 
 
 def _price(typed: str) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -55,7 +55,7 @@ class GapDigests:
 
     channels: Sequence[Conversation]
     place: Callable[[Conversation, float], DigestPlace]  #: of a channel, for a message after this time
-    is_direct: Callable[[Conversation], bool]  #: whether a conversation is between one person and the bot
+    is_private: Callable[[Conversation], Awaitable[bool]]  #: whether not everybody there reads the channel
     messages: ChannelMessages
     finder: GapFinder
     channel_store: ChannelStore
@@ -97,27 +97,34 @@ class GapDigests:
             logger.warning("the digest of gaps may not be shown there", extra=extra)
 
     async def _readable(self, channel: Conversation, questions: Sequence[GapQuestion]) -> frozenset[str]:
-        """Those of channels that read nothing else than this one does, and of no direct messages."""
+        """Those of this channel, and of public ones that read nothing else than it does."""
         here = (await self.channel_store.reads(channel, "", self.library)).collections
+        seen = {each.channel: await self._is_seen(channel, each.channel) for each in _one_of_each(questions)}
         reads: dict[tuple[str, str], bool] = {}
         for each in questions:
-            if (key := (each.conversation, each.author)) not in reads:
-                reads[key] = await self._may_be_read(channel, here, each)
+            key = each.conversation, each.author
+            if seen[each.channel] and key not in reads:
+                there = Conversation.parse(each.conversation)
+                read = await self.channel_store.reads(there, each.author, self.library)
+                reads[key] = here.issuperset(read.collections)
         return frozenset(
             each.turn
             for each in questions
-            if reads[each.conversation, each.author] and here.issuperset(each.collections)
+            if reads.get((each.conversation, each.author)) and here.issuperset(each.collections)
         )
 
-    async def _may_be_read(self, channel: Conversation, here: frozenset[str], question: GapQuestion) -> bool:
-        """Whether it was asked where nothing else is read than in this channel."""
-        asked_in = Conversation.parse(question.conversation)
-        is_near = (asked_in.platform, asked_in.space) == (channel.platform, channel.space)
-        if not is_near or self.is_direct(asked_in):
-            return False
-        return here.issuperset(
-            (await self.channel_store.reads(asked_in, question.author, self.library)).collections
-        )
+    async def _is_seen(self, channel: Conversation, other: str) -> bool:
+        """Whether the people of a channel see what is said in another: it is the same, or a public one beside it."""
+        if other == channel.channel_id:
+            return True
+        there = Conversation.parse(f"{other}/-")
+        is_near = (there.platform, there.space) == (channel.platform, channel.space)
+        return is_near and not await self.is_private(there)
+
+
+def _one_of_each(questions: Sequence[GapQuestion]) -> Iterable[GapQuestion]:
+    """A question of each channel."""
+    return {each.channel: each for each in questions}.values()
 
 
 def last_week(now: float) -> TimeSpan:
@@ -171,18 +178,8 @@ def in_discord(channel: Conversation, after: float) -> DigestPlace:
     return DigestPlace(route=route, origin=first_id_at(after))
 
 
-def is_direct_in_slack(conversation: Conversation) -> bool:
-    return conversation.channel.startswith("D")
-
-
-def is_direct_in_discord(conversation: Conversation) -> bool:
-    return conversation.space == "@me"
-
-
-#: By platform: where a digest is posted, and what is a direct message there.
-PLATFORMS: Mapping[
-    str, tuple[Callable[[Conversation, float], DigestPlace], Callable[[Conversation], bool]]
-] = {
-    "slack": (in_slack, is_direct_in_slack),
-    "discord": (in_discord, is_direct_in_discord),
+#: By platform: where a digest is posted.
+PLATFORMS: Mapping[str, Callable[[Conversation, float], DigestPlace]] = {
+    "slack": in_slack,
+    "discord": in_discord,
 }

@@ -26,6 +26,7 @@ from core.library.library import DEFAULT_COLLECTION, Library, Notify, Phase
 from core.library.roots import is_within
 from core.library.sync import Failure, SyncReport, list_files
 from core.settings import Settings
+from core.sources.kinds import source_address
 from core.web.fetch import HTML_TYPES, GuardedFetcher, Resource
 
 RETRY_AFTER = 3600.0  # seconds before a failed download of the embedding network is tried again
@@ -55,21 +56,28 @@ class Targets:
 
     paths: tuple[Path, ...] = ()  #: absolute
     urls: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()  #: addresses as they are kept
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Paths and URLs as the library stores them, to limit a question to them."""
-        return (*map(str, self.paths), *self.urls)
+        """Paths, URLs and sources as the library stores them, to limit a question to them."""
+        return (*map(str, self.paths), *self.urls, *self.sources)
 
 
 def read_targets(names: Sequence[str]) -> Targets:
-    """Files, folders and URLs; SettingsError names every path that does not exist."""
-    urls = tuple(name for name in names if "://" in name)
-    paths = tuple(Path(name).expanduser() for name in names if "://" not in name)
+    """Files, folders, URLs and sources; SettingsError names every path that does not exist."""
+    sources = {name: address for name in names if (address := source_address(name)) is not None}
+    others = [name for name in names if name not in sources]
+    urls = tuple(name for name in others if "://" in name)
+    paths = tuple(Path(name).expanduser() for name in others if "://" not in name)
     if missing := [str(path) for path in paths if not path.exists()]:
         verb = "does" if len(missing) == 1 else "do"
         raise SettingsError(f"{', '.join(missing)} {verb} not exist.")
-    return Targets(paths=tuple(path.resolve() for path in paths), urls=urls)
+    return Targets(
+        paths=tuple(path.resolve() for path in paths),
+        urls=urls,
+        sources=tuple(dict.fromkeys(sources.values())),
+    )
 
 
 def require_documents(library: Library, targets: Targets) -> None:
@@ -86,7 +94,12 @@ def require_documents(library: Library, targets: Targets) -> None:
 def update_index(
     library: Library, targets: Targets, fetcher: GuardedFetcher, *, notify: Notify
 ) -> SyncReport:
-    """Update everything indexed, and index those of the targets that are new."""
+    """Update everything indexed, and index those of the targets that are new. SettingsError for a source that was
+    not read yet: that may take long.
+    """
+    for address in targets.sources:
+        if not any(is_within(entry.address, address) for entry in library.store.entries()):
+            raise SettingsError(f"Nothing of {address} is indexed yet: footnote ingest '{address}'.")
     report = library.refresh(notify=notify)
     new = [path for path in targets.paths if not _is_indexed(library, path)]
     return report + ingest_targets(library, replace(targets, paths=tuple(new)), fetcher, notify=notify)
@@ -100,7 +113,7 @@ def ingest_targets(
     notify: Notify,
     collection: str = DEFAULT_COLLECTION,
 ) -> SyncReport:
-    """Index files, folders and pages. Files and folders are kept up to date from then on."""
+    """Index files, folders and pages, not sources. Files and folders are kept up to date from then on."""
     report = SyncReport()
     if targets.paths:
         report += library.ingest(targets.paths, collection=collection, notify=notify)

@@ -95,6 +95,10 @@ class IndexRefresher:
         """Wait until every passage has a vector; how many were made. Raises what keeps them from being made."""
         return await self._vectors_of(library).finish(watcher, insist=insist)
 
+    def embed_soon(self, library: Library) -> None:
+        """Have new passages embedded, and wait for nothing."""
+        self._vectors_of(library).start()
+
     def _vectors_of(self, library: Library) -> BackgroundVectors:
         if self._vectors is None:
             self._vectors = BackgroundVectors(

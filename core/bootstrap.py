@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from core.graph.context import Deps
     from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
+    from core.sources.sources import SourceSyncs
     from core.storage.database import Database
     from core.traces.log import Listener, QuestionLog
     from core.turns.assistant import Assistant, Report
@@ -78,6 +79,7 @@ class Footnote:
     assistant: Assistant
     log: QuestionLog  #: of the questions
     answers: Answers  #: that people taught
+    sources: SourceSyncs
     replicas: Replicas
     meters: Meters = field(default_factory=Meters)  #: what this process does
 
@@ -101,6 +103,7 @@ async def open_footnote(
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
     from core.answers.answers import CountedUses
     from core.graph.graph import build_graph
+    from core.sources.sources import SourceSyncs, open_source_store
     from core.turns.assistant import Assistant
 
     async with AsyncExitStack() as open_now:
@@ -114,14 +117,18 @@ async def open_footnote(
         meters = Meters(circuits=models.circuits if models else {})
         log = _open_log(settings, storage, meters, open_now)
         answers = await _open_answers(settings, storage, library, open_now)
+        sources = SourceSyncs(
+            library=library, store=open_now.enter_context(open_source_store(storage)), settings=settings,
+            replicas=replicas,
+        )  # fmt: skip
         assistant = Assistant(
             graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, sentence=sentence,
             make_deps=_deps_maker(settings, answers, reads, models, refresh), turn_timeout=settings.turn_timeout,
-            link=_linker(settings, library), log=CountedUses(log, answers),
+            link=_linker(settings, library), links_all=bool(settings.source_url_base), log=CountedUses(log, answers),
         )  # fmt: skip
         yield Footnote(
             settings=settings, storage=storage, library=library, assistant=assistant, log=log, answers=answers,
-            replicas=replicas, meters=meters,
+            sources=sources, replicas=replicas, meters=meters,
         )  # fmt: skip
 
 
@@ -252,9 +259,7 @@ def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) 
     return (open_now.enter_context(telemetry).turn_ended,)
 
 
-def _linker(settings: Settings, library: Library) -> Callable[[Outcome], Outcome] | None:
-    if not settings.source_url_base:
-        return None
+def _linker(settings: Settings, library: Library) -> Callable[[Outcome], Outcome]:
     from core.library.links import SourceLinks
 
     links = SourceLinks(templates=settings.source_url_base, store=library.store, private=settings.data_dir)
@@ -294,16 +299,9 @@ def make_web(settings: Settings) -> WebResearch | None:
     )
     if engine is None:
         return None
-    return WebResearch(
-        engine=engine,
-        fetcher=GuardedFetcher(
-            timeout=settings.search_timeout,
-            trusted=settings.web_trusted_hosts,
-            blocked=settings.web_blocked_hosts,
-        ),
-        trusted=settings.web_trusted_hosts,
-        blocked=settings.web_blocked_hosts,
-    )
+    trusted, blocked = settings.web_trusted_hosts, settings.web_blocked_hosts
+    fetcher = GuardedFetcher(timeout=settings.search_timeout, trusted=trusted, blocked=blocked)
+    return WebResearch(engine=engine, fetcher=fetcher, trusted=trusted, blocked=blocked)
 
 
 def _deps_maker(

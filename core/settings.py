@@ -6,20 +6,17 @@ out of ``repr``. Each adapter reads its own tokens.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, cast
-from urllib.parse import urlsplit
+from typing import Any, Literal
 
 from core.errors import SettingsError
-from core.graph.policy import PRESETS
 from core.reasoning.prices import Price
-from core.turns.rate_limits import PERIODS, Period, Rate
+from core.setting_values import PARSERS, bare_name
+from core.turns.rate_limits import Rate
 
 ENV_FILE = Path(".env")
-LONGEST_KEPT = 3_650  # days
 
 WebSearch = Literal["duckduckgo", "tavily", "searxng", "off"]
 WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]
@@ -56,6 +53,10 @@ class Settings:
     review_after: int = 180  #: days for which an answer that a person gave is used before it must be reviewed
     web_trusted_hosts: tuple[str, ...] = ()  #: if set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
+    private_hosts: tuple[
+        str, ...
+    ] = ()  #: hosts that are not public, which the operator's own sources may be read from
+    git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: TOKEN or USER:TOKEN, by host
     model_timeout: float = 60.0  #: seconds for one model call
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn
@@ -117,7 +118,7 @@ def read_settings(environment: Mapping[str, str], env_file: Path | None = ENV_FI
         if not raw:
             continue
         try:
-            chosen[name] = _PARSERS.get(name, str)(raw)
+            chosen[name] = PARSERS.get(name, str)(raw)
         except ValueError as fault:
             faults.append(f"{name.upper()} {fault}")
     settings = Settings(**chosen)
@@ -186,240 +187,3 @@ def _missing(settings: Settings) -> list[str]:
         *((True, f"PRICES names no price of {model}") for model in settings.unpriced),
     )
     return [sentence for is_missing, sentence in needed if is_missing]
-
-
-def _one_of(*choices: str) -> Callable[[str], str]:
-    def parse(raw: str) -> str:
-        if raw.lower() not in choices:
-            raise ValueError(f"must be one of {', '.join(choices)}, not “{raw}”")
-        return raw.lower()
-
-    return parse
-
-
-def _seconds(raw: str) -> float:
-    try:
-        seconds = float(raw)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds <= 3600:
-        raise ValueError(f"must be a number of seconds above 0 and at most 3600, not “{raw}”")
-    return seconds
-
-
-def _tokens(raw: str) -> int:
-    if not (raw.isascii() and raw.isdecimal()):
-        raise ValueError(f"must be a number of tokens, 0 for no limit, not “{raw}”")
-    return int(raw)
-
-
-def _prices(raw: str) -> dict[str, Price]:
-    """``MODEL=IN/OUT`` of a million tokens, separated by commas; the model as its setting names it."""
-    prices: dict[str, Price] = {}
-    for part in _names(raw):
-        found = _PRICE.fullmatch(part)
-        if found is None:
-            raise ValueError(
-                f"must be MODEL=IN/OUT, as in some-model=0.5/2, several with commas, not “{part}”"
-            )
-        name = bare_name(_model(found[1].strip()))
-        if name in prices:
-            raise ValueError(f"names the model {name} twice")
-        prices[name] = Price(float(found[2]), float(found[3]))
-    return prices
-
-
-_PRICE = re.compile(r"([^=]+)=\s*(\d{1,6}(?:\.\d{1,6})?)\s*/\s*(\d{1,6}(?:\.\d{1,6})?)", re.ASCII)
-
-
-def _currency(raw: str) -> str:
-    if not re.fullmatch("[A-Za-z]{3}", raw):
-        raise ValueError(f"must be a currency's code of three letters, as USD, not “{raw}”")
-    return raw.upper()
-
-
-def bare_name(model: str) -> str:
-    """A model without its provider: of ``ollama:llama3:8b``, ``llama3:8b``."""
-    return model.partition(":")[2]
-
-
-def _days(raw: str) -> int:
-    if not (raw.isascii() and raw.isdecimal()) or int(raw) > LONGEST_KEPT:
-        raise ValueError(f"must be a number of days, at most {LONGEST_KEPT:,}, not “{raw}”")
-    return int(raw)
-
-
-def _rate(raw: str) -> Rate | None:
-    if raw.lower() == "off":
-        return None
-    count, _, unit = raw.lower().partition("/")
-    if not (count.isascii() and count.isdecimal()) or int(count) < 1 or unit not in PERIODS:
-        raise ValueError(
-            f"must be off, or a number with a period, as in 20/{' or 20/'.join(PERIODS)}, not “{raw}”"
-        )
-    return Rate(count=int(count), period=cast("Period", unit))
-
-
-def _names(raw: str) -> tuple[str, ...]:
-    return tuple(name for part in raw.split(",") if (name := part.strip()))
-
-
-def _experts(raw: str) -> dict[str, tuple[str, ...]]:
-    """``ID``, or ``COLLECTION=ID`` or ``CHANNEL=ID``, separated by commas; "" has those of everywhere."""
-    experts: dict[str, tuple[str, ...]] = {}
-    for part in _names(raw):
-        before, equals, after = (each.strip() for each in part.partition("="))
-        place, one = (before, after) if equals else ("", before)
-        if not one or (equals and not place):
-            raise ValueError(f"must be an id, or COLLECTION=ID, several with commas, not “{part}”")
-        experts[place] = (*experts.get(place, ()), one)
-    return experts
-
-
-def _review_days(raw: str) -> int:
-    if (days := _days(raw)) < 1:
-        raise ValueError(f"must be a number of days, at least 1, not “{raw}”")
-    return days
-
-
-def _channels(raw: str) -> tuple[str, ...]:
-    names = _names(raw)
-    for name in names:
-        if not _CHANNEL.fullmatch(name):
-            raise ValueError(
-                f"must be platform/workspace/channel by their ids, several with commas, not “{name}”"
-            )
-    return names
-
-
-_CHANNEL = re.compile(r"[a-z]+/\w+/\w+")
-
-
-def _url_bases(raw: str) -> dict[str, str]:
-    """``URL`` or ``COLLECTION=URL``, separated by commas or white space; a bare URL is for the default collection."""
-    from core.library.library import DEFAULT_COLLECTION
-    from core.library.links import template_of
-
-    bases: dict[str, str] = {}
-    for part in _BASES.split(raw):
-        found = _BASE.fullmatch(part)
-        if found is None or not is_address(found[2]):  # not repeated: it may hold a password
-            raise ValueError("must be an http or https address, or COLLECTION=ADDRESS, several with commas")
-        name = found[1] or DEFAULT_COLLECTION
-        if name in bases:
-            raise ValueError(f"names the collection {name} twice")
-        try:
-            bases[name] = template_of(found[2])
-        except ValueError as fault:
-            raise ValueError(f"of the collection {name} {fault}") from fault
-    return bases
-
-
-_BASES = re.compile(r"(?:\s*,\s*|\s+)(?=\S)")
-_BASE = re.compile(r"(?:([\w.-]+)=)?(https?://.*)", re.IGNORECASE)
-
-
-def _hosts(raw: str) -> tuple[str, ...]:
-    from core.web.hosts import pattern
-
-    names = _names(raw)
-    for name in names:
-        try:
-            pattern(name)
-        except SettingsError as fault:
-            raise ValueError(f"holds “{name}”, which is not the name of a host") from fault
-    return names
-
-
-def is_address(raw: str) -> bool:
-    """Whether it is an http or https URL with a host."""
-    try:
-        parts = urlsplit(raw)
-        is_reachable = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and is_reachable and not any(sign.isspace() for sign in raw)
-
-
-def _url(raw: str) -> str:
-    if not is_address(raw):
-        raise ValueError("must be an http or https address")  # not repeated: it may hold a password
-    return raw.rstrip("/")
-
-
-def _database(raw: str) -> str:
-    raw = re.sub("^postgres://", "postgresql://", raw)  # as some hosts of databases still write it
-    if not raw.startswith(("sqlite:///", "postgresql://")):
-        raise ValueError(
-            "must begin with sqlite:/// or postgresql://"
-        )  # not repeated: it may hold a password
-    return raw
-
-
-def _folder(raw: str) -> Path:
-    try:
-        return Path(raw).expanduser()
-    except RuntimeError as fault:
-        raise ValueError(f"names a home folder that does not exist, “{raw}”") from fault
-
-
-def _model(raw: str) -> str:
-    """``provider:model``; a bare name is one of Google's."""
-    named = raw if ":" in raw else f"google_genai:{raw}"
-    if not all(part.strip() for part in named.split(":", 1)):
-        raise ValueError(f"must be a model, or provider:model, not “{raw}”")
-    return named
-
-
-def _embedding(raw: str) -> str:
-    if raw.lower() in ("auto", "none", "minilm"):
-        return raw.lower()
-    if ":" not in raw and not _folder(raw).is_dir():
-        raise ValueError(f"must be auto, none, minilm, a folder that exists, or provider:model, not “{raw}”")
-    return raw
-
-
-def _level(raw: str) -> str:
-    return _one_of("debug", "info", "warning", "error")(raw).upper()
-
-
-_PARSERS: Mapping[str, Callable[[str], object]] = {
-    "data_dir": _folder,
-    "google_gemini_base_url": _url,
-    "openai_base_url": _url,
-    "anthropic_base_url": _url,
-    "embedding_model": _embedding,
-    "chat_model": _model,
-    "grader_model": _model,
-    "policy": _one_of(*PRESETS),
-    "web_search": cast("Callable[[str], object]", _one_of("duckduckgo", "tavily", "searxng", "off")),
-    "tavily_base_url": _url,
-    "searxng_url": _url,
-    "web_approval": _one_of("asker", "anyone", "approvers", "never_ask"),
-    "web_approvers": _names,
-    "notify_approvers": lambda raw: _one_of("on", "off")(raw) == "on",
-    "learners": _names,
-    "experts": _experts,
-    "review_after": _review_days,
-    "gaps_channel": _channels,
-    "web_trusted_hosts": _hosts,
-    "web_blocked_hosts": _hosts,
-    "model_timeout": _seconds,
-    "search_timeout": _seconds,
-    "turn_timeout": _seconds,
-    "tokens_per_day": _tokens,
-    "tokens_per_day_per_channel": _tokens,
-    "tokens_per_day_per_person": _tokens,
-    "prices": _prices,
-    "currency": _currency,
-    "show_cost": lambda raw: _one_of("on", "off")(raw) == "on",
-    "questions_per_person": _rate,
-    "questions_per_channel": _rate,
-    "trace_days": _days,
-    "trace_texts": lambda raw: _one_of("on", "off")(raw) == "on",
-    "otel_exporter_otlp_endpoint": _url,
-    "source_url_base": _url_bases,
-    "database_url": _database,
-    "log_level": _level,
-    "log_format": _one_of("text", "json"),
-}

@@ -13,9 +13,10 @@ from pathlib import Path
 from bots.chat.channels import OWN, SCHEMA, STORE, AccessRule
 from bots.chat.uploads import discard
 from core.conversation import value
-from core.errors import SettingsError
+from core.errors import NotFound, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.store import Entry
+from core.sources.sources import forget_in_sources, name_as_kept, open_source_store
 from core.storage.database import Database
 from core.storage.storage import Storage
 
@@ -121,12 +122,25 @@ def forget_documents(
 
     Without a collection, from all of them.
     """
-    entries = library.forget(source, collection=collection)
+    entries = _forget(library, storage, source, collection)
     discard(storage.data_dir, (Path(entry.address) for entry in entries))
     left = {entry.collection for entry in library.store.entries()}
     with closing(storage.database(STORE, SCHEMA)) as database:
         drop_rules(database, {entry.collection for entry in entries} - left)
     return entries
+
+
+def _forget(library: Library, storage: Storage, name: str, collection: str | None) -> list[Entry]:
+    """Of sources too: first there, or the next sync would bring it back. NotFound when nothing has this name."""
+    with open_source_store(storage) as sources:
+        for each in dict.fromkeys((name, name_as_kept(name))):
+            is_source = forget_in_sources(sources, library, each, storage.data_dir, collection=collection)
+            try:
+                return library.forget(each, collection=collection)
+            except NotFound:
+                if is_source:  # of which nothing could be read
+                    return []
+    raise NotFound(f"Nothing is indexed under “{name}”. `footnote sources` lists what is.")
 
 
 def drop_rules(database: Database, collections: Iterable[str]) -> None:

@@ -291,6 +291,10 @@ class People(Protocol):
         """A route that leads to a conversation of which none is known: by it, people and the place have names."""
         ...
 
+    async def is_private(self, conversation: Conversation) -> bool:
+        """Whether not everybody of its workspace or server reads the channel; also if the platform does not say."""
+        ...
+
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
         """Which of these groups of access rules a person is in who writes a direct message.
 

@@ -13,7 +13,8 @@ from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.slack.manifest import manifest as slack_manifest
 from core.errors import SettingsError
-from core.settings import Settings, is_address
+from core.setting_values import is_address
+from core.settings import Settings
 
 
 def manifest(arguments: Namespace, _settings: Settings) -> int:

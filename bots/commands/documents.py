@@ -1,8 +1,8 @@
-"""``footnote ingest``, ``footnote sources`` and ``footnote forget``: what is indexed."""
+"""``footnote ingest`` and ``footnote forget``: what is indexed."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import closing
@@ -12,18 +12,15 @@ from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
 from bots.commands.backend import here_or_beside
 from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
-from bots.terminal import render
 from bots.terminal.backend import Forgotten
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher, open_library, own_data_dir
 from core.errors import IndexDamaged, ModelTrouble, SettingsError
-from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.library import DEFAULT_COLLECTION, Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings
+from core.sources.sources import SourceSyncs, open_source_store
 from core.storage.storage import open_storage
-
-#: What ``footnote sources --json`` prints of each document.
-RECORD = ("source", "title", "collection", "passages", "address", "url")
 
 
 def ingest(arguments: Namespace, settings: Settings) -> int:
@@ -36,6 +33,10 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
     if arguments.collection is not None:
         check_name(arguments.collection)
     targets = read_targets(arguments.targets)
+    if arguments.every is not None and not targets.sources:
+        raise SettingsError(
+            "--every is for sources: files are looked at before each question, pages when you say."
+        )
     screen = Screen()
     return here_or_beside(
         settings,
@@ -51,7 +52,7 @@ def _ingest_here(arguments: Namespace, targets: Targets, settings: Settings, scr
         if arguments.rebuild:
             rebuild.set_old_stores_aside(settings, screen)
         with closing(open_library(settings, is_owner=True)) as library:
-            report = report or _ingest(library, targets, arguments.collection, settings, screen)
+            report = report or _ingest(library, targets, arguments, settings, screen)
             _print_report(report, screen)
             _print_vectors(_embed(library, settings, screen), screen)
     return _exit_code(report)
@@ -65,7 +66,9 @@ async def _ingest_beside(arguments: Namespace, targets: Targets, settings: Setti
             _check_rebuild(arguments)
             report, made = await backend.rebuild(screen)
         else:
-            report, made = await backend.ingest(targets, arguments.collection or DEFAULT_COLLECTION, screen)
+            report, made = await backend.ingest(
+                targets, arguments.collection or DEFAULT_COLLECTION, screen, every=arguments.every
+            )
     _print_report(report, screen)
     _print_vectors(made, screen)
     return _exit_code(report)
@@ -108,17 +111,28 @@ def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen:
 
 
 def _ingest(
-    library: Library, targets: Targets, collection: str | None, settings: Settings, screen: Screen
+    library: Library, targets: Targets, arguments: Namespace, settings: Settings, screen: Screen
 ) -> SyncReport:
     require_documents(library, targets)
+    collection = arguments.collection or DEFAULT_COLLECTION
     with screen.indexing() as notify:
-        return ingest_targets(
-            library,
-            targets,
-            make_fetcher(settings),
-            notify=notify,
-            collection=collection or DEFAULT_COLLECTION,
+        report = ingest_targets(
+            library, targets, make_fetcher(settings), notify=notify, collection=collection
         )
+        if targets.sources:
+            report += asyncio.run(_ingest_sources(library, targets, arguments, settings, notify))
+    return report
+
+
+async def _ingest_sources(
+    library: Library, targets: Targets, arguments: Namespace, settings: Settings, notify: Notify
+) -> SyncReport:
+    report, collection = SyncReport(), arguments.collection or DEFAULT_COLLECTION
+    with open_storage(settings) as storage, open_source_store(storage) as store:
+        syncs = SourceSyncs(library=library, store=store, settings=settings)
+        for address in targets.sources:
+            report += await syncs.ingest(address, collection=collection, every=arguments.every, notify=notify)
+    return report
 
 
 def _embed(library: Library, settings: Settings, screen: Screen) -> int:
@@ -131,23 +145,6 @@ def _embed(library: Library, settings: Settings, screen: Screen) -> int:
     except ModelTrouble as trouble:
         screen.note(f"Searching by words alone: {trouble}")
         return 0
-
-
-def list_sources(arguments: Namespace, settings: Settings) -> int:
-    screen = Screen()
-    with closing(open_library(settings)) as library:
-        entries = library.store.entries()
-    if arguments.json:
-        records = [{name: getattr(entry, name) for name in RECORD} for entry in entries]
-        print(json.dumps(records))  # noqa: T201 - this is the output
-    elif not entries:
-        screen.note(texts.NOTHING_INDEXED)
-    elif screen.is_drawn:
-        screen.show(render.source_list(entries, limit=None))
-    else:
-        for entry in entries:
-            screen.write(f"{entry.source}\t{entry.title}\t{entry.passages}\t{entry.collection}")
-    return 0
 
 
 def forget(arguments: Namespace, settings: Settings) -> int:

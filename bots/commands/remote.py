@@ -23,6 +23,7 @@ from core.errors import FootnoteError, SettingsError
 from core.library.library import Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
+from core.sources.sources import name_as_kept
 from core.turns.archive import outcome_from, turn_from
 from core.turns.messenger import SHOWN_BY
 from core.turns.queue import queue_url
@@ -169,9 +170,12 @@ class RemoteBackend:
         done = await self.operations.carry_out("forget", {"names": _names_of(source)})
         return [(name, passages) for name, passages in done["forgotten"]]
 
-    async def ingest(self, targets: Targets, collection: str, screen: Screen) -> tuple[SyncReport, int]:
-        """What was indexed, and how many vectors were made."""
-        return await self._index("ingest", {**details_of(targets), "collection": collection}, screen)
+    async def ingest(
+        self, targets: Targets, collection: str, screen: Screen, *, every: float | None = None
+    ) -> tuple[SyncReport, int]:
+        """What was indexed, and how many vectors were made. ``every``: seconds between two syncs of the sources."""
+        details = {**details_of(targets), "collection": collection, "every": every}
+        return await self._index("ingest", details, screen)
 
     async def rebuild(self, screen: Screen) -> tuple[SyncReport, int]:
         """Read everything indexed again; what was indexed, and how many vectors were made."""
@@ -185,6 +189,8 @@ class RemoteBackend:
 
 def _names_of(source: str) -> list[str]:
     """A path is one in the folder that the command was typed in."""
+    if (kept := name_as_kept(source)) != source:
+        return [source, kept]
     return [source] if "://" in source else [str(Path(source).expanduser().absolute()), source]
 
 

@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Collection
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from bots import process
@@ -18,7 +18,7 @@ from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.cli import PORT_OF_HOST
 from bots.commands.backend import until_free
 from bots.discord.route import PLATFORM as DISCORD
-from bots.discord.serve import open_discord
+from bots.discord.serve import DiscordServer, open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import SETTING_NAMES
 from bots.doctor.settings import find_misspellings, read_configuration
@@ -34,27 +34,32 @@ from bots.page.threads import PageThreads
 from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
-from bots.slack.serve import open_slack
+from bots.slack.serve import SlackServer, open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
 from bots.terminal.messenger import TerminalMessenger, sweeping
 from bots.terminal.operations import Operations
 from bots.terminal.screen import Screen
 from bots.terminal.session import PLATFORM as TERMINAL
+from bots.terminal.session import fresh_conversation
 from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
-from core.conversation import Conversation, value
+from core.conversation import Command, Conversation, value
 from core.errors import SettingsError, for_people
-from core.gaps.finder import open_gaps
+from core.gaps.finder import GapFinder, open_gaps
 from core.library.data_lock import SERVING, make_data_dir
 from core.library.documents import Readable
 from core.library.library import Library
 from core.settings import ENV_FILE, Settings, read_env_file
+from core.sources.schedule import SourceSchedule
 from core.storage.storage import open_storage
-from core.turns.messenger import Messenger
+from core.turns.messenger import SHOWN_BY, Messenger
 from core.turns.queue import queue_url
+from core.turns.remote import OPERATOR
+from core.turns.turns import Turns
 from core.turns.workflow import open_turns
 
 TITLES = {SLACK: "Slack", DISCORD: "Discord"}
 INDEX = "index"  # the role of the process that keeps it in step with the disk
+SOURCES = "sources"  # that of the process that looks which are due
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +127,19 @@ async def _run(served: Served, settings: Settings) -> int:
     return 0
 
 
+@value
+class Platforms:
+    """Those that this process serves."""
+
+    slack: SlackServer | None = None
+    discord: DiscordServer | None = None
+
+    @property
+    def by_name(self) -> dict[str, SlackServer | DiscordServer]:
+        both: dict[str, SlackServer | DiscordServer | None] = {SLACK: self.slack, DISCORD: self.discord}
+        return {name: server for name, server in both.items() if server is not None}
+
+
 @asynccontextmanager
 async def _serving(
     served: Served,
@@ -132,62 +150,85 @@ async def _serving(
 ) -> AsyncIterator[str]:
     """A link to the page, if it is served. At the end in reverse: accept nothing more, let running turns end and be
     delivered, then disconnect."""
-    link = ""
     async with AsyncExitStack() as open_now:
-        slack = discord = None
-        if served.slack is not None:
-            slack = await open_now.enter_async_context(
-                open_slack(served.slack, footnote, channel_store, is_http=served.port is not None)
-            )
-        if served.discord is not None:
-            discord = await open_now.enter_async_context(
-                open_discord(served.discord, footnote, channel_store)
-            )
-        messengers: dict[str, Messenger] = {
-            name: server.messenger for name, server in ((SLACK, slack), (DISCORD, discord)) if server
-        }
-        messengers[TERMINAL] = TerminalMessenger(operations=operations)
+        platforms = await _open_platforms(served, footnote, channel_store, open_now)
         page_store = open_now.enter_context(open_page_store(footnote.storage))
-        messengers[PAGE] = PageMessenger(PageThreads(page_store))  # also for a page that is served beside
-        turns = await open_now.enter_async_context(
-            open_turns(
-                footnote.assistant,
-                messengers,
-                database_url=queue_url(footnote.settings),
-                replicas=footnote.replicas,
-            )
-        )
+        messengers: dict[str, Messenger] = {
+            **{name: server.messenger for name, server in platforms.by_name.items()},
+            TERMINAL: TerminalMessenger(operations=operations),
+            PAGE: PageMessenger(PageThreads(page_store)),  # also for a page that is served beside
+        }
+        opening = open_turns(
+            footnote.assistant, messengers, database_url=queue_url(footnote.settings), replicas=footnote.replicas,
+        )  # fmt: skip
+        turns = await open_now.enter_async_context(opening)
         footnote.meters.load = turns.load
         await open_now.enter_async_context(sweeping())
-        if slack is not None:
-            await open_now.enter_async_context(slack.serving(turns, served.port))
-        if discord is not None:
-            await open_now.enter_async_context(discord.serving(turns, stop.set))
+        if platforms.slack is not None:
+            await open_now.enter_async_context(platforms.slack.serving(turns, served.port))
+        if platforms.discord is not None:
+            await open_now.enter_async_context(platforms.discord.serving(turns, stop.set))
         gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
-        for name, server in ((SLACK, slack), (DISCORD, discord)):
-            if server is not None and (shown_in := channels_of(name, footnote.settings.gaps_channel)):
-                place, is_direct = DIGESTS[name]
-                digests = GapDigests(
-                    channels=shown_in, place=place, is_direct=is_direct, messages=server.messenger, finder=gaps,
-                    channel_store=channel_store, library=footnote.library,
-                )  # fmt: skip
-                await open_now.enter_async_context(_showing(digests, name, footnote))
-        if served.page is not None:
-            link = await open_now.enter_async_context(
-                open_page(
-                    served.page, footnote.settings, library=footnote.library, log=footnote.log,
-                    answers=footnote.answers, gaps=gaps, channels=channel_store, database=page_store,
-                    work=OwnWork(
-                        turns=turns, operations=operations, meters=footnote.meters,
-                        platforms={
-                            TITLES[name]: server.is_connected
-                            for name, server in ((SLACK, slack), (DISCORD, discord)) if server
-                        },
-                    ),
-                    meters=footnote.meters,
-                )
+        for digests in _digests(platforms, footnote, channel_store, gaps):
+            await open_now.enter_async_context(digests)
+        await open_now.enter_async_context(_syncing_sources(footnote, turns))
+        if served.page is None:
+            yield ""
+            return
+        connections = {TITLES[name]: server.is_connected for name, server in platforms.by_name.items()}
+        work = OwnWork(turns=turns, operations=operations, meters=footnote.meters, platforms=connections)
+        page = open_page(
+            served.page, footnote.settings, library=footnote.library, log=footnote.log, answers=footnote.answers,
+            gaps=gaps, channels=channel_store, database=page_store, work=work, meters=footnote.meters,
+        )  # fmt: skip
+        yield await open_now.enter_async_context(page)
+
+
+async def _open_platforms(
+    served: Served, footnote: Footnote, channel_store: ChannelStore, open_now: AsyncExitStack
+) -> Platforms:
+    """Connect to each, without taking anything in yet; ``open_now`` disconnects them."""
+    slack = discord = None
+    if served.slack is not None:
+        is_http = served.port is not None
+        slack = await open_now.enter_async_context(
+            open_slack(served.slack, footnote, channel_store, is_http=is_http)
+        )
+    if served.discord is not None:
+        discord = await open_now.enter_async_context(open_discord(served.discord, footnote, channel_store))
+    return Platforms(slack=slack, discord=discord)
+
+
+def _digests(
+    platforms: Platforms, footnote: Footnote, channel_store: ChannelStore, finder: GapFinder
+) -> Iterator[AbstractAsyncContextManager[None]]:
+    """Those that show the digests of gaps of a platform."""
+    for name, server in platforms.by_name.items():
+        if shown_in := channels_of(name, footnote.settings.gaps_channel):
+            digests = GapDigests(
+                channels=shown_in, place=DIGESTS[name], messages=server.messenger, finder=finder,
+                is_private=server.messenger.commands.people.is_private, channel_store=channel_store,
+                library=footnote.library,
             )  # fmt: skip
-        yield link
+            yield _showing(digests, name, footnote)
+
+
+@asynccontextmanager
+async def _syncing_sources(footnote: Footnote, turns: Turns) -> AsyncIterator[None]:
+    """Have sources read when they are due, while this process is the one that looks for all."""
+
+    async def enqueue(command: Command) -> None:
+        await turns.accept(command, {SHOWN_BY: TERMINAL})
+
+    schedule = SourceSchedule(
+        store=footnote.sources.store, enqueue=enqueue, place=fresh_conversation(), prefix=OPERATOR
+    )
+    leading = asyncio.create_task(footnote.replicas.lead(SOURCES, schedule.keep_looking))
+    try:
+        yield
+    finally:
+        leading.cancel()
+        await asyncio.wait([leading])
 
 
 @asynccontextmanager

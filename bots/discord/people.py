@@ -13,6 +13,7 @@ from bots.chat.platform import Approver, Refused
 from bots.chat.proxies import proxy_for
 from bots.chat.uploads import content_of
 from bots.discord.calls import MESSAGES, DiscordCalls
+from bots.discord.permissions import VIEW, channel_permissions, names, server_permissions
 from bots.discord.receive import attachment_of
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute
 from bots.discord.settings import DiscordSettings
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 FILES_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")  # "Image Formatting", and what attachments name
 UNKNOWN_MEMBER = "10007"  # "JSON Error Codes"
 TIMEOUT = 60.0  # seconds for one file
+PRIVATE_THREAD = 12  # "Channel Types"
 #: A mention whose name did not come with the message, and one in an option of a command; ids have 17 digits or more.
 MENTION = re.compile(r"(?:<@[!&]?|@)(\d{17,20})>?")
 
@@ -68,6 +70,25 @@ class DiscordPeople:
             server=conversation.space, channel=conversation.channel, thread=conversation.thread,
             place=conversation.channel, message="", user="",
         )  # fmt: skip
+
+    async def is_private(self, conversation: Conversation) -> bool:
+        """Whether the role of all members may not view it, or it is a private thread."""
+        if self.is_direct_message(conversation):
+            return True
+        server = conversation.space
+        try:
+            channel: Any = await self.calls.call(
+                "GET", "/channels/{channel_id}", channel_id=conversation.channel
+            )
+            roles: Any = await self.calls.call("GET", "/guilds/{guild_id}/roles", guild_id=server)
+        except (Refused, Unreachable):
+            extra = {"channel": conversation.channel}
+            logger.warning("whether a channel is private could not be read", extra=extra)
+            return True
+        nobody: Mapping[str, Any] = {"roles": []}
+        everyone = server_permissions({"id": server, "roles": roles}, nobody)
+        permissions = channel_permissions(channel, nobody, "", everyone)
+        return channel["type"] == PRIVATE_THREAD or VIEW not in names(permissions)
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - the port has it
         """A direct message is in no server: of each role's server the person's roles are asked for, each time."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import SettingsError
-from core.settings import is_address, read_env_file
+from core.setting_values import is_address
+from core.settings import read_env_file
 
 API_URL = "https://discord.com/api/v10"  # "API Reference", the version that discord.py 2.7 speaks
 

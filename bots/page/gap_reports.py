@@ -27,6 +27,9 @@ class GapReports:
     async def get(self, key: ReportKey, may_read: MayRead) -> GapReport:
         """At once if there is one of this key; the first time it is waited for."""
         made = self._made.get(key)
+        if made is not None and not await self._may_be_shown(*made, may_read):
+            self.drop()
+            made = None
         if made is not None and self.clock() - made[0] < FRESH:
             return made[1]
         task = self._making.get(key)
@@ -36,6 +39,15 @@ class GapReports:
             task.add_done_callback(_retrieve)
             return made[1]
         return await asyncio.shield(task)
+
+    async def _may_be_shown(self, made_at: float, report: GapReport, may_read: MayRead) -> bool:
+        """Whether nothing in it was forgotten; in an older one, nor closed to its reader."""
+        if not await self.finder.holds(report):
+            return False
+        if self.clock() - made_at < FRESH:
+            return True
+        questions = [each for group in report.groups for each in group.questions]
+        return len(await may_read(questions)) == len(questions)
 
     async def _make(self, key: ReportKey, may_read: MayRead) -> GapReport:
         try:

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from core.conversation import value
 from core.errors import SettingsError
-from core.settings import ENV_FILE, is_address, read_env_file
+from core.setting_values import is_address
+from core.settings import ENV_FILE, read_env_file
 
 LOOPBACK = "127.0.0.1"
 PORT = 8467  # of `footnote page` where no other is given

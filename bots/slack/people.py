@@ -75,6 +75,17 @@ class SlackPeople:
             message=conversation.thread, user="", is_direct=self.is_direct_message(conversation),
         )  # fmt: skip
 
+    async def is_private(self, conversation: Conversation) -> bool:
+        if self.is_direct_message(conversation):
+            return True
+        team, channel = conversation.space, conversation.channel
+        try:
+            reply = await self.calls.call("conversations.info", team=team, channel=channel)
+        except (SlackRefused, Unreachable):
+            logger.warning("whether a channel is private could not be read", extra={"channel": channel})
+            return True
+        return bool(reply["channel"].get("is_private", True))
+
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
         """User groups of other workspaces have no members here."""
         prefix = f"{PLATFORM}/{space}/"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import SettingsError
-from core.settings import is_address, read_env_file
+from core.setting_values import is_address
+from core.settings import read_env_file
 
 API_URL = "https://slack.com/api/"  # where the Web API is, "Using the Slack Web API"
 

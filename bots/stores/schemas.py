@@ -13,6 +13,7 @@ from core.gaps import store as gaps
 from core.library import tables
 from core.reasoning import limits
 from core.settings import Settings
+from core.sources import store as sources
 from core.storage.schema import Schema
 from core.storage.storage import file_of, queue_file
 from core.traces import log
@@ -27,6 +28,7 @@ OURS: Mapping[str, Schema] = {
     answers.STORE: answers.SCHEMA,
     gaps.STORE: gaps.SCHEMA,
     sessions.STORE: sessions.SCHEMA,
+    sources.STORE: sources.SCHEMA,
     "library": tables.SCHEMA,
 }
 #: Files whose tables DBOS and LangGraph make. In PostgreSQL they make others.

@@ -35,6 +35,7 @@ from core.library.library import Phase
 from core.library.store import Entry
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
+from core.sources.schedule import SYNC_SOURCE
 from core.turns.archive import plain
 from core.turns.remote import OLDER
 
@@ -118,7 +119,17 @@ class Operations:
             lambda notify: ingest_targets(library, targets, fetcher, notify=notify, collection=collection),
             told.notify,
         )
+        sources, every = self.footnote.sources, details.get("every")
+        for address in targets.sources:
+            report += await sources.ingest(address, collection=collection, every=every, notify=told.notify)
         return {"report": asdict(report), "embedded": await self._embed(told, insist=True)}
+
+    async def sync_source(self, details: Details, told: Told) -> Record:
+        """Read a source whose time has come. Nobody waits for it."""
+        report = await self.footnote.sources.sync(details["source"], notify=told.notify)
+        if report.added or report.changed:
+            self.refresher.embed_soon(self.footnote.library)
+        return {}
 
     async def rebuild(self, _details: Details, told: Told) -> Record:
         library = self.footnote.library
@@ -230,6 +241,7 @@ _OPERATIONS: Mapping[str, Callable[[Operations, Details, Told], Awaitable[Record
     "compare": Operations.compare,
     "prepare": Operations.prepare,
     "ingest": Operations.ingest,
+    SYNC_SOURCE: Operations.sync_source,
     "rebuild": Operations.rebuild,
     "refresh": Operations.refresh,
     "forget": Operations.forget,
@@ -258,11 +270,19 @@ def fingerprints(settings: Settings, salt: str) -> dict[str, str]:
 
 
 def details_of(targets: Targets) -> Record:
-    return {"paths": [str(path) for path in targets.paths], "urls": list(targets.urls)}
+    return {
+        "paths": [str(path) for path in targets.paths],
+        "urls": list(targets.urls),
+        "sources": list(targets.sources),
+    }
 
 
 def targets_in(details: Details) -> Targets:
-    return Targets(paths=tuple(map(Path, details["paths"])), urls=tuple(details["urls"]))
+    return Targets(
+        paths=tuple(map(Path, details["paths"])),
+        urls=tuple(details["urls"]),
+        sources=tuple(details.get("sources", ())),  # work that was stored by an older version has none
+    )
 
 
 def report_in(record: Record) -> SyncReport:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEW = 100  # texts; with fewer there is too little to choose a cut by
-COUNTED = 5  # members that a group needs to count when a cut is chosen
+COUNTED = 3  # members that a group needs to count when a cut is chosen
 
 Merge = tuple[int, int, float]  # two groups, each named by one of its members, and their mean likeness
 
@@ -33,9 +33,28 @@ class Cuts:
 
 #: Of cosines between the vectors of a network.
 BY_MEANING = Cuts(usual=0.46, choice=tuple(round(0.10 + 0.04 * step, 2) for step in range(14)))
-#: Of cosines between weighted words, which are far smaller.
+#: Of cosines between weighted words, which are far smaller, with those of documents.
 BY_WORDS = Cuts(
-    usual=0.14, choice=(0.006, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2)
+    usual=0.14,
+    choice=(
+        0.006,
+        0.01,
+        0.015,
+        0.02,
+        0.03,
+        0.04,
+        0.06,
+        0.08,
+        0.1,
+        0.12,
+        0.14,
+        0.16,
+        0.18,
+        0.2,
+        0.24,
+        0.28,
+        0.32,
+    ),
 )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from core.conversation import value
 from core.errors import ModelTrouble, SettingsError
 from core.gaps.groups import GapGroup
-from core.gaps.questions import GapQuestion, TimeSpan, read_gaps
+from core.gaps.questions import GapQuestion, TimeSpan, have_words, read_gaps
 from core.gaps.store import SCHEMA, STORE, GapMark, GapStore
 from core.library.embedding.embedder import Embedder
 from core.storage.asynchronous import AsyncDatabase
@@ -90,6 +90,11 @@ class GapFinder:
             is_by_meaning=is_by_meaning, is_cut=found.is_cut,
         )  # fmt: skip
 
+    async def holds(self, report: GapReport) -> bool:
+        """Whether the words of all its questions are kept still: some may have been forgotten since it was made."""
+        turns = [turn for group in report.groups for turn in group.turns]
+        return await asyncio.to_thread(have_words, self.questions.database, turns)
+
     def _group(
         self, questions: Sequence[GapQuestion], span: TimeSpan, marks: Mapping[str, GapMark]
     ) -> tuple[tuple[GapGroup, ...], bool]:
@@ -110,6 +115,12 @@ class GapFinder:
         cuts = clusters.BY_WORDS if rows is None else clusters.BY_MEANING
         if rows is None:
             rows = likeness.by_words(texts, [each.language for each in questions])
+        if len(questions) >= clusters.FEW:
+            near, confidence = (
+                [dict(each.near) for each in questions],
+                [each.confidence for each in questions],
+            )
+            rows = likeness.with_documents(rows, near, confidence)
         alike = likeness.alike(rows)
         labels = clusters.clusters(alike, cuts)
         return make_groups(questions, labels, alike, span, marks), cuts is clusters.BY_MEANING

@@ -1,9 +1,9 @@
-"""How alike questions are: by the vectors of the library's network, or by their words."""
+"""How alike questions are: by the vectors of the library's network or by their words, and by what they find."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING
 
@@ -17,21 +17,42 @@ if TYPE_CHECKING:
     from core.library.embedding.embedder import Embedder
 
 
+#: Of two questions' likeness, the part of the documents that both found, where the library is sure of what it found.
+#: Where it is not, the documents say nothing about a question: those that are nearest to it are near by chance.
+FOUND_SHARE = 0.3
+
+
 def by_words(texts: Sequence[str], languages: Sequence[str]) -> NDArray[np.float32]:
     """A row of length one for each text, of its terms weighted by how few texts have them (TF-IDF).
 
     A column for each term that two texts share; the others count in the length alone.
     """
     held = [query_terms(text, language) for text, language in zip(texts, languages, strict=True)]
-    counts = Counter(term for terms in held for term in terms)
-    columns = {term: at for at, term in enumerate(term for term, count in counts.items() if count > 1)}
-    rows = np.zeros((len(texts), max(len(columns), 1)), dtype=np.float32)
-    for row, terms in zip(rows, held, strict=True):
-        weights = {term: log(1 + len(texts) / counts[term]) for term in terms}
+    return _weighted([dict.fromkeys(terms, 1.0) for terms in held])
+
+
+def with_documents(
+    rows: NDArray[np.float32], near: Sequence[Mapping[str, float]], confidence: Sequence[float]
+) -> NDArray[np.float32]:
+    """The rows with a second part: the documents that each question found, weighted by how few questions find them.
+
+    ``near``: how well each document fits, ``confidence``: how sure the library is of what it found, both 0 to 1.
+    """
+    share = FOUND_SHARE * np.square(np.array(confidence, dtype=np.float32))[:, None]
+    return np.concatenate([np.sqrt(1 - share) * rows, np.sqrt(share) * _weighted(near)], axis=1)
+
+
+def _weighted(held: Sequence[Mapping[str, float]]) -> NDArray[np.float32]:
+    """A row of length one for each, with a column for what two of them hold; the rest counts in the length alone."""
+    counts = Counter(each for some in held for each in some)
+    columns = {each: at for at, each in enumerate(each for each, count in counts.items() if count > 1)}
+    rows = np.zeros((len(held), max(len(columns), 1)), dtype=np.float32)
+    for row, some in zip(rows, held, strict=True):
+        weights = {each: much * log(1 + len(held) / counts[each]) for each, much in some.items()}
         length = sum(weight**2 for weight in weights.values()) ** 0.5 or 1.0
-        for term in terms:
-            if term in columns:
-                row[columns[term]] = weights[term] / length
+        for each, weight in weights.items():
+            if each in columns:
+                row[columns[each]] = weight / length
     return rows
 
 

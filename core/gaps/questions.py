@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
 
 from core.conversation import value
@@ -10,6 +10,7 @@ from core.storage.database import Database, Row
 from core.traces.trace import record_of
 
 LIMIT = 5_000  # questions that are grouped, the newest ones: time and memory grow with their square
+NEAR = 5  # passages whose documents count as near
 LOOKED_UP = 500  # values of one query
 
 #: Why a question counts. "undecided": the documents do not answer, and nobody has decided about a search yet.
@@ -56,6 +57,8 @@ class GapQuestion:
     missing: str = ""  #: what a judge said is missing
     fault: str = ""  #: what a person said is wrong with the answer
     closest: tuple[CloseDocument, ...] = ()
+    near: tuple[tuple[str, float], ...] = ()  #: documents that were found, each with how well it fits, 0 to 1
+    confidence: float = 0.0  #: how sure the library was that they answer, 0 to 1
     collections: frozenset[str] = frozenset()  #: that it might read when it was asked, and of what is closest
 
 
@@ -72,7 +75,7 @@ _RATED_DOWN = "EXISTS (SELECT 1 FROM ratings r WHERE r.turn = q.turn AND r.is_po
 #: Questions that may count, and decisions about proposals; both ended in the span or after it.
 _ENDED = f"""
 SELECT q.turn, q.about, q.kind, q.conversation, q.channel, q.author, q.asked_at, q.question, q.language, q.outcome,
-    q.is_sure, CASE WHEN {_RATED_DOWN} THEN 1 ELSE 0 END
+    q.is_sure, CASE WHEN {_RATED_DOWN} THEN 1 ELSE 0 END, q.confidence
 FROM questions q
 WHERE q.asked_at >= ? AND q.asked_at < ? AND q.kind = 'question'
     AND (q.outcome IN ('no_answer', 'approval_needed') OR q.is_sure = 0 OR {_RATED_DOWN})
@@ -131,9 +134,19 @@ def _question(row: Row, reason: Reason, told: dict[str, object], fault: str) -> 
     return GapQuestion(
         turn=turn, conversation=conversation, channel=channel, author=author, asked_at=asked_at,
         text=str(told.get("standalone") or asked), asked=asked, language=language, reason=reason,
-        missing=str(told.get("missing") or ""), fault=fault, closest=tuple(dict.fromkeys(documents)),
+        missing=str(told.get("missing") or ""), fault=fault, closest=tuple(dict.fromkeys(documents)), near=_near(told), confidence=row[12],
         collections=frozenset((*read, *(each.collection for each in documents if each.collection))),
     )  # fmt: skip
+
+
+def _near(told: Mapping[str, object]) -> tuple[tuple[str, float], ...]:
+    """The documents of the best passages, each with its best passage's score."""
+    passages = told.get("passages") or []
+    assert isinstance(passages, list)
+    near: dict[str, float] = {}
+    for each in [each for each in passages if each["origin"] == "documents"][:NEAR]:
+        near.setdefault(f"{each['collection']} {each['source']}", each["score"])
+    return tuple(near.items())
 
 
 def _details(database: Database, turns: Sequence[str]) -> dict[str, dict[str, object]]:
@@ -157,6 +170,13 @@ def _faults(database: Database, turns: Sequence[str]) -> dict[str, str]:
         for turn, fault, remark in database.rows(query.format(_marks(batch)), batch)
         if remark or fault
     }
+
+
+def have_words(database: Database, turns: Sequence[str]) -> bool:
+    """Whether the words of all these questions are kept still."""
+    query = "SELECT count(*) FROM questions WHERE question <> '' AND turn IN ({})"
+    counts = (database.rows(query.format(_marks(batch)), batch)[0][0] for batch in _batches(turns))
+    return sum(map(int, counts)) == len(turns)
 
 
 def _marks(values: Sequence[object]) -> str:

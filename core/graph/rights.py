@@ -36,17 +36,18 @@ def history_within(
 ) -> tuple[Exchange, ...]:
     """The history, in which answers from other collections are withheld, and those from sources that were withdrawn;
     questions are people's own words."""
-    return tuple(each if _is_readable(each, readable, withdrawn) else _withheld(each) for each in history)
+    return tuple(
+        each
+        if _is_readable(each, readable, withdrawn)
+        else replace(each, answer=WITHHELD, sources=(), collections=())
+        for each in history
+    )
 
 
 def _is_readable(exchange: Exchange, readable: Collection[str], withdrawn: Collection[str]) -> bool:
     is_unknown = bool(exchange.sources) and not exchange.collections  # stored by an earlier version
     is_withdrawn = any(source in withdrawn for source in exchange.sources)
     return not (is_unknown or is_withdrawn) and all(name in readable for name in exchange.collections)
-
-
-def _withheld(exchange: Exchange) -> Exchange:
-    return replace(exchange, answer=WITHHELD, sources=(), collections=())
 
 
 def outcome_within(outcome: Outcome, readable: Collection[str], withdrawn: Collection[str] = ()) -> Outcome:

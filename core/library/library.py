@@ -212,7 +212,7 @@ class Library:
 
         Addresses are compared before sources. NotFound when there is neither.
         """
-        meant = resolve_name(source, self._known(collection))
+        meant = resolve_name(source, self.known(collection))
         if not meant:
             self._clear_leftovers()  # by a forget that was interrupted
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")
@@ -235,7 +235,7 @@ class Library:
         except SettingsError as trouble:
             logger.warning("vectors of forgotten passages were not removed: %s", trouble)
 
-    def _known(self, collection: str | None) -> list[tuple[str, str, str]]:
+    def known(self, collection: str | None) -> list[tuple[str, str, str]]:
         """(collection, address, source) of documents, of files that could not be read, and of roots."""
         roots = self.store.roots
         return [

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from core.conversation import Citation, Outcome
 from core.errors import DocumentError
-from core.library.formats import markdown
+from core.library.formats import includes, markdown, templates
 from core.library.formats.assembly import line_starts
 from core.library.formats.encoding import decode
 from core.library.formats.read import read_bytes
@@ -29,6 +29,8 @@ TAILS: Mapping[str, str] = {
     "bitbucket.org": "#lines-{line}:{last_line}",
     "bitbucket.": "#{line}-{last_line}",
     "codeberg.org": "?display=source#L{line}-L{last_line}",
+    "gitea.": "?display=source#L{line}-L{last_line}",
+    "forgejo.": "?display=source#L{line}-L{last_line}",
     "": "#{anchor}",
 }
 DOCUMENT = frozenset({"path", "page", "source"})  #: placeholders, one of which a template has
@@ -36,7 +38,9 @@ PLACEHOLDERS = ("path", "page", "source", "line", "last_line", "anchor", "mkdocs
 
 ANCHOR_LIMIT = 1_000_000  # characters of a file whose headings are read for a link
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"})
-OTHER_TEXT = frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml"})  #: suffixes; their text is not the file
+OTHER_TEXT = frozenset(
+    {".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".zip", ".ipynb"}
+)  #: suffixes; their text is not the file
 _INDEX = frozenset({"index", "readme"})  #: pages that sites show for their folder
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -101,7 +105,20 @@ class SourceLinks:
         )
 
     def _all(self, citations: Iterable[Citation]) -> tuple[Citation, ...]:
-        return tuple(replace(one, url=one.url or self._link(one)) for one in citations)
+        return tuple(
+            replace(one, url=self._at_line(one, one.url) if one.url else self._link(one)) for one in citations
+        )
+
+    def _at_line(self, citation: Citation, url: str) -> str:
+        """The address of a file in a repository, at the lines of the quote where the host can show them."""
+        host = urlsplit(url).netloc
+        tail = next((tail for begin, tail in TAILS.items() if begin and host.startswith(begin)), None)
+        if tail is None or citation.origin != "documents":
+            return url
+        line = self.store.line_of(citation.collection, citation.source, citation.quote, citation.start)
+        if line is None:
+            return url
+        return url + tail.format(line=line, last_line=line + citation.quote.count("\n"))
 
     def _link(self, citation: Citation) -> str | None:
         template = self.templates.get(citation.collection)
@@ -113,7 +130,8 @@ class SourceLinks:
         (entry,) = entries
         if Path(entry.address).is_relative_to(self.private.resolve()):
             return None
-        return filled(template, _names(entry) | _place_in(entry, citation))
+        may_read = self.store.roots.rules(citation.collection).includes
+        return filled(template, _names(entry) | _place_in(entry, citation, may_read))
 
 
 def _names(entry: Entry) -> dict[str, str]:
@@ -123,20 +141,26 @@ def _names(entry: Entry) -> dict[str, str]:
     return {"path": str(path), "page": "" if page == PurePosixPath() else str(page), "source": entry.source}
 
 
-def _place_in(entry: Entry, citation: Citation) -> dict[str, str]:
+def _place_in(entry: Entry, citation: Citation, may_read: Callable[[str], bool]) -> dict[str, str]:
     """The lines and the heading of a quote, or its page; nothing for a file that has changed."""
     suffix = PurePosixPath(entry.address).suffix.lower()
     if suffix in OTHER_TEXT:
         page = _PAGE.match(citation.location) if suffix == ".pdf" else None
         return {"pdf_page": page[1]} if page else {}
     try:
-        text = decode(read_bytes(Path(entry.address)))
+        path = Path(entry.address)
+        data, whole = includes.whole_of(read_bytes(path), path, Path(entry.root), may_read)
+        text = decode(data)
     except DocumentError:
         return {}
+    if suffix in MARKDOWN:
+        text = templates.shown_markdown(text, is_mdx=suffix == ".mdx")
     if text[citation.start : citation.end] != citation.quote:
         return {}
     starts = line_starts(text)[:-1]
     first, last = (bisect_right(starts, at) for at in (citation.start, citation.end - 1))
+    if whole and whole.lines:
+        first, last = whole.lines[first - 1], whole.lines[last - 1]
     lines = {"line": str(first), "last_line": str(last)}
     is_markdown = suffix in MARKDOWN and len(text) <= ANCHOR_LIMIT
     return lines | _anchors(text, citation.start) if is_markdown else lines

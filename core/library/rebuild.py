@@ -132,8 +132,8 @@ def _pages(damaged: sqlite3.Connection) -> tuple[list[NewDocument], bool]:
     documents, has_all = _rows(
         damaged,
         "documents",
-        "id, collection, address, source, title, url, hash, size, passages",
-        (int, int, str, str, str, str, str, int, int),
+        "id, collection, address, root, source, title, coalesce(url, ''), hash, size, passages",
+        (int, int, str, str, str, str, str, str, int, int),
         where="address LIKE '%://%'",
     )
     names: dict[int, str] = dict(collections)
@@ -142,16 +142,16 @@ def _pages(damaged: sqlite3.Connection) -> tuple[list[NewDocument], bool]:
         NewDocument(
             collection=names[collection],
             address=address,
-            root=address,
+            root=root,
             source=source,
             title=title,
-            url=url,
+            url=url or None,
             hash=digest,
             size=size,
             modified=0,
             pieces=found if len(found := pieces.get(number, ())) == passages else (),
         )
-        for number, collection, address, source, title, url, digest, size, passages in documents
+        for number, collection, address, root, source, title, url, digest, size, passages in documents
         if collection in names
     ]
     return pages, has_all and len(pages) == len(documents)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.library.lexical import Words
-from core.library.sameness import agreement, sameness
+from core.library.sameness import sameness
 from core.text.terms import weight_of
 
 LEXICAL_CREDIT = 1.0  # of a passage's BM25, relative to the best one's, without vectors
@@ -88,9 +88,9 @@ def _score(candidate: Scored, question: Mapping[str, float]) -> float:
     return (
         found
         + CITED_CREDIT * candidate.is_cited
-        + ANSWERED_CREDIT * _sameness(candidate, question)
+        + ANSWERED_CREDIT * (_sameness(candidate, question) if candidate.answered else 0.0)
         + COVERAGE_CREDIT * _prefix_share({*title, *body}, question)
-        + HEADING_CREDIT * agreement(frozenset(title), question)
+        + HEADING_CREDIT * _agreement(frozenset(title), question)
         + WINDOW_CREDIT * _closest_share(body, question)
         + LENGTH_CREDIT * min(len(body) / ENOUGH_TERMS, 1.0)
     )
@@ -116,7 +116,15 @@ def _sameness(candidate: Scored, question: Mapping[str, float]) -> float:
     """Words about how one asks do not tell one question from another."""
     asked = {term: weight for term, weight in question.items() if term not in CHATTY} or question
     answered = candidate.answered - CHATTY or candidate.answered
-    return sameness(answered, candidate.closeness, asked) if answered else 0.0
+    agreement = _agreement(answered, asked)
+    return sameness(answered, asked.keys(), agreement=agreement, closeness=candidate.closeness)
+
+
+def _agreement(title: Collection[str], question: Mapping[str, float]) -> float:
+    """Harmonic mean of the question's share in the headings and of theirs in the question."""
+    recall = weight_of(title, question)
+    precision = sum(term in question for term in title) / max(len(title), 1)
+    return 2 * recall * precision / (recall + precision) if recall and precision else 0.0
 
 
 def _closest_share(body: Sequence[str], question: Mapping[str, float]) -> float:

@@ -1,13 +1,13 @@
 """Whether a question asks for what a person has answered: by its words, and by meaning where there are vectors.
 
 The answer is worth a credit in the ranking and no more: judges decide about it as about any other passage. So it
-is better to miss a question in other words than to take another question for it. `python -m benchmarks week`
-measures both.
+is better to miss a question in other words than to take another question for it. `python -m benchmarks same_question`
+measures both; the thresholds were chosen looking at all of its pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
@@ -16,7 +16,6 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from core.text.characters import whole
-from core.text.terms import weight_of
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -42,26 +41,20 @@ UNRELATED = (
 )
 
 
-def sameness(answered: Collection[str], closeness: float, question: Mapping[str, float]) -> float:
+def sameness(
+    answered: Collection[str], question: Collection[str], *, agreement: float, closeness: float
+) -> float:
     """How much the questions are the same, 0 to 1; 0 if they are not.
 
-    ``answered``: the terms of the one that was answered, ``question``: those of the other with their weights,
-    ``closeness``: of their vectors; 0 without any.
+    ``answered``: the terms of the one that was answered, ``question``: those of the other, ``agreement``: of the terms,
+    ``closeness``: of the vectors; 0 without any.
     """
-    if _has_swapped_words(frozenset(answered), question.keys()):
+    if not answered or _has_swapped_words(answered, question):
         return 0.0
-    agreeing = agreement(answered, question)
     return max(
-        agreeing if agreeing >= SAME_WORDS else 0.0,
-        closeness if answered and closeness >= SAME_MEANING else 0.0,
+        agreement if agreement >= SAME_WORDS else 0.0,
+        closeness if closeness >= SAME_MEANING else 0.0,
     )
-
-
-def agreement(title: Collection[str], question: Mapping[str, float]) -> float:
-    """Harmonic mean of the question's share in these terms and of theirs in the question."""
-    recall = weight_of(title, question)
-    precision = sum(term in question for term in title) / max(len(title), 1)
-    return 2 * recall * precision / (recall + precision) if recall and precision else 0.0
 
 
 def _has_swapped_words(one: Collection[str], other: Collection[str]) -> bool:

@@ -42,3 +42,10 @@ def among(dialect: Dialect, numbers: Iterable[str | int]) -> tuple[str, object]:
     if dialect == "sqlite":
         return "IN (SELECT value FROM json_each(?))", json.dumps(wanted)
     return "= ANY(CAST(? AS bigint[]))", wanted
+
+
+def among_texts(dialect: Dialect, texts: Iterable[str]) -> tuple[str, object]:
+    """SQL after a column that is one of these texts, and its one value."""
+    if dialect == "sqlite":
+        return "IN (SELECT value FROM json_each(?))", json.dumps([*texts])
+    return "= ANY(CAST(? AS text[]))", [*texts]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.library.documents import ANSWER, Passage, Piece, Scope
@@ -27,9 +27,6 @@ from core.storage.database import Connection, Database, Dialect
 MODEL, GENERATION, REFRESHED = "embedding_model", "vectors_generation", "refreshed_at"
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
-#: What a document has in the table, a NewDocument and an Entry alike.
-_FIELDS = ("address", "root", "source", "title", "url", "hash", "size", "modified")
-
 #: SQLite carries out a cross join in the written order: from the passages to their documents, never from
 #: the scope to all of its passages. PostgreSQL knows how many passages there are.
 _JOIN: Mapping[Dialect, str] = {"sqlite": "CROSS JOIN", "postgresql": "JOIN"}
@@ -41,10 +38,9 @@ _CONTAINS: Mapping[Dialect, str] = {"sqlite": "instr(p.text, ?) > 0", "postgresq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A document as the store lists it."""
+class DocumentFields:
+    """What the table has of a document."""
 
-    id: int
     collection: str
     address: str
     root: str
@@ -54,24 +50,27 @@ class Entry:
     hash: str
     size: int
     modified: int
+    included: str = "[]"  #: JSON, see core/library/formats/includes.py
+    changed_at: float | None = None  #: seconds since the epoch, as its source says; None: unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry(DocumentFields):
+    """A document as the store lists it."""
+
+    id: int
     passages: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewDocument:
+class NewDocument(DocumentFields):
     """A document to be written, with its pieces."""
 
-    collection: str
-    address: str
-    root: str
-    source: str
-    title: str
-    url: str | None
-    hash: str
-    size: int
-    modified: int
     pieces: Sequence[Piece]
 
+
+#: Its columns; the collection has a table of its own.
+_FIELDS = tuple(each.name for each in fields(DocumentFields) if each.name != "collection")
 
 _LEXICAL: Mapping[Dialect, Callable[[Database], LexicalIndex]] = {
     "sqlite": Fts5Index,
@@ -162,6 +161,21 @@ class DocumentStore:
         )
         return next((_passage(row) for row in rows), None)
 
+    def line_of(self, collection: str, source: str, quote: str, start: int) -> int | None:
+        """The line of its file on which a quote begins that is at this offset; None if that is not known."""
+        rows = self._rows(
+            "SELECT p.line, p.start, p.text FROM passages p JOIN documents d ON d.id = p.document"
+            " JOIN collections c ON c.number = d.collection"
+            ' WHERE c.name = ? AND d.source = ? AND p.line IS NOT NULL AND p.start <= ? AND p."end" > ?',
+            (collection, source, start, start),
+        )
+        found = {
+            line + text.count("\n", 0, start - begin)
+            for line, begin, text in rows
+            if text.startswith(quote, start - begin)
+        }
+        return found.pop() if len(found) == 1 else None
+
     def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
         """The passages before and after these, and the first ones of their documents, in reading order."""
         condition, wanted = among(self.database.dialect, ids)
@@ -205,12 +219,14 @@ class DocumentStore:
                 address=document.address,
             )
 
-    def touch(self, entry_id: int, *, modified: int, size: int, root: str, source: str) -> None:
+    def touch(
+        self, entry_id: int, *, modified: int, size: int, root: str, source: str, included: str
+    ) -> None:
         """Update a document whose bytes are the same, but not their date or the root."""
         with self.transaction() as writing:
             writing.execute(
-                "UPDATE documents SET modified = ?, size = ?, root = ?, source = ? WHERE id = ?",
-                (modified, size, root, source, entry_id),
+                "UPDATE documents SET modified = ?, size = ?, root = ?, source = ?, included = ? WHERE id = ?",
+                (modified, size, root, source, included, entry_id),
             )
 
     def remove(self, collection: str, address: str) -> int:
@@ -351,15 +367,15 @@ def _put_pieces(
     kept, new = [], []
     for ordinal, piece in enumerate(pieces):
         path = json.dumps(piece.path)
-        row = (document, ordinal, path, piece.location, piece.text, piece.start, piece.end)
+        row = (document, ordinal, path, piece.location, piece.text, piece.start, piece.end, piece.line)
         known = embedded.get((path, piece.text))
         if known:
             kept.append((*row, 1, known.pop()))
         else:
             new.append((*row, 0))
-    names = 'document, ordinal, path, location, text, start, "end", embedded'
-    writing.executemany(f"INSERT INTO passages ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
-    writing.executemany(f"INSERT INTO passages ({names}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
+    names = 'document, ordinal, path, location, text, start, "end", line, embedded'
+    writing.executemany(f"INSERT INTO passages ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
+    writing.executemany(f"INSERT INTO passages ({names}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
     writing.executemany("DELETE FROM stale_vectors WHERE passage = ?", ((row[-1],) for row in kept))
     rows = writing.execute("SELECT id FROM passages WHERE document = ? ORDER BY ordinal", (document,))
     return [int(passage) for (passage,) in rows]
@@ -391,14 +407,6 @@ def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]
 def _passage(row: Sequence[Any]) -> Passage:
     number, collection, source, title, path, location, text, start, end, url = row
     return Passage(
-        id=str(number),
-        collection=collection,
-        source=source,
-        title=title,
-        path=tuple(json.loads(path)),
-        location=location,
-        text=text,
-        start=start,
-        end=end,
-        url=url,
-    )
+        id=str(number), collection=collection, source=source, title=title, path=tuple(json.loads(path)),
+        location=location, text=text, start=start, end=end, url=url,
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.errors import IndexDamaged
+from core.storage.database import Connection
 from core.storage.schema import Schema
 
 #: The scope and the terms of every passage. The text is split into terms before it is inserted,
@@ -16,7 +17,7 @@ CREATE TABLE IF NOT EXISTS documents (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     collection INTEGER NOT NULL REFERENCES collections(number),
     address TEXT NOT NULL,  -- absolute path or URL
-    root TEXT NOT NULL,     -- what was ingested: the folder, the file or the URL
+    root TEXT NOT NULL,     -- what was ingested: the folder, the file, the URL or the source
     source TEXT NOT NULL,   -- how people name it
     title TEXT NOT NULL,
     url TEXT,
@@ -24,9 +25,12 @@ CREATE TABLE IF NOT EXISTS documents (
     size INTEGER NOT NULL,      -- bytes
     modified INTEGER NOT NULL,  -- nanoseconds, as the file system says; 0 for URLs
     passages INTEGER NOT NULL,  -- how many it has
+    included TEXT NOT NULL DEFAULT '[]',  -- JSON list of [path, size, modified] of the files that it includes
+    changed_at REAL,            -- seconds since the epoch, as its source says; NULL: unknown
     UNIQUE (collection, address)
 );
 CREATE INDEX IF NOT EXISTS documents_counted ON documents (collection, passages);  -- before every search
+CREATE INDEX IF NOT EXISTS documents_rooted ON documents (root, address);
 CREATE TABLE IF NOT EXISTS passages (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
@@ -36,7 +40,8 @@ CREATE TABLE IF NOT EXISTS passages (
     text TEXT NOT NULL,
     start INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
-    embedded INTEGER NOT NULL DEFAULT 0
+    embedded INTEGER NOT NULL DEFAULT 0,
+    line INTEGER  -- where it begins in its file, counts from 1; NULL: unknown
 );
 CREATE INDEX IF NOT EXISTS passages_of ON passages (document, ordinal);
 CREATE INDEX IF NOT EXISTS passages_embedded ON passages (embedded, id);
@@ -84,11 +89,30 @@ CREATE INDEX IF NOT EXISTS passage_terms_of ON passage_terms (document);
 CREATE INDEX IF NOT EXISTS documents_at ON documents (address);
 """
 
+
+def _add_included(library: Connection) -> None:
+    """What documents include is known from now on; those whose text shows a directive or a tag are read again."""
+    library.execute("ALTER TABLE documents ADD COLUMN included TEXT NOT NULL DEFAULT '[]'")
+    signs = ("{*", "{!", "{%", "{{", "--8<--", "literalinclude", "<img")
+    library.execute(
+        "UPDATE documents SET modified = -1, hash = '' WHERE modified > 0 AND id IN"
+        f" (SELECT document FROM passages WHERE {' OR '.join('text LIKE ?' for _ in signs)})",
+        tuple(f"%{sign}%" for sign in signs),
+    )
+
+
+def _add_changes_and_lines(library: Connection) -> None:
+    library.execute("ALTER TABLE documents ADD COLUMN changed_at REAL")
+    library.execute("ALTER TABLE passages ADD COLUMN line INTEGER")
+    library.execute("CREATE INDEX documents_rooted ON documents (root, address)")
+
+
 #: A change of these tables needs a migration. So does a change of what is stored for the same document:
 #: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(
     tables=f"{_CATALOGUE}{WORDS_TABLE};",
     postgresql=_CATALOGUE + _POSTINGS,
+    migrations=(_add_included, _add_changes_and_lines),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",
     damage=IndexDamaged,

@@ -57,6 +57,7 @@ class Assistant:
     link: Callable[[Outcome], Outcome] | None = (
         None  #: puts links to the documents into an outcome; may block
     )
+    links_all: bool = True  #: whether documents without an address get one too
     #: how an error is put to the person who asked
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence")
     replicas: Replicas = ALONE
@@ -167,7 +168,12 @@ class Assistant:
             outcome = rights.outcome_within(outcome, await deps.readable_now())
         outcome = replace(outcome, timing_ms=timing)
         values: dict[str, Any] = {"outcome": outcome}
-        if self.link is not None:
+        cited = (
+            *(outcome.answer.citations if outcome.answer else ()),
+            *(outcome.proposal.closest if outcome.proposal else ()),
+            *outcome.closest,
+        )
+        if self.link is not None and (self.links_all or any(map(attrgetter("url"), cited))):
             values = await self._linked(kept.state, outcome)
         await kept.finish(values)
         outcome = cast("Outcome", values["outcome"])

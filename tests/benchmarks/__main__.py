@@ -29,6 +29,8 @@ HELP = {
     "data": "folder of the evaluation sets",
     "model": "folder with model.onnx and tokenizer.json, for vectors; “none”: words alone",
     "sets": "names of evaluation sets, with commas between them",
+    "questions": "how many are asked",
+    "subjects": "how many different things are asked for, at most",
     "sizes": "passages of large libraries, with commas between them",
     "watched": "count statements, calls in threads and callbacks too; takes CPU itself",
     "quick": "a small part, to see that it runs; its figures say little",

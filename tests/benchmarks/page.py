@@ -67,8 +67,10 @@ async def _measure(stored: int, say: Say) -> list[tuple[str, float, float, float
         async with open_desk(Path(folder)) as desk:
             say(f"storing {stored:,} questions")
             desk.footnote.log.now = desk.gaps.now = lambda: NOON
+            (docs := Path(folder) / "docs").mkdir()
             for number in range(DOCUMENTS if stored == STORED else QUICK_DOCUMENTS):
-                desk.ingest(Path(folder) / "docs", f"{number}.md", HANDBOOK, collection="default")
+                (docs / f"{number}.md").write_text(HANDBOOK)
+            desk.footnote.library.ingest([docs], collection="default")
             _store(desk, stored)
             editor = await desk.browser()
             reader = await desk.browser("reader", collections=frozenset({"default"}))
@@ -91,7 +93,6 @@ async def _measure(stored: int, say: Say) -> list[tuple[str, float, float, float
                 "Gaps, 90 days": (editor, "/gaps?since=90d"),
                 "Spend, 30 days": (editor, "/spend"),
                 "Spend, 90 days": (editor, "/spend?days=90"),
-                "Spend, a year": (editor, "/spend?days=365"),
                 "Sources": (editor, "/sources"),
                 "a collection": (editor, "/sources?collection=default"),
                 "Answers": (editor, "/answers"),

@@ -213,7 +213,7 @@ def _of_fastapi(data: Path) -> list[Subject]:
     groups += [[each] for each in asked if each not in grouped]
     return [
         Subject(
-            id=group[0], channel="fastapi", wordings=tuple(asked[each].text for each in group),
+            id=group[0], channel="fastapi", wordings=tuple(dict.fromkeys(asked[each].text for each in group)),
             sources=frozenset(f"{FOLDER}/{source}" for each in group for source in asked[each].sources),
             reference=next((asked[each].reference for each in group if asked[each].reference), ""),
         )

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import DATA, Say
 from benchmarks.evaluation_sets import open_library, open_model
 from benchmarks.serving import PLATFORM, CountingMessenger
-from benchmarks.team import HOUR, Asked, Subject, Team, team
+from benchmarks.team import HOUR, SETS, Asked, Subject, Team, team
 from bots.chat.channels import own_collection
 from bots.eval.judging import normalized
 from bots.eval.report import Cell, Section, Table
@@ -31,18 +31,19 @@ from core.library.library import DEFAULT_COLLECTION, Library
 from core.settings import Settings
 from core.text.language import language_of
 from core.turns.queue import prepare_file, queue_url
-from core.turns.turns import Turns, open_turns
+from core.turns.turns import Turns
+from core.turns.workflow import open_turns
 
 QUESTIONS, SUBJECTS = 1_500, 900
-QUICK_QUESTIONS, QUICK_SUBJECTS, QUICK_SETS = 120, 40, ("clapnq",)
+QUICK_QUESTIONS, QUICK_SUBJECTS, QUICK_SETS = 50, 12, ("clapnq",)
 BEGAN = 1_790_553_600.0  # Monday, 28 September 2026, midnight UTC: when the simulated clock begins
 TICK = HOUR / 4  # the questions of one come side by side, and experts answer between two
 DELAY = HOUR  # from a question that was not answered to an expert's reply
 EVERY = 10  # of so many questions that were not answered, experts answer one
 
 WHAT = (
-    "200 people ask 1,500 questions of SQuAD 2, CLAPNQ and about the FastAPI documentation within a week of a simulated "
-    "clock, in eight channels, through the real assistant and its queue without a model. One question of eight has no "
+    "200 people ask questions of SQuAD 2, of CLAPNQ and about the FastAPI documentation within a week of a simulated "
+    "clock, in a channel for each subject, through the real assistant and its queue without a model. One question of eight has no "
     "answer anywhere, and a third of the documents that answer the others is withheld. Four questions of ten were asked before, by somebody else; one of ten of these in "
     "another channel. Whenever ten more were not answered, an expert gives the reference answer of the set "
     "to the next one that has one, an hour later; it is kept as a person's reply is. The same week without that is "
@@ -95,12 +96,21 @@ class Verdict:
     kept: tuple[str, ...] = ()  #: ids of the answers that it cites
 
 
-def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False) -> Section:
+def run(
+    say: Say,
+    *,
+    data: Path = DATA,
+    model: str = "none",
+    sets: str = ",".join(SETS),
+    questions: int = QUESTIONS,
+    subjects: int = SUBJECTS,
+    quick: bool = False,
+) -> Section:
     embedder = open_model(model, say)
     people = (
         team(data, QUICK_QUESTIONS, QUICK_SUBJECTS, sets=QUICK_SETS)
         if quick
-        else team(data, QUESTIONS, SUBJECTS)
+        else team(data, questions, subjects, sets=sets.split(","))
     )
     lived = []
     with tempfile.TemporaryDirectory() as scratch:

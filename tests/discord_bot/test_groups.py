@@ -117,3 +117,21 @@ async def test_in_a_channel_no_role_counts_and_none_is_asked_for(fake, ann, role
 
     assert await roles.read(ann, server=str(fake.guild.id)) == (False, "")
     assert roles.calls == []
+
+
+async def test_a_channel_is_private_where_not_every_member_sees_it(fake, ann, general, roles):
+    people = roles.store.people["discord"]
+    crew = fake.add_role("crew")
+    hidden = fake.add_channel("hidden", only_for=[crew, fake.bot])
+    thread = fake.open_thread(general, "psst", ann, kind=12)
+    fake.add_to_thread(fake.bot, thread)
+    places = (general, hidden, thread, fake.add_channel("unseen", only_for=[crew]))
+
+    private = [await people.is_private(conversation(fake.guild.id, each.id)) for each in places]
+
+    assert private == [False, True, True, True]
+    assert await people.is_private(conversation("@me", 1))
+
+
+def conversation(server, channel):
+    return Conversation(platform="discord", space=str(server), channel=str(channel), thread="1")

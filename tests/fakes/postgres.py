@@ -35,14 +35,14 @@ SPEED = (
     "shared_buffers=64MB",
 )
 
-#: Starts the server, and stops it at once when the other end of the input is closed. Its data stay if that was asked.
+#: Starts the server, and stops it at once when the other end of the input is closed. Its files stay if that was asked.
 KEEPER = """
-data=$1; shift
+folder=$1 data=$2; shift 2
 "$@" & server=$!
 read -r wish
 kill -QUIT $server
 wait $server
-[ "$wish" = keep ] || rm -rf "$data"
+[ "$wish" = keep ] || rm -rf "$folder" "$data"
 """
 MEMORY = Path("/dev/shm")  # to make the three hundred files of a database takes a tenth of the CPU there
 ROOM = 4 * 2**30  # bytes that must be free there
@@ -74,8 +74,8 @@ class PostgresServer:
                 connection.execute("CREATE EXTENSION vector")
             yield server
         finally:
-            server.stop()
-            for each in (folder, data):
+            server.end()
+            for each in (folder, data):  # where it never began
                 shutil.rmtree(each, ignore_errors=True)
 
     def url(self, database: str) -> str:
@@ -97,16 +97,22 @@ class PostgresServer:
         serving = ["-D", self.data, "-k", self.folder, "-h", "127.0.0.1", "-p", str(self.port)]
         with (self.folder / "log").open("ab") as log:
             self._keeper = subprocess.Popen(
-                ["/bin/sh", "-c", KEEPER, "keeper", self.data, self._program("postgres"), *serving, *settings],
+                ["/bin/sh", "-c", KEEPER, "keeper", self.folder, self.data, self._program("postgres"), *serving, *settings],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.folder, **_as_nobody(),
             )  # fmt: skip
         self._wait_until_it_answers()
 
     def stop(self) -> None:
         """At once, as in a crash: who is connected is cut off."""
+        self._tell_keeper(b"keep\n")
+
+    def end(self) -> None:
+        """The same, with its files: by the keeper, which goes on where this process is killed meanwhile."""
+        self._tell_keeper(b"")
+
+    def _tell_keeper(self, wish: bytes) -> None:
         if self._keeper is not None:
-            assert self._keeper.stdin is not None
-            self._keeper.communicate(b"keep\n", timeout=BOUND)
+            self._keeper.communicate(wish, timeout=BOUND)
             self._keeper = None
 
     def _make(self) -> None:

@@ -14,7 +14,7 @@ from core.gaps.clusters import (
     groups_at,
     silhouette,
 )
-from core.gaps.likeness import alike, by_meaning, by_words
+from core.gaps.likeness import FOUND_SHARE, alike, by_meaning, by_words, with_documents
 
 
 def around(centres, each, *, spread, seed=1):
@@ -134,3 +134,17 @@ def test_vectors_are_made_once_for_a_text_and_kept_for_these_texts_only():
     assert embedder.asked == ["one", "two", "three"]
     assert sorted(known) == ["three", "two"]
     assert np.array_equal(rows[0], known["two"])
+
+
+def test_questions_that_find_the_same_documents_are_more_alike_as_far_as_the_library_is_sure_of_them():
+    apart = np.eye(3, dtype=np.float32)
+    near = [{"fees.md": 1.0}, {"fees.md": 0.9, "pier.md": 0.1}, {"crane.md": 1.0}]
+
+    sure, unsure, unknown = (
+        alike(with_documents(apart, found, [certain] * 3))
+        for found, certain in ((near, 1.0), (near, 0.3), ([{}, {}, {}], 1.0))
+    )
+
+    assert sure[0, 1] == pytest.approx(FOUND_SHARE, abs=0.02)
+    assert 0 < unsure[0, 1] < 0.1 * sure[0, 1]
+    assert sure[0, 2] == unknown[0, 1] == 0

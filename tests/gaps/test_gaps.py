@@ -11,7 +11,7 @@ from core.conversation import Answer, Citation, Outcome, Proposal
 from core.gaps.finder import open_gaps
 from core.gaps.questions import read_gaps
 from core.traces.log import DAY, open_question_log
-from core.traces.trace import Trace
+from core.traces.trace import Trace, TracedPassage
 
 NOON = 1_790_000_000.0
 NO_TRACE = Trace()
@@ -233,3 +233,38 @@ async def test_a_model_that_fails_leaves_the_words(log, finder):
 
     assert [group.count for group in report.groups] == [2]
     assert not report.is_by_meaning
+
+
+async def test_a_gap_knows_which_documents_it_found_and_how_sure_the_library_was(log, finder):
+    passage = TracedPassage(
+        id="1", collection="default", source="fees.md", title="Fees", location="", start=0, end=9, score=1.0
+    )
+    passages = (
+        passage,
+        replace(passage, id="2", score=0.5),
+        replace(passage, id="3", source="pier.md", score=0.4),
+        replace(passage, id="4", source="https://web.test", origin="web"),
+    )
+    nothing = replace(NOBODY, confidence=0.25)
+    await tell(log, "What does a berth cost?", nothing, id="a", trace=Trace(passages=passages))
+
+    (gap,) = read_gaps(finder.questions.database, finder.last(7 * DAY)).questions
+
+    assert gap.near == (("default fees.md", 1.0), ("default pier.md", 0.4))
+    assert gap.confidence == 0.25
+
+
+async def test_many_gaps_are_grouped_by_the_documents_that_they_find_too(log, finder):
+    """Each two of these questions share no word."""
+    words = [f"{letter}{number}" for number in range(30) for letter in "abcd"]
+    for number, word in enumerate(words):
+        source = f"{word[0]}.md"
+        passage = TracedPassage(
+            id=f"{number}", collection="default", source=source, title="", location="", start=0, end=9, score=1.0
+        )  # fmt: skip
+        sure = replace(NOBODY, confidence=0.95)
+        await tell(log, f"{word}?", sure, id=f"q{number}", trace=Trace(passages=(passage,)))
+
+    report = await finder.report(finder.last(7 * DAY))
+
+    assert [group.count for group in report.groups] == [30, 30, 30, 30]

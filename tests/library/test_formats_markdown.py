@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.library.formats import markdown
 from core.library.formats.markdown import heading_text, parse
 
 FRAGMENTS = (
@@ -189,3 +190,15 @@ def test_a_document_without_a_heading_has_no_title():
 )
 def test_a_heading_reads_as_a_reader_sees_it(source, seen):
     assert heading_text(source) == seen
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_parser_is_whole_before_threads_share_it(inline):
+    """One that puts its rules together while another thread reads them finds nothing in a document."""
+    markdown._parser.cache_clear()
+
+    parser = markdown._parser(inline=inline)
+
+    rulers = [parser.core.ruler, parser.block.ruler]
+    rulers += [parser.inline.ruler, parser.inline.ruler2] if inline else []
+    assert [ruler.__cache__ is None for ruler in rulers] == [False] * len(rulers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
@@ -111,6 +112,79 @@ async def test_the_keyboard_is_enough(chromium, desk):
     await tab.keyboard.type(FERRY)
     await tab.keyboard.press("Control+Enter")
     await expect(tab.locator(".answer")).to_contain_text("half past nine", timeout=PATIENCE)
+    assert faults == []
+
+
+#: Where a person gets from a view's list: by Tab and Enter alone, from the first stop of the page on.
+TOUR = (
+    ("Questions", "How do I get a berth?", "**/questions/q1"),
+    ("Gaps", "How do I get a berth?", "**/gaps/q1?*"),
+    ("Answers", "Who has the key?", "**/answers/*"),
+    ("Sources", "default", "**/sources?collection=default"),
+    ("Spend", "no answer", "**/questions?outcome=no_answer"),
+    ("Ask", "Leave", "**/leave"),
+)
+
+
+async def tabbed_to(tab, name):
+    """Press Tab until what has the focus is called so, as a person does who sees where the focus is."""
+    called = "document.activeElement.textContent.trim()"
+    for _ in range(TRIES):
+        await tab.keyboard.press("Tab")
+        if await tab.evaluate(called) == name:
+            seen = "getComputedStyle(document.activeElement).outlineStyle"
+            assert await tab.evaluate(seen) != "none", f"the focus on {name} cannot be seen"
+            return
+    raise AssertionError(f"Tab does not get to {name}")
+
+
+async def test_tab_and_enter_lead_into_each_view_and_on_from_its_list(chromium, desk):
+    desk.footnote.log.now = desk.gaps.now = lambda: NOON + 60
+    unanswered = replace(answered(), kind="no_answer", answer=None)
+    await desk.footnote.log.record(
+        asked(text="How do I get a berth?"), unanswered, traced("How do I get a berth?")
+    )
+    await desk.footnote.answers.correct(
+        question="Who has the key?", text="Olga.", collection="default", name="Ann", message="page/1"
+    )
+    tab, faults = await opened(chromium)
+    await tab.goto(f"{desk.url}/enter/{await desk.sessions.make_link('editor')}")
+    await tab.keyboard.press("Enter")  # the button has the focus
+    await tab.wait_for_url(f"{desk.url}/")
+
+    for view, entry, there in TOUR:
+        await tabbed_to(tab, view)
+        await tab.keyboard.press("Enter")
+        await expect(tab.locator("nav [aria-current]")).to_have_text(view)
+        await tabbed_to(tab, entry)
+        await tab.keyboard.press("Enter")
+        await tab.wait_for_url(there)
+
+    await expect(tab.locator("h1")).to_contain_text("You are out")
+    assert faults == []
+
+
+async def test_gaps_are_grouped_and_one_is_answered_where_it_is_read(chromium, desk):
+    for number, text in enumerate(
+        ("How do I renew my parking permit?", "Where can parking permits be renewed?")
+    ):
+        desk.footnote.log.now = desk.gaps.now = lambda: NOON + 60
+        unanswered = replace(answered(f"q{number}"), kind="no_answer", answer=None)
+        await desk.footnote.log.record(asked(f"q{number}", text), unanswered, traced(text))
+    tab, faults = await entered(chromium, desk)
+
+    await tab.get_by_role("link", name="Gaps").click()
+    await expect(tab.locator("[data-row]")).to_have_count(1)
+    await tab.locator("[data-row]").click()
+    await expect(tab.locator("table.list tbody tr")).to_have_count(2)
+    await tab.get_by_label("Answer", exact=True).fill("Parking permits are renewed at the town hall, room 3.")
+    await tab.get_by_role("button", name="Keep this answer").click()
+    await expect(tab.locator(".empty")).to_be_visible()
+    await tab.get_by_role("link", name="Ask").click()
+    await tab.get_by_label("Your question").fill("How do I renew my parking permit?")
+    await tab.get_by_role("button", name="Ask").click()
+    await expect(tab.locator(".answer")).to_contain_text("room 3", timeout=PATIENCE)
+    await expect(tab.locator(".footnotes summary").first).to_contain_text("Ann")
     assert faults == []
 
 

@@ -9,8 +9,11 @@ import pytest
 from fakes.desk import NOON, Inspection, asked, open_desk, traced
 from test_attacks import BIDI, HOSTILE
 
+from bots.page.gap_reports import FRESH, GapReports
 from core.conversation import Citation, Outcome
+from core.gaps.finder import everything
 from core.gaps.store import GapMark
+from core.traces.log import DAY
 
 PERMITS = ("How do I renew my parking permit?", "Where can parking permits be renewed?")
 
@@ -108,6 +111,34 @@ async def test_what_a_session_may_not_read_is_a_count(desk):
     assert "1 more question in channels that may not be read here." in pages[0]
     assert PERMITS[0] in pages[0]
     assert "canary" not in "".join(pages)
+
+
+async def test_what_is_forgotten_is_gone_from_the_groups_at_once(desk):
+    await log_gap(desk, "q0", PERMITS[0])
+    browser = await desk.browser()
+    _, before = await browser.get("/gaps")
+
+    await desk.footnote.log.forget_conversation(asked("q0", PERMITS[0]).conversation)
+
+    pages = [(await browser.get(path))[1] for path in ("/gaps", "/gaps/q0", "/gaps.csv")]
+    assert PERMITS[0] in before
+    assert PERMITS[0] not in "".join(pages)
+
+
+async def test_an_older_report_is_not_shown_to_whom_its_questions_were_closed_since(desk):
+    await log_gap(desk, "q0", PERMITS[0])
+    now = [0.0]
+    reports, key = GapReports(desk.gaps, clock=lambda: now[0]), (7 * DAY, frozenset({"default"}))
+
+    async def nothing(_questions):
+        return frozenset()
+
+    before = await reports.get(key, everything)
+    now[0] = FRESH + 1
+    after = await reports.get(key, nothing)
+
+    assert [group.name for group in before.groups] == [PERMITS[0]]
+    assert (after.groups, after.closed) == ((), 1)
 
 
 async def test_hostile_questions_are_text(desk):

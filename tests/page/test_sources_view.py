@@ -75,7 +75,11 @@ async def test_a_question_that_is_tried_shows_the_passages_with_their_scores(des
     _, page = await browser.get("/sources?try=When+does+the+ferry+leave")
     _, elsewhere = await browser.get("/sources?collection=payroll&try=ferry+sark")
 
-    (best, *_) = re.findall(r'<tr><td class="number">([\d.]+)</td><td class="number">([\d.]+)</td>', page)
+    (best, *_) = re.findall(
+        r'<td class="words"><b>.*?</td><td class="number">([\d.]+)</td><td class="number">([\d.]+)</td>',
+        page,
+        re.DOTALL,
+    )
     assert FERRY in page
     assert all(float(score) > 0 for score in best)
     assert FERRY not in elsewhere

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import io
 import time
 from random import Random
 from urllib.parse import quote, urlencode
@@ -15,9 +15,8 @@ import pytest
 from crews import People, fill, name, secret
 from fakes.desk import open_desk
 
-from bots.commands import gaps as gaps_command
-from bots.commands import questions as questions_command
-from bots.gap_digest import GapDigests, channels_of, digest_of, in_slack, is_direct_in_slack
+from bots.csv_rows import write_gaps, write_questions
+from bots.gap_digest import GapDigests, channels_of, digest_of, in_slack
 from core.conversation import Conversation, Question
 from core.gaps.questions import TimeSpan
 from core.traces.search import QuestionFilter, search
@@ -172,12 +171,16 @@ def places(size):
     return [(w, c, d) for w in range(size[0]) for c in range(size[1]) for d in range(size[2])]
 
 
+async def is_direct(conversation):
+    return conversation.channel.startswith("D")
+
+
 async def digest(desk, own):
     """What the channel of a crew is shown of the gaps of this hour, and who might read what in it."""
     w, c = own
     (channel,) = channels_of("slack", [f"slack/T{w}/C{c}"])
     digests = GapDigests(
-        channels=[channel], place=in_slack, is_direct=is_direct_in_slack, messages=None, finder=desk.gaps,
+        channels=[channel], place=in_slack, is_private=is_direct, messages=None, finder=desk.gaps,
         channel_store=desk.channels, library=desk.footnote.library,
     )  # fmt: skip
     now = desk.gaps.now()
@@ -208,9 +211,9 @@ async def test_the_tables_of_the_terminal_quote_no_document(tmp_path):
                     asked_at=time.time(),
                 )
                 await desk.footnote.assistant.run(asked)
-        rows = [questions_command.row_of(each) for each in await search(desk.footnote.log, QuestionFilter())]
-        report = await desk.gaps.report(desk.gaps.last(3600))
-        rows += [gaps_command.row_of(group, each) for group in report.groups for each in group.questions]
+        table = io.StringIO()
+        write_questions(table, await search(desk.footnote.log, QuestionFilter()))
+        write_gaps(table, (await desk.gaps.report(desk.gaps.last(3600))).groups)
 
-    assert len(rows) > len(places(size)) * 2
-    assert not [place for place in places(size) if secret(*place) in json.dumps(rows)]
+    assert len(table.getvalue().splitlines()) > len(places(size)) * 2
+    assert not [place for place in places(size) if secret(*place) in table.getvalue()]

@@ -10,9 +10,10 @@ import pytest
 from fakes.scripted import question
 
 from bots.chat.channels import ChannelStore, open_channel_store
-from bots.gap_digest import GapDigests, channels_of, in_discord, in_slack, is_direct_in_slack, last_week
+from bots.gap_digest import GapDigests, channels_of, in_discord, in_slack, last_week
 from bots.slack import render
 from bots.slack.calls import open_calls
+from bots.slack.people import SlackPeople
 from bots.slack.post import SlackPosts
 from bots.slack.settings import read_slack_settings
 from core.bootstrap import open_library
@@ -68,7 +69,7 @@ async def at_slack(slack, folder, channel):
 
             digests = GapDigests(
                 channels=channels_of("slack", [f"slack/{slack.team}/{channel}", "discord/1/2"]),
-                place=in_slack, is_direct=is_direct_in_slack, messages=Messages(), finder=finder,
+                place=in_slack, is_private=SlackPeople(calls=calls).is_private, messages=Messages(), finder=finder,
                 channel_store=channels, library=library,
             )  # fmt: skip
             yield Slacked(digests, finder, log, channels, library, slack.team, channel)
@@ -109,6 +110,22 @@ async def test_words_of_other_channels_and_of_direct_messages_are_a_count(slack,
     (digest,) = shown_in(slack, general)
     assert "Last week 3 questions were not answered well:" in digest
     assert "2 of them were asked in channels that may not be read here." in digest
+    assert "canary" not in digest
+
+
+async def test_words_of_private_channels_are_a_count_where_others_read(slack, ann, general, tmp_path):
+    private, public = slack.add_channel("board", ann, is_private=True), slack.add_channel("boats", ann)
+    async with at_slack(slack, tmp_path, general) as desk:
+        await desk.ask("Where is the canary of the board?", id="q0", channel=private)
+        await desk.ask("Who paints the boats in spring?", id="q1", channel=public)
+        await desk.ask(PERMITS[0], id="q2")
+        await desk.ask("Where is the canary of a channel that is gone?", id="q3", channel="C0GONE")
+
+        await desk.digests.show_due()
+
+    (digest,) = shown_in(slack, general)
+    assert "2 of them were asked in channels that may not be read here." in digest
+    assert "paints the boats" in digest
     assert "canary" not in digest
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import asynccontextmanager, closing
 
 import pytest
 from fakes.gemini import FakeGemini, Hang
-from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, index_handbook
+from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment, index_handbook
 from fakes.served_page import ServedPage
 from stages import BeginChat, in_discord, in_slack
 
 SLIP = "Who may use the slipway in winter?"  # the handbook does not say
+KEPT = "In winter the slipway may be used by the rescue boat only."
 GAP = re.compile(r'data-row href="(/gaps/[^"?]+)')
 
 
@@ -139,3 +143,37 @@ async def test_what_is_asked_while_nobody_serves_waits_and_is_answered_once(fold
     assert "Waiting…" in waiting
     assert answered.count("<article") == 1
     assert logged == 1
+
+
+@pytest.mark.parametrize("begin", [in_slack, in_discord])
+async def test_an_answer_kept_on_the_page_is_cited_in_chat_until_its_collection_is_closed(
+    begin: BeginChat, folder, tmp_path
+):
+    async with begin(folder, {}) as stage:
+        stage.served.is_troubled = begin is in_discord
+        await stage.ask(SLIP)
+        async with page_beside(stage.served, tmp_path) as page:
+            gap = GAP.findall(await page.until_shows("/gaps", "slipway"))[0]
+            kept = {"question": SLIP, "text": KEPT, "collection": "default"}
+            await page.browser.post(gap, state="written", **kept)
+            cited = await stage.begin_anew(SLIP)
+            await footnote(folder, "access", "default", "--nobody")
+            closed = await stage.begin_anew(SLIP)
+            newest = re.findall(
+                r'data-row href="(/questions/[^"]+)', (await page.browser.get("/questions"))[1]
+            )[0]
+            _, trace = await page.browser.get(newest)
+            gaps = await page.until_shows("/gaps?since=30d", "slipway")
+
+    assert (KEPT in cited, "editor" in cited) == (True, True)
+    assert [KEPT in each for each in (closed, trace, gaps)] == [False, False, False]
+
+
+async def footnote(folder, *words):
+    """A command beside what serves this folder."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bots", *words, cwd=folder, env=environment(folder),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    _, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()

@@ -5,7 +5,9 @@ const localTimes = (within) => {
   for (const time of within.querySelectorAll("time[datetime]")) {
     const moment = new Date(time.dateTime);
     time.title = time.textContent;
-    time.textContent = moment.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    const year = moment.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
+    const short = { year, month: "short", day: "numeric", hour: "numeric", minute: "2-digit" };
+    time.textContent = moment.toLocaleString([], short);
   }
 };
 

@@ -32,7 +32,7 @@ from core.traces.figures import (
 )
 from core.traces.names import KnownNames
 
-SPANS = {"7": 7, "30": 30, "90": 90, "365": 365}  # days
+SPANS = {"7": 7, "30": 30, "90": 90}  # days
 USUAL = "30"
 CHANNELS = 50  # that are shown, those that took the most tokens first
 
@@ -154,9 +154,10 @@ def _plots(days: Sequence[str], figures: Figures, currency: str) -> tuple[Plot, 
 
     tokens = [counted("read", "input_tokens"), counted("written", "output_tokens")]
     cost = [counted(currency, "cost")] if any(each.cost is not None for each in figures.days) else []
+    has_tokens = any(each.input_tokens or each.output_tokens for each in figures.days)
     return (
         bar_plot("questions", "Questions", days, [counted("questions", "questions")]),
-        bar_plot("tokens", "Tokens", days, tokens),
+        *([bar_plot("tokens", "Tokens", days, tokens)] if has_tokens else []),
         *(bar_plot("money", f"Money, {currency}", days, [each]) for each in cost),
         line_plot("latency", "Time to the end, at most", days,
                   [lasting("median", 0.5), lasting("p95", 0.95)], " s"),
@@ -185,6 +186,4 @@ def _disk(site: Site) -> Disk | None:
     return Disk(free=usage.free, total=usage.total)
 
 
-VIEW = View(
-    title="Spend and health", path="/spend", key="h", routes=(PageRoute("GET", "/spend", show_spend),)
-)
+VIEW = View(title="Spend", path="/spend", key="h", routes=(PageRoute("GET", "/spend", show_spend),))

@@ -53,7 +53,8 @@ _DIRECTIVE = re.compile(
     | /{3,}(?:\s.*)? | :{3,}.*                  # /// note | Title, ::: module.name
     | (?:!!!|\?\?\?\+?)\ .* | ===[!+]?\ +".*"   # !!! note, ??? details, === "Tab"
     | \[_{0,2}TOC_{0,2}\]
-    | (?:\[?!\[[^\]]*\]\([^)]*\)(?:\]\([^)]*\))?(?:\{[^}]*\})?\s*)+  # images and badges, nothing else
+    | (?:(?:\[!\[[^\]]*\]\([^)]*\)\]\([^)]*\)     # badges, and images that say little (three words), nothing else
+        |!\[[^\s\]]*(?:\s[^\s\]]*){0,2}\]\([^)]*\))(?:\{[^}]*\})?\s*)+
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -79,6 +80,17 @@ def parse(text: str) -> Document:
     return Document(title=_title(text, front, blocks), text=text, blocks=blocks)
 
 
+def without_front_matter(text: str) -> tuple[str, str]:
+    """(the title that the front matter gives, what follows it); site generators put it into HTML too."""
+    front = _FRONT_MATTER.match(text)
+    return (_title_field(front), text[front.end() :]) if front else ("", text)
+
+
+def _title_field(front: re.Match[str]) -> str:
+    field = _TITLE_FIELD.search(front[2])
+    return field[1].strip().strip("\"'") if field else ""
+
+
 def heading_text(source: str) -> str:
     """A heading as a reader sees it, without hashes, underline, anchor, permalink and inline markup."""
     lines = [" ".join(line.split()) for line in LINE_END.split(source)]
@@ -100,13 +112,15 @@ def _parser(*, inline: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable("table")
     if not inline:
         parser.core.ruler.enableOnly(["normalize", "block"])
+    # Its first use puts its tables of rules together, and another thread would see them half done.
+    parser.parse("a")
     return parser
 
 
 def _title(text: str, front: re.Match[str] | None, blocks: tuple[Block, ...]) -> str:
     """The front matter's title, else the first heading of level 1, else nothing."""
-    if front and (field := _TITLE_FIELD.search(front[2])):
-        return field[1].strip().strip("\"'")
+    if front and (field := _title_field(front)):
+        return field
     first = next((block for block in blocks if block.level == 1), None)
     return heading_text(text[first.start : first.end]) if first else ""
 

@@ -1,0 +1,224 @@
+"""Running git: without the user's and the repository's habits, and with nothing but what we allow.
+
+Nothing is checked out, so no hook, no filter and no submodule of a repository ever runs. The configuration of the
+user and of the system is not read. Only one protocol is allowed to each command, and none to those that only read.
+A host was checked before (:mod:`core.sources.hosts`), and over HTTPS git connects to exactly the addresses that were
+checked and follows no redirect. A token goes in the environment of the process, which only its owner can read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.errors import SettingsError
+from core.sources.git.address import DEFAULT_PORTS, GitAddress
+from core.sources.source import SourceThrottled, SourceUnavailable
+
+NETWORK_TIME = 1_800.0  # seconds for one fetch
+READING_TIME = 300.0  # seconds for anything else
+LOCK_TRIES = 40  # looks at a lock of a git that a killed Footnote left behind
+LOCK_PAUSE = 0.25  # seconds between two of them
+THROTTLED = 60.0  # seconds until the next try: git does not tell what Retry-After said
+STALLED = {"http.lowSpeedLimit": "1000", "http.lowSpeedTime": "60"}  # bytes a second, for so many seconds
+STDERR_LOGGED = 2_000  # characters
+
+#: ssh asks nobody, trusts no host it does not know, and opens nothing beside the connection.
+SSH = (
+    "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=20 -o ForwardAgent=no"
+    " -o ClearAllForwardings=yes -o PermitLocalCommand=no"
+)
+_PASSED_ON = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK")
+USER = "x-access-token"  # a user name: GitHub, GitLab and Gitea take any
+
+logger = logging.getLogger(__name__)
+
+
+class GitFailed(Exception):
+    """A command ended with an error; ``said`` is what it wrote, in English."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        self.said = said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Git:
+    """Commands in one repository."""
+
+    address: GitAddress
+    folder: Path  #: the repository
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: by host: TOKEN, or USER:TOKEN
+    pinned: Sequence[str] = ()  #: the IP addresses of the host that were checked
+
+    async def read(self, *arguments: str) -> bytes:
+        """What a command prints that needs no network. GitFailed."""
+        printed, _ = await self._run(arguments, environment(self.address), b"", READING_TIME)
+        return printed
+
+    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+        """A command that stays open, for its input and output."""
+        return await _start(self._command(arguments), environment(self.address))
+
+    async def ask(self, *arguments: str, given: bytes = b"") -> tuple[bytes, str]:
+        """What a command prints and notes that talks to the host. GitFailed, SourceUnavailable, SourceThrottled."""
+        settings = {**STALLED, **self._pin(), **self._credentials()}
+        scheme = environment(self.address, settings, protocol=self.address.scheme)
+        for left in reversed(range(LOCK_TRIES)):
+            try:
+                return await self._run(arguments, scheme, given, NETWORK_TIME)
+            except GitFailed as failed:
+                logger.info("git failed: %s", failed.said[-STDERR_LOGGED:])
+                lock = _LOCK.search(failed.said)
+                if lock is None:
+                    if (told := trouble(failed.said, self.address)) is not None:
+                        raise told from failed
+                    raise
+                if not left:
+                    await asyncio.to_thread(_remove_if_old, Path(lock[1]))
+            await asyncio.sleep(LOCK_PAUSE)
+        raise SourceUnavailable(f"Another git works in {self.folder}; the next sync tries again.")
+
+    def _command(self, arguments: Sequence[str]) -> list[str]:
+        if self.address.scheme == "file":
+            return ["git", "-C", str(self.folder), *arguments]
+        return ["git", f"--git-dir={self.folder}", *arguments]
+
+    async def _run(
+        self, arguments: Sequence[str], variables: Mapping[str, str], given: bytes, seconds: float
+    ) -> tuple[bytes, str]:
+        process = await _start(self._command(arguments), variables)
+        try:
+            async with asyncio.timeout(seconds):
+                printed, noted = await process.communicate(given)
+        except TimeoutError:
+            raise SourceUnavailable(
+                f"{self.address.name} took more than {seconds / 60:.0f} minutes."
+            ) from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        said = noted.decode(errors="replace")
+        if process.returncode:
+            raise GitFailed(said)
+        return printed, said
+
+    def _pin(self) -> Mapping[str, str]:
+        if self.address.scheme != "https" or not self.pinned:
+            return {}
+        port = self.address.port or DEFAULT_PORTS["https"]
+        addresses = ",".join(f"[{each}]" if ":" in each else each for each in self.pinned)
+        return {"http.curloptResolve": f"{self.address.host}:{port}:{addresses}"}
+
+    def _credentials(self) -> Mapping[str, str]:
+        token = self.tokens.get(self.address.host)
+        if self.address.scheme != "https" or not token:
+            return {}
+        login = token if ":" in token else f"{USER}:{token}"
+        # For this host alone, whatever else it names.
+        return {
+            f"http.https://{self.address.place}/.extraHeader": f"Authorization: Basic {base64.b64encode(login.encode()).decode()}"
+        }
+
+
+def _remove_if_old(lock: Path) -> None:
+    """Of a git that was killed; one that lives does not take so long."""
+    with suppress(FileNotFoundError):
+        if time.time() - lock.stat().st_mtime > NETWORK_TIME:
+            lock.unlink()
+
+
+async def _start(command: Sequence[str], variables: Mapping[str, str]) -> asyncio.subprocess.Process:
+    pipe = asyncio.subprocess.PIPE
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, start_new_session=True
+        )  # Ctrl-C must not reach it
+    except FileNotFoundError:
+        raise SettingsError("git is not installed: repositories are read with it.") from None
+
+
+def environment(
+    address: GitAddress, settings: Mapping[str, str] | None = None, *, protocol: str = "none"
+) -> dict[str, str]:
+    """The variables of a git that does nothing but what it is told; ``settings`` are of its configuration."""
+    chosen = {
+        "safe.directory": "*",  # the operator named it, and no command of ours runs what a repository says
+        "core.hooksPath": os.devnull,
+        "core.fsmonitor": "false",
+        "credential.helper": "",
+        "http.followRedirects": "false",
+        "http.proxy": "",
+        "protocol.version": "2",
+        "transfer.fsckObjects": "false",  # old repositories have faults; nothing is checked out
+        "fetch.recurseSubmodules": "false",
+        "gc.autoDetach": "false",
+        "log.showSignature": "false",
+        **(settings or {}),
+    }
+    if authority := os.environ.get("SSL_CERT_FILE"):
+        chosen["http.sslCAInfo"] = authority
+    configured = {"GIT_CONFIG_COUNT": str(len(chosen))}
+    for number, (name, setting) in enumerate(chosen.items()):
+        configured |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": setting}
+    return {
+        **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        **configured,
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+        "GIT_ALLOW_PROTOCOL": protocol,
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_SSH_COMMAND": SSH,
+        "GIT_CEILING_DIRECTORIES": str(Path(address.path).parent) if address.scheme == "file" else "",
+    }
+
+
+_LOCK = re.compile(r"Unable to create '([^']+\.lock)': File exists")
+
+#: What git says, and what a person reads. The first that is found counts.
+_SENTENCES: Sequence[tuple[str, str]] = (
+    (r"Host key verification failed", "ssh does not know {host} yet: connect once with `ssh {host}`."),
+    (r"Permission denied \(", "{host} takes no key of this user over ssh."),
+    (
+        r"Authentication failed|could not read (Username|Password)|error: 40[13]\b|terminal prompts disabled",
+        "{host} does not let Footnote read {name}: set GIT_TOKENS={host}=TOKEN with a token that may read it.",
+    ),
+    (
+        r"error: 404|not found|does not exist|does not appear to be a git repository|not a git repository",
+        "There is no repository {name} on {host}, or the token may not read it.",
+    ),
+    (
+        r"error: 30\d|redirection",
+        "{host} says that {name} is elsewhere now: ingest its new address, and forget this one.",
+    ),
+    (r"certificate|\bSSL\b|\bTLS\b|gnutls_", "The certificate of {host} is not trusted: SSL_CERT_FILE names those that are."),
+    (r"Could not resolve host", "{host} could not be found."),
+)  # fmt: skip
+
+
+def trouble(said: str, address: GitAddress) -> SourceUnavailable | SourceThrottled | None:
+    """What an error of git means to a person; None if it means nothing that could be told."""
+    if re.search(r"error: (429|503)", said):
+        return SourceThrottled(f"{address.host} is asked too often.", retry_after=THROTTLED)
+    for pattern, sentence in _SENTENCES:
+        if re.search(pattern, said, re.IGNORECASE):
+            return SourceUnavailable(sentence.format(host=address.host, name=address.name))
+    if re.search(
+        r"unable to access|Could not read from remote|early EOF|hung up|RPC failed|Connection", said
+    ):
+        return SourceUnavailable(f"{address.host} could not be reached.")
+    return None

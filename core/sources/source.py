@@ -1,0 +1,116 @@
+"""The port of a source: a place outside the disk's folders where a team keeps its knowledge.
+
+A source has an address. One thing in it, a file, a page or a thread, is an item, and becomes one document of the
+library. What has to be done with items is written once, in :mod:`core.sources.sync`; a source only says what there
+is, what changed, and what an item contains.
+
+FootnoteError
+├── SourceUnavailable   the source cannot be read now, or not with these credentials
+├── SourceThrottled     it wants to be asked again later
+├── CursorExpired       it no longer knows what changed since
+├── ItemGone            what was listed is not there any more
+└── ItemUnreadable      one item cannot be read; the sentence completes "ITEM: …"
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Protocol
+
+from core.conversation import value
+from core.errors import FootnoteError
+from core.settings import Settings
+
+
+class SourceUnavailable(FootnoteError):
+    """The source cannot be read now, or not with these credentials; the sentence says what to do."""
+
+
+class SourceThrottled(FootnoteError):
+    """The source wants to be asked again later."""
+
+    def __init__(self, sentence: str, *, retry_after: float) -> None:
+        super().__init__(sentence)
+        self.retry_after = retry_after  #: seconds
+
+
+class CursorExpired(FootnoteError):
+    """The source no longer knows what changed since this cursor: everything is listed anew."""
+
+
+class ItemGone(FootnoteError):
+    """What was listed is not there any more."""
+
+
+class ItemUnreadable(FootnoteError):
+    """One item cannot be read; the sentence completes "ITEM: …"."""
+
+
+@value
+class SourceItem:
+    """One thing in a source, as it is listed."""
+
+    id: str  #: stable within the source; with a slash between what lies in one another
+    version: str  #: equal means unchanged; nothing else is known of it
+    name: str  #: whose suffix says how it is parsed
+    source: str  #: how people name it, on one line
+    title: str = ""  #: empty: as the document says, or its name
+    url: str | None = None  #: opens the place in a browser
+    changed_at: float | None = None  #: seconds since the epoch; None: unknown
+    readers: frozenset[str] | None = None  #: e-mail addresses; None: whoever may read the collection
+
+
+@value
+class SourceBatch:
+    """A part of what there is, or of what changed."""
+
+    items: Sequence[SourceItem] = ()  #: at most some hundreds
+    gone: Sequence[str] = ()  #: ids
+    cursor: str | None = None  #: where to go on if it is cut off after this batch, or at the next sync
+
+
+class KnowledgeSource(Protocol):
+    """A source that is open. Raises the errors that are drawn above."""
+
+    def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+        """Everything there is without a cursor, what changed since otherwise; the cursor of the last batch is for the
+        next sync, None if that lists everything again. Raises CursorExpired.
+        """
+        ...
+
+    async def prepare(self, items: Sequence[SourceItem]) -> None:
+        """Is told which items of a batch are fetched next, so that they can be had at once."""
+        ...
+
+    async def fetch(self, item: SourceItem) -> bytes:
+        """The bytes of a file with the item's name. Raises ItemGone, ItemUnreadable."""
+        ...
+
+
+@value
+class SourceContext:
+    """What a source is opened with."""
+
+    settings: Settings  #: credentials are in it, and nowhere else
+    folder: Path  #: of this source alone, for what need not be fetched twice; it may vanish, and may not exist yet
+
+
+@value
+class SourceKind:
+    """A kind of source."""
+
+    prefixes: tuple[str, ...]  #: how its addresses begin
+    canonical: Callable[
+        [str], str
+    ]  #: the address as it is kept; SettingsError, also for one with a password in it
+    label: Callable[
+        [str], str
+    ]  #: how people name the source of a kept address: the sources of its items begin with it
+    open: Callable[[str, SourceContext], AbstractAsyncContextManager[KnowledgeSource]]
+
+
+def kind_of(address: str, kinds: Mapping[str, SourceKind]) -> SourceKind | None:
+    """The kind whose addresses begin like this one; None for a path, or a page of the web."""
+    return next((kind for kind in kinds.values() if address.startswith(kind.prefixes)), None)

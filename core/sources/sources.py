@@ -1,0 +1,180 @@
+"""The sources of this installation: adding one, reading it now or when it is due, and forgetting it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from core.errors import SettingsError
+from core.library.library import Library, Notify
+from core.library.roots import is_within, resolve_name
+from core.library.sync import Failure, SyncReport
+from core.settings import Settings
+from core.sources.kinds import KINDS, source_address
+from core.sources.source import SourceContext, SourceKind, SourceThrottled, SourceUnavailable, kind_of
+from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
+from core.sources.sync import SourceForgotten, SyncRun
+from core.storage.storage import Storage
+from core.turns.replicas import ALONE, Replicas
+
+FOLDER = "sources"  # of the data folder: what sources keep so as not to fetch it twice
+OWN_FAULT = "Footnote has a fault of its own here; its log says more."
+
+logger = logging.getLogger(__name__)
+
+
+def _ignore_progress(*_: object) -> None:
+    return None
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceSyncs:
+    """Reads sources into the library, each by one sync at a time."""
+
+    library: Library
+    store: SourceStore
+    settings: Settings
+    replicas: Replicas = ALONE
+    kinds: Mapping[str, SourceKind] = field(default_factory=lambda: KINDS)
+    now: Callable[[], float] = time.time
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _locks: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    async def ingest(
+        self,
+        address: str,
+        *,
+        collection: str,
+        every: float | None = None,
+        notify: Notify = _ignore_progress,
+    ) -> SyncReport:
+        """Read a source now, and from then on ``every`` so many seconds; 0: no more, None: as before.
+
+        A new one of which nothing can be read is not kept. SettingsError for what is no source.
+        """
+        kept = self.address_of(address)
+        number, is_new = await asyncio.to_thread(
+            lambda: self.store.add(collection, kept, every=every, now=self.now())
+        )
+        report = await self.sync(number, notify=notify, retries=True)
+        record = await asyncio.to_thread(self.store.get, number)
+        if is_new and record is not None and record.synced_at is None:
+            await asyncio.to_thread(self._drop_empty, number)
+        return report
+
+    def _drop_empty(self, number: int) -> None:
+        if self.store.counts(number) == SourceCounts():
+            self.store.forget(number)
+            _discard(self._folder(number))
+
+    def address_of(self, address: str) -> str:
+        """The address as it is kept. SettingsError for what is no source."""
+        kind = kind_of(address, self.kinds)
+        if kind is None:
+            raise SettingsError(f"{address} is not an address of a kind that Footnote reads.")
+        return kind.canonical(address)
+
+    async def sync(
+        self, number: int, *, notify: Notify = _ignore_progress, retries: bool = False
+    ) -> SyncReport:
+        """Bring the library up to date with a source; its failures are in the report, and with the source."""
+        lock = self._locks.setdefault(number, asyncio.Lock())
+        async with lock, self.replicas.hold(f"source/{number}"):
+            record = await asyncio.to_thread(self.store.start, number, self.now())
+            if record is None:
+                return SyncReport()
+            try:
+                return await self._run(record, notify, retries=retries)
+            except SourceForgotten:
+                return SyncReport()
+            except SourceThrottled as throttled:
+                return await self._fail(record, str(throttled), next_at=self.now() + throttled.retry_after)
+            except (SourceUnavailable, SettingsError) as trouble:
+                return await self._fail(record, str(trouble))
+            except Exception:
+                # The boundary of a sync: whatever a source sends, the others go on.
+                logger.exception("a source could not be read", extra={"source": record.number})
+                return await self._fail(record, OWN_FAULT)
+
+    async def _run(self, record: SourceRecord, notify: Notify, *, retries: bool) -> SyncReport:
+        kind = kind_of(record.address, self.kinds)
+        if kind is None:
+            raise SourceUnavailable("This Footnote reads no sources of this kind.")
+        context = SourceContext(settings=self.settings, folder=self._folder(record.number))
+        async with kind.open(record.address, context) as source:
+            run = SyncRun(
+                number=record.number, source=source, library=self.library, store=self.store, notify=notify,
+                now=self.now, pause=self.pause, retries=retries,
+            )  # fmt: skip
+            return await run.run()
+
+    async def _fail(self, record: SourceRecord, reason: str, *, next_at: float | None = None) -> SyncReport:
+        logger.info("a sync did not end: %s", reason, extra={"source": record.number})
+        await asyncio.to_thread(lambda: self.store.fail(record.number, reason, next_at=next_at))
+        return SyncReport(failed=(Failure(source=record.address, reason=reason),))
+
+    def _folder(self, number: int) -> Path:
+        return folder_of(self.settings.data_dir, number)
+
+
+def folder_of(data_dir: Path, number: int) -> Path:
+    return data_dir.resolve() / FOLDER / str(number)
+
+
+def _discard(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def open_source_store(storage: Storage) -> Iterator[SourceStore]:
+    with closing(storage.database(STORE, SCHEMA)) as database:
+        yield SourceStore(database)
+
+
+def forget_in_sources(
+    store: SourceStore,
+    library: Library,
+    name: str,
+    data_dir: Path,
+    *,
+    collection: str | None = None,
+    kinds: Mapping[str, SourceKind] = KINDS,
+) -> bool:
+    """Have sources forget what a person means by a name, before the library does: else the next sync would bring it
+    back. Whether a whole source was meant.
+    """
+    records = [record for record in store.all() if collection in (None, record.collection)]
+    if not records:
+        return False
+    labels = [(each.collection, each.address, label_of(each.address, kinds)) for each in records]
+    is_any = False
+    for where, place in resolve_name(name, [*library.known(collection), *labels]):
+        for record in (each for each in records if each.collection == where):
+            if is_within(record.address, place):
+                is_any = True
+                store.forget(record.number)
+                _discard(folder_of(data_dir, record.number))
+            elif is_within(place, record.address):
+                store.forget_place(record, place)
+    return is_any
+
+
+def label_of(address: str, kinds: Mapping[str, SourceKind] = KINDS) -> str:
+    """How people name a source: its own address where its kind is not known here."""
+    kind = kind_of(address, kinds)
+    return kind.label(address) if kind else address
+
+
+def name_as_kept(name: str) -> str:
+    """The address of a source as it is kept, also of a local repository; any other name as it is."""
+    with contextlib.suppress(SettingsError):
+        return source_address(name) or name
+    return name

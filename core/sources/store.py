@@ -1,0 +1,351 @@
+"""The store of sources: which there are, how far each was read, and every item of theirs.
+
+An item is written as due before the cursor goes on, so that a sync which is cut off anywhere knows what is left.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from core.conversation import value
+from core.errors import SettingsError
+from core.library.roots import is_within, span_below
+from core.library.scoping import among_texts
+from core.sources.source import SourceItem
+from core.storage.database import Connection, Database
+from core.storage.schema import Schema
+
+STORE = "sources"
+NUMBER_BITS = 48  # of a source
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS sources (
+    number INTEGER PRIMARY KEY, -- drawn, so that none is given twice
+    collection TEXT NOT NULL,
+    address TEXT NOT NULL,      -- canonical, without credentials
+    every REAL,                 -- seconds between two syncs; NULL: only when an operator asks
+    cursor TEXT,                -- of the source, where the next sync begins; NULL: it lists everything
+    listing INTEGER NOT NULL DEFAULT 0,     -- the number of its last full listing
+    is_listing INTEGER NOT NULL DEFAULT 0,  -- 1 while that has not ended
+    added_at REAL NOT NULL,     -- this and the next: seconds since the epoch
+    started_at REAL,            -- when the last sync began
+    synced_at REAL,             -- when the last one ended that read everything
+    next_at REAL,               -- when the next one is due
+    failure TEXT NOT NULL DEFAULT '',  -- why the last one did not end well, a sentence
+    UNIQUE (collection, address)
+);
+CREATE TABLE IF NOT EXISTS source_items (
+    source INTEGER NOT NULL, id TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL,
+    label TEXT NOT NULL,        -- how people name it
+    title TEXT NOT NULL, url TEXT, changed_at REAL,
+    readers TEXT,               -- JSON list of e-mail addresses; NULL: whoever may read the collection
+    listed_in INTEGER NOT NULL, -- the number of the last full listing that had it
+    state TEXT NOT NULL,        -- due, read or failed
+    failure TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (source, id)
+);
+CREATE INDEX IF NOT EXISTS source_items_by_state ON source_items (source, state);
+CREATE INDEX IF NOT EXISTS source_items_by_listing ON source_items (source, listed_in);
+CREATE TABLE IF NOT EXISTS forgotten_source_items (
+    source INTEGER NOT NULL, place TEXT NOT NULL,  -- an address in the source, not to be read again with what is below
+    PRIMARY KEY (source, place)
+);
+"""
+SCHEMA = Schema(
+    tables=_TABLES,
+    cure="Move it away, and ingest your sources again: their documents stay, and are compared.",
+)
+#: What forgetting deletes from.
+ERASED = ("sources", "source_items", "forgotten_source_items")
+
+ItemState = Literal["due", "read", "failed"]
+
+
+@value
+class SourceRecord:
+    """A source, and how far it was read."""
+
+    number: int
+    collection: str
+    address: str
+    every: float | None  #: seconds
+    cursor: str | None
+    listing: int
+    is_listing: bool
+    added_at: float
+    started_at: float | None
+    synced_at: float | None
+    next_at: float | None
+    failure: str
+
+    def place_of(self, item: str) -> str:
+        """The address of an item's document."""
+        return f"{self.address}/{item}"
+
+
+@value
+class KnownItem:
+    """What is stored of an item, to be compared with what is listed."""
+
+    item: SourceItem
+    state: ItemState
+
+
+@value
+class SourceCounts:
+    """How many items of a source are in which state."""
+
+    read: int = 0
+    due: int = 0
+    failed: int = 0
+
+
+@value
+class FailedItem:
+    """An item that could not be read."""
+
+    label: str
+    failure: str
+
+
+_COLUMNS = tuple(field.name for field in fields(SourceRecord))
+_ITEM = ("id", "version", "name", "label", "title", "url", "changed_at", "readers")
+_PUT = (
+    f"INSERT INTO source_items (source, listed_in, state, {', '.join(_ITEM)}) VALUES ({', '.join('?' * (len(_ITEM) + 3))})"
+    " ON CONFLICT (source, id) DO UPDATE SET listed_in = excluded.listed_in, state = excluded.state, failure = '', "
+    + ", ".join(f"{name} = excluded.{name}" for name in _ITEM[1:])
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStore:
+    """Reads and writes the tables; safe to share between threads. Every method blocks."""
+
+    database: Database
+
+    def add(self, collection: str, address: str, *, every: float | None, now: float) -> tuple[int, bool]:
+        """The number of a source, and whether it is new. SettingsError for one that overlaps another of its collection.
+
+        ``every``: seconds between two syncs, 0 for none; None leaves what was chosen before.
+        """
+        with self.database.transaction() as writing:
+            for (other,) in writing.execute(
+                "SELECT address FROM sources WHERE collection = ?", (collection,)
+            ):
+                if other != address and (is_within(address, other) or is_within(other, address)):
+                    raise SettingsError(
+                        f"{address} and {other} share files, and the latter is a source of this collection already. "
+                        "Forget it first, or choose another --collection."
+                    )
+            inserted = writing.execute(
+                "INSERT INTO sources (number, collection, address, every, added_at) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (collection, address) DO NOTHING",
+                (secrets.randbits(NUMBER_BITS), collection, address, every or None, now),
+            ).rowcount
+            if every is not None:
+                writing.execute(
+                    "UPDATE sources SET every = ?, next_at = ? WHERE collection = ? AND address = ?",
+                    (every or None, now + every if every else None, collection, address),
+                )
+            (number,) = writing.execute(
+                "SELECT number FROM sources WHERE collection = ? AND address = ?", (collection, address)
+            ).fetchone()
+        return int(number), inserted > 0
+
+    def all(self) -> list[SourceRecord]:
+        return self._records("TRUE")
+
+    def get(self, number: int) -> SourceRecord | None:
+        return next(iter(self._records("number = ?", (number,))), None)
+
+    def due(self, now: float) -> list[SourceRecord]:
+        """Those whose next sync should have begun."""
+        return self._records("every IS NOT NULL AND next_at <= ?", (now,))
+
+    def _records(self, where: str, values: Sequence[object] = ()) -> list[SourceRecord]:
+        rows = self.database.rows(
+            f"SELECT {', '.join(_COLUMNS)} FROM sources WHERE {where} ORDER BY collection, address", values
+        )
+        named = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
+        return [SourceRecord(**{**each, "is_listing": bool(each["is_listing"])}) for each in named]
+
+    # A sync
+
+    def start(self, number: int, now: float) -> SourceRecord | None:
+        """Note that a sync begins; None if the source is gone."""
+        with self.database.transaction() as writing:
+            writing.execute(
+                "UPDATE sources SET started_at = ?, next_at = ? + every WHERE number = ?", (now, now, number)
+            )
+        return self.get(number)
+
+    def begin_listing(self, number: int) -> int:
+        """The number of a new full listing."""
+        with self.database.transaction() as writing:
+            (listing,) = writing.execute(
+                "UPDATE sources SET listing = listing + 1, is_listing = 1, cursor = NULL WHERE number = ?"
+                " RETURNING listing",
+                (number,),
+            ).fetchone() or (0,)
+        return int(listing)
+
+    def advance(self, number: int, cursor: str | None) -> None:
+        with self.database.transaction() as writing:
+            writing.execute("UPDATE sources SET cursor = ? WHERE number = ?", (cursor, number))
+
+    def finish(self, number: int, now: float) -> None:
+        """Note that everything was read."""
+        with self.database.transaction() as writing:
+            writing.execute(
+                "UPDATE sources SET is_listing = 0, synced_at = ?, next_at = ? + every, failure = '' WHERE number = ?",
+                (now, now, number),
+            )
+
+    def fail(self, number: int, failure: str, *, next_at: float | None = None) -> None:
+        """Note why a sync did not end; ``next_at``: when it may be tried again, if the source said so."""
+        with self.database.transaction() as writing:
+            writing.execute(
+                "UPDATE sources SET failure = ?, next_at = CASE WHEN every IS NULL THEN NULL"
+                " ELSE coalesce(?, next_at) END WHERE number = ?",
+                (failure, next_at, number),
+            )
+
+    # Items
+
+    def known(self, number: int, ids: Collection[str]) -> dict[str, KnownItem]:
+        """Those of these items that are stored."""
+        condition, wanted = among_texts(self.database.dialect, ids)
+        rows = self.database.rows(
+            f"SELECT state, {', '.join(_ITEM)} FROM source_items WHERE source = ? AND id {condition}",
+            (number, wanted),
+        )
+        return {row[1]: KnownItem(item=_item(row[1:]), state=row[0]) for row in rows}
+
+    def put(self, number: int, items: Iterable[SourceItem], *, listing: int, state: ItemState) -> None:
+        """Write items as they are listed now."""
+        with self.database.transaction() as writing:
+            writing.executemany(_PUT, ((number, listing, state, *_row(item)) for item in items))
+
+    def see(self, number: int, ids: Iterable[str], *, listing: int) -> None:
+        """Note that a listing has these items, as they are stored."""
+        with self.database.transaction() as writing:
+            writing.executemany(
+                "UPDATE source_items SET listed_in = ? WHERE source = ? AND id = ?",
+                ((listing, number, each) for each in ids),
+            )
+
+    def mark(self, number: int, item: SourceItem, state: ItemState, failure: str = "") -> bool:
+        """Note what became of an item; False if it is stored in another version by now, or not at all."""
+        with self.database.transaction() as writing:
+            changed = writing.execute(
+                "UPDATE source_items SET state = ?, failure = ? WHERE source = ? AND id = ? AND version = ?",
+                (state, failure, number, item.id, item.version),
+            )
+            return changed.rowcount > 0
+
+    def make_due(self, number: int, ids: Iterable[str]) -> None:
+        """Have items read again, whatever became of them."""
+        with self.database.transaction() as writing:
+            writing.executemany(
+                "UPDATE source_items SET state = 'due' WHERE source = ? AND id = ?",
+                ((number, each) for each in ids),
+            )
+
+    def due_items(self, number: int, *, after: str, limit: int) -> list[SourceItem]:
+        """Items that are to be read, in order of their ids."""
+        rows = self.database.rows(
+            f"SELECT {', '.join(_ITEM)} FROM source_items WHERE source = ? AND state = 'due' AND id > ? ORDER BY id LIMIT ?",
+            (number, after, limit),
+        )
+        return [_item(row) for row in rows]
+
+    def pages(self, number: int, where: str, *values: object, limit: int) -> Iterator[list[str]]:
+        """Ids of the items of which a condition holds, some at a time."""
+        after = ""
+        while rows := self.database.rows(
+            f"SELECT id FROM source_items WHERE source = ? AND id > ? AND {where} ORDER BY id LIMIT ?",
+            (number, after, *values, limit),
+        ):
+            yield [str(each) for (each,) in rows]
+            after = rows[-1][0]
+
+    def drop(self, number: int, ids: Iterable[str]) -> None:
+        with self.database.transaction() as writing:
+            writing.executemany(
+                "DELETE FROM source_items WHERE source = ? AND id = ?", ((number, each) for each in ids)
+            )
+
+    def counts(self, number: int) -> SourceCounts:
+        rows = self.database.rows(
+            "SELECT state, count(*) FROM source_items WHERE source = ? GROUP BY state", (number,)
+        )
+        return SourceCounts(**{state: int(count) for state, count in rows})
+
+    def failed(self, number: int, *, limit: int) -> list[FailedItem]:
+        rows = self.database.rows(
+            "SELECT label, failure FROM source_items WHERE source = ? AND state = 'failed' ORDER BY label LIMIT ?",
+            (number, limit),
+        )
+        return [FailedItem(label=label, failure=failure) for label, failure in rows]
+
+    # Forgetting
+
+    def forgotten(self, number: int) -> frozenset[str]:
+        """Addresses in the source that are not to be read."""
+        rows = self.database.rows("SELECT place FROM forgotten_source_items WHERE source = ?", (number,))
+        return frozenset(place for (place,) in rows)
+
+    def keeps(self, number: int, place: str) -> bool:
+        """Whether the document at this address is still wanted: its source is there, and it was not forgotten."""
+        return self.get(number) is not None and not any(
+            is_within(place, gone) for gone in self.forgotten(number)
+        )
+
+    def forget(self, number: int) -> None:
+        """Delete all that is stored of a source."""
+        with self.database.transaction() as writing:
+            writing.execute("DELETE FROM sources WHERE number = ?", (number,))
+            _delete_items(writing, number)
+        self.database.erase_deleted(ERASED)
+
+    def forget_place(self, record: SourceRecord, place: str) -> None:
+        """Delete the items at or below an address in a source, and note that they are not to be read again."""
+        below = place.removeprefix(f"{record.address}/")
+        with self.database.transaction() as writing:
+            writing.execute(
+                "DELETE FROM source_items WHERE source = ? AND (id = ? OR (id >= ? AND id < ?))",
+                (record.number, *span_below(below)),
+            )
+            writing.execute(
+                "INSERT INTO forgotten_source_items VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (record.number, place),
+            )
+        self.database.erase_deleted(ERASED)
+
+
+def _delete_items(writing: Connection, number: int) -> None:
+    for table in ("source_items", "forgotten_source_items"):
+        writing.execute(f"DELETE FROM {table} WHERE source = ?", (number,))
+
+
+def _row(item: SourceItem) -> tuple[object, ...]:
+    readers = None if item.readers is None else json.dumps(sorted(item.readers))
+    return (item.id, item.version, item.name, item.source, item.title, item.url, item.changed_at, readers)
+
+
+def _item(row: Sequence[object]) -> SourceItem:
+    item, version, name, label, title, url, changed_at, readers = row
+    return SourceItem(
+        id=str(item),
+        version=str(version),
+        name=str(name),
+        source=str(label),
+        title=str(title),
+        url=None if url is None else str(url),
+        changed_at=changed_at if isinstance(changed_at, float) else None,
+        readers=None if readers is None else frozenset(json.loads(str(readers))),
+    )

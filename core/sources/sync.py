@@ -1,0 +1,308 @@
+"""Keeping the library equal to a source: what is new or changed is read, what is gone is removed.
+
+It goes on where it was, however it was cut off. What a batch lists is stored as due before anything of it is fetched,
+and the cursor goes on only after that; a document is written before its item is marked as read, and written again if
+it was not. So nothing is lost, and nothing is there twice. A full listing removes what it did not have only when it
+has ended.
+
+Questions go first: fetching waits most of the time, few items are fetched at once, and what computes is throttled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from core.errors import DocumentError, FootnoteError
+from core.library.library import Library, Notify
+from core.library.roots import is_within
+from core.library.source_documents import SourceDocuments
+from core.library.sync import Failure, SyncReport
+from core.sources.documents import document_of
+from core.sources.source import (
+    CursorExpired,
+    ItemGone,
+    ItemUnreadable,
+    KnowledgeSource,
+    SourceBatch,
+    SourceItem,
+    SourceThrottled,
+    SourceUnavailable,
+)
+from core.sources.store import KnownItem, SourceRecord, SourceStore
+
+IN_FLIGHT = 4  # items that are fetched and read at once
+PAGE = 500  # items or documents that are compared at once
+LONGEST_WAIT = (
+    900.0  # seconds that a sync waits when it is asked to; if it is longer, it ends and is due then
+)
+WAITS = 8  # times in a row that it waits without having read anything
+CANCEL_TIMEOUT = 3.0  # seconds that a document gets to be written which is being read at a stop
+FAILURES_TOLD = 100  # items
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class SourceForgotten(Exception):
+    """The source was forgotten while it was read."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SyncRun:
+    """One sync of one source."""
+
+    number: int
+    source: KnowledgeSource
+    library: Library
+    store: SourceStore
+    notify: Notify
+    now: Callable[[], float]
+    pause: Callable[[float], Awaitable[None]]
+    retries: bool = False  #: whether items are read again that could not be read before
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    _done: int = 0  #: items that were fetched
+    _waits: int = 0  #: in a row
+
+    @property
+    def _documents(self) -> SourceDocuments:
+        return SourceDocuments(self.library.store.database)
+
+    async def run(self) -> SyncReport:
+        """Raises SourceUnavailable, SourceThrottled, SourceForgotten; what was read until then stays."""
+        await self._thread(self._find_missing)
+        while True:
+            try:
+                await self._follow()
+            except CursorExpired as expired:
+                logger.info("a source is listed anew: %s", expired, extra={"source": self.number})
+                if (await self._thread(self._record)).cursor is None:
+                    raise SourceUnavailable("The source cannot list what it has.") from expired
+                await self._thread(self.store.advance, self.number, None)
+            except SourceThrottled as throttled:
+                await self._wait(throttled)
+            else:
+                return await self._thread(self._report)
+
+    def _report(self) -> SyncReport:
+        counts = self.store.counts(self.number)
+        failed = self.store.failed(self.number, limit=FAILURES_TOLD)
+        return SyncReport(
+            added=self.added,
+            changed=self.changed,
+            removed=self.removed,
+            skipped=max(0, counts.read - self.added - self.changed),
+            failed=tuple(Failure(source=each.label, reason=each.failure) for each in failed),
+        )
+
+    def _find_missing(self) -> None:
+        """Make due what should be in the library and is not, as after it was rebuilt."""
+        record = self._record()
+        for ids in self.store.pages(self.number, "state = 'read'", limit=PAGE):
+            there = self._documents.existing(record.collection, map(record.place_of, ids))
+            self.store.make_due(self.number, (each for each in ids if record.place_of(each) not in there))
+        if self.retries:
+            for ids in self.store.pages(self.number, "state = 'failed'", limit=PAGE):
+                self.store.make_due(self.number, ids)
+
+    async def _follow(self) -> None:
+        """From where the last sync was, finished or cut off."""
+        record = self._record()
+        if record.cursor is None:
+            listing, is_listing = await self._thread(self.store.begin_listing, self.number), True
+        else:
+            listing, is_listing = record.listing, record.is_listing
+        await self._read_due()
+        async with aclosing(self.source.changes(record.cursor)) as batches:
+            before = record.cursor
+            async for batch in batches:
+                await self._take(batch, listing)
+                await self._thread(self.store.advance, self.number, batch.cursor)
+                if batch.cursor != before:  # it gets on
+                    before, self._waits = batch.cursor, 0
+        if is_listing:
+            await self._thread(self._remove_unlisted, listing)
+        await self._thread(self.store.finish, self.number, self.now())
+
+    async def _read_due(self) -> None:
+        """What an earlier sync listed and did not read."""
+        after = ""
+        while items := await self._thread(
+            lambda start: self.store.due_items(self.number, after=start, limit=PAGE), after
+        ):
+            after = items[-1].id
+            await self._read(items)
+
+    async def _take(self, batch: SourceBatch, listing: int) -> None:
+        wanted = await self._thread(self._compare, batch, listing)
+        await self._read(wanted)
+        if batch.gone:
+            await self._thread(self._remove, batch.gone)
+
+    def _compare(self, batch: SourceBatch, listing: int) -> list[SourceItem]:
+        """Store what a batch lists; the items that must be read."""
+        record, forgotten = self._record(), self.store.forgotten(self.number)
+        items = [
+            item
+            for item in batch.items
+            if not any(is_within(record.place_of(item.id), place) for place in forgotten)
+        ]
+        known = self.store.known(self.number, [item.id for item in items])
+        same = [merged for item in items if (merged := unchanged(item, known.get(item.id))) is not None]
+        done = {item.id for item in same}
+        wanted = [item for item in items if item.id not in done]
+        told = [item for item in same if known[item.id].state == "read" and item != known[item.id].item]
+        self.store.put(self.number, wanted, listing=listing, state="due")
+        self.store.put(self.number, told, listing=listing, state="read")
+        self.store.see(self.number, done - {item.id for item in told}, listing=listing)
+        for item in told:
+            self._documents.note_change(
+                record.collection,
+                record.place_of(item.id),
+                source=item.source,
+                url=item.url,
+                changed_at=item.changed_at,
+            )
+        return wanted
+
+    # Items
+
+    async def _read(self, items: Sequence[SourceItem]) -> None:
+        if not items:
+            return
+        await self._patiently(lambda: self.source.prepare(items))
+        remaining = iter(items)
+
+        async def work() -> None:
+            for item in remaining:
+                await self._read_item(item)
+                self._done += 1
+                self.notify("reading", self._done, 0)
+
+        workers = [asyncio.create_task(work()) for _ in range(min(IN_FLIGHT, len(items)))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers)
+
+    async def _read_item(self, item: SourceItem) -> None:
+        if item.readers is not None:  # fails closed
+            await self._thread(self._fail, item, "may be read by some people only, which is not kept yet")
+            return
+        try:
+            data = await self._patiently(lambda: self.source.fetch(item))
+        except ItemGone:
+            await self._thread(self._remove, [item.id])
+        except ItemUnreadable as fault:
+            await self._thread(self._fail, item, str(fault))
+        except FootnoteError:
+            raise
+        except Exception:
+            # The boundary of an item: whatever a source does about one, the others are read.
+            logger.exception("an item could not be fetched", extra={"source": self.number})
+            await self._thread(self._fail, item, "could not be fetched; the log says more")
+        else:
+            await self._thread(self._index, item, data)
+
+    def _index(self, item: SourceItem, data: bytes) -> None:
+        record, documents = self._record(), self.library.store
+        place = record.place_of(item.id)
+        try:
+            document = document_of(record, item, data)
+        except DocumentError as fault:
+            self._fail(item, str(fault))
+            return
+        is_new = documents.entry(record.collection, place) is None
+        documents.put(document)
+        if not self.store.keeps(self.number, place):  # it was forgotten meanwhile
+            documents.remove(record.collection, place)
+            raise SourceForgotten
+        if self.store.mark(self.number, item, "read"):
+            self.added, self.changed = self.added + is_new, self.changed + (not is_new)
+
+    def _fail(self, item: SourceItem, reason: str) -> None:
+        """Note why an item could not be read. Its older version must not be quoted any more."""
+        record = self._record()
+        place = record.place_of(item.id)
+        if self.library.store.entry(record.collection, place) is not None:
+            self.library.store.remove(record.collection, place)
+            self.removed += 1
+        self.store.mark(self.number, item, "failed", reason)
+
+    def _remove(self, ids: Sequence[str]) -> None:
+        """The document first: an item without one is found and removed again."""
+        record = self._record()
+        for each in ids:
+            place = record.place_of(each)
+            if self.library.store.entry(record.collection, place) is not None:
+                self.library.store.remove(record.collection, place)
+                self.removed += 1
+        self.store.drop(self.number, ids)
+
+    def _remove_unlisted(self, listing: int) -> None:
+        """What a full listing did not have, and documents that no item is known of."""
+        for ids in self.store.pages(self.number, "listed_in < ?", listing, limit=PAGE):
+            self._remove(ids)
+        record, after = self._record(), ""
+        begin = len(record.place_of(""))
+        while addresses := self._documents.below(record.collection, record.address, after=after, limit=PAGE):
+            after = addresses[-1]
+            known = self.store.known(self.number, [each[begin:] for each in addresses])
+            self._remove([each[begin:] for each in addresses if each[begin:] not in known])
+
+    # Waiting
+
+    def _record(self) -> SourceRecord:
+        record = self.store.get(self.number)
+        if record is None:
+            raise SourceForgotten
+        return record
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """What a source answers, once it no longer asks to wait."""
+        while True:
+            try:
+                answer = await ask()
+            except SourceThrottled as throttled:
+                await self._wait(throttled)
+            else:
+                self._waits = 0
+                return answer
+
+    async def _wait(self, throttled: SourceThrottled) -> None:
+        """As long as the source asks; raises what it raised if that is too long, or too often."""
+        self._waits += 1
+        if throttled.retry_after > LONGEST_WAIT or self._waits > WAITS:
+            raise throttled
+        await self._thread(self.store.fail, self.number, f"{throttled} It is waited for.")
+        await self.pause(throttled.retry_after)
+
+    async def _thread(self, work: Callable[..., T], *values: object) -> T:
+        """Run blocking work. If this is cancelled, the work gets a moment to end: it may be writing."""
+        running = asyncio.ensure_future(asyncio.to_thread(work, *values))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running], timeout=CANCEL_TIMEOUT)
+            raise
+
+
+def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
+    """The item as it is stored from now on, if it need not be read again; None if it must be."""
+    if known is None or known.state == "due":
+        return None
+    stored = known.item
+    if (item.version, item.title, item.name, item.readers) != (
+        stored.version, stored.title, stored.name, stored.readers,
+    ):  # fmt: skip
+        return None
+    return replace(item, changed_at=item.changed_at or stored.changed_at)

@@ -1,0 +1,80 @@
+"""Repositories on the command line: read, listed with how far they were read, and forgotten."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fakes.git_server import Repository
+from harbour import FERRY, FERRY_QUESTION, HARBOUR
+
+
+@pytest.fixture
+def repository(machine):
+    made = Repository.made(machine.folder / "wiki")
+    made.commit(
+        {"docs/ferry.md": FERRY, "docs/harbour.md": HARBOUR, "docs/empty.md": " ", "README.md": "Read on."}
+    )
+    return made
+
+
+async def test_a_repository_is_read_listed_and_forgotten(machine, repository):
+    address = f"git+file://{machine.folder}/wiki#docs@main"
+
+    ingested = await machine.run("ingest", "wiki#docs@main", "--every", "90m")
+    listed = await machine.run("sources")
+    asked = await machine.run("ask", FERRY_QUESTION, "--docs", "wiki#docs@main", "--json")
+    part = await machine.run("forget", f"{address}/harbour.md")
+    repository.commit(
+        {"docs/harbour.md": f"{HARBOUR}\nAnd more.\n", "docs/bus.md": "The bus leaves every hour."}
+    )
+    again = await machine.run("ingest", address)
+    documents = await machine.run("sources", "--json")
+    forgotten = await machine.run("forget", "wiki/docs")
+    left = await machine.run("sources")
+
+    assert ingested.out == "2 documents added, 1 failed.\n  wiki/docs/empty.md: is empty\n"
+    source, failed, *entries = listed.out.splitlines()
+    name, state, count, collection = source.split("\t")
+    assert (name, count, collection) == (address, "2", "default")
+    assert state.startswith("synced 20")
+    assert state.endswith("; every 90m; 1 failed")
+    assert failed == "  wiki/docs/empty.md: is empty"
+    assert [entry.split("\t")[0] for entry in entries] == ["wiki/docs/ferry.md", "wiki/docs/harbour.md"]
+    assert [each["source"] for each in asked.record["citations"]] == ["wiki/docs/ferry.md"]
+    assert part.out.startswith("Forgot wiki/docs/harbour.md")
+    assert again.out.splitlines()[0] == "1 document added, 1 unchanged, 1 failed."
+    assert [each["source"] for each in json.loads(documents.out)] == [
+        "wiki/docs/bus.md",
+        "wiki/docs/ferry.md",
+    ]
+    assert forgotten.code == 0
+    assert left.out == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        (("docs", "--every", "1h"), "--every is for sources"),
+        (("wiki#docs", "--every", "1"), "1 is not a span of time, as 12h or 7d"),
+        (
+            ("git+https://ann:sesame@github.com/a/b",),
+            "An address with a user or a password in it is not kept",
+        ),
+        (("git+file:///nowhere",), "/nowhere is not a git repository"),
+        (("git+http://github.com/a/b",), "git+http://github.com/a/b"),
+    ],
+)
+async def test_what_cannot_be_a_source_is_told(machine, repository, typed, sentence):
+    ran = await machine.run("ingest", *typed)
+
+    assert ran.code != 0
+    assert sentence in ran.err + ran.out
+    assert "sesame" not in ran.err + ran.out
+
+
+async def test_a_source_that_was_not_read_is_not_asked(machine, repository):
+    ran = await machine.run("ask", FERRY_QUESTION, "--docs", "wiki#docs")
+
+    assert ran.code == 2
+    assert f"footnote ingest 'git+file://{machine.folder}/wiki#docs'" in ran.err

@@ -1,0 +1,91 @@
+"""A process that reads a source and kills itself at one of its transactions: the point, and it alone, is given.
+
+``python -m fakes.mortal_sync DATA_DIR DATABASE_URL ADDRESS POINT`` ends with the number of points that it passed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from core.bootstrap import open_library
+from core.library.data_lock import make_data_dir
+from core.settings import Settings
+from core.sources.git import process
+from core.sources.sources import SourceSyncs, open_source_store
+from core.storage.postgres import PostgresDatabase
+from core.storage.sqlite import SqliteDatabase
+from core.storage.storage import open_storage
+
+
+class Points:
+    """Counts the moments at which a process could be killed with different effects."""
+
+    def __init__(self, last: int) -> None:
+        self.last, self.passed = last, 0
+
+    def reach(self) -> None:
+        self.passed += 1
+        if self.passed == self.last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def count_transactions(kind: Any, points: Points) -> None:
+    """Before and after each is committed."""
+    inner = kind.transaction
+
+    @contextmanager
+    def counted(database: Any) -> Iterator[Any]:
+        with inner(database) as writing:
+            yield writing
+            points.reach()
+        points.reach()
+
+    kind.transaction = counted
+
+
+def count_commands(points: Points) -> None:
+    """After git began."""
+    inner = process._start
+
+    async def counted(*arguments: Any) -> Any:
+        started = await inner(*arguments)
+        points.reach()
+        return started
+
+    process._start = counted
+
+
+async def sync(settings: Settings, address: str) -> None:
+    make_data_dir(settings.data_dir)
+    with (
+        open_storage(settings) as storage,
+        open_source_store(storage) as store,
+        closing(open_library(settings, storage)) as library,
+    ):
+        syncs = SourceSyncs(library=library, store=store, settings=settings)
+        report = await syncs.ingest(address, collection="default")
+    if report.failed:
+        raise SystemExit(f"failed: {report.failed}")
+
+
+def main(data_dir: str, url: str, address: str, point: str) -> None:
+    logging.basicConfig(level=logging.INFO)
+    points = Points(int(point))
+    for kind in (SqliteDatabase, PostgresDatabase):
+        count_transactions(kind, points)
+    count_commands(points)
+    settings = Settings(data_dir=Path(data_dir), database_url=url, private_hosts=("127.0.0.1",))
+    asyncio.run(sync(settings, address))
+    sys.stdout.write(f"{points.passed}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

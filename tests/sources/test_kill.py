@@ -1,0 +1,82 @@
+"""A sync that is killed anywhere, as often as it likes: the next one goes on, and in the end nothing is missing or twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from fakes.fork_server import DEVNULL, PIPE, start_python
+from fakes.git_server import Author
+
+from core.bootstrap import open_library
+from core.storage.storage import open_storage
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+async def run(settings, address, point) -> tuple[int, int]:
+    """Its exit code, and how many points it passed if it ended by itself."""
+    environment = {
+        "PATH": os.environ["PATH"], "HOME": str(settings.data_dir.parent), "LANG": "C.UTF-8",
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))), "SSL_CERT_FILE": os.environ["SSL_CERT_FILE"],
+    }  # fmt: skip
+    process = await start_python(
+        "-m", "fakes.mortal_sync", str(settings.data_dir), settings.database_url, address, str(point),
+        cwd=settings.data_dir.parent, env=environment, stdin=DEVNULL, stdout=PIPE, stderr=PIPE,
+    )  # fmt: skip
+    out, err = await process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), err.decode()
+    return process.returncode, int(out or 0)
+
+
+def assert_equal(settings, address, repository) -> None:
+    """The index equals the tree; every table of the library agrees with the documents."""
+    with open_storage(settings) as storage, closing(open_library(settings, storage)) as library:
+        entries = library.store.entries()
+        ((passages, documents),) = library.store.database.rows(
+            "SELECT count(*), count(DISTINCT document) FROM passages"
+        )
+        words = {"sqlite": "SELECT count(*) FROM words", "postgresql": "SELECT count(*) FROM passage_terms"}
+        ((indexed,),) = library.store.database.rows(words[library.store.database.dialect])
+    assert {e.address.removeprefix(f"{address}/"): e.hash for e in entries} == repository.hashes()
+    assert (passages, documents) == (sum(e.passages for e in entries), len(entries))
+    assert indexed == passages
+
+
+async def killed_again_and_again(settings, server, repository, *, kills: int, files: int, seed: int) -> int:
+    """A history of which each part is read by processes that are killed; how many were."""
+    author, chance = Author(repository, seed), random.Random(seed)
+    author.begin(files)
+    address, killed = server.address("harbour/docs.git"), 0
+    length = 3 * files
+    while killed < kills:
+        for _ in range(chance.randint(1, 4)):
+            code, _ = await run(settings, address, chance.randint(1, length))
+            if code == 0:
+                break
+            killed += 1
+        code, passed = await run(settings, address, sys.maxsize)
+        assert code == 0
+        assert_equal(settings, address, repository)
+        sys.stdout.write(f"{killed} killed, {len(repository.hashes())} documents equal\n")
+        author.go_on(chance.randint(1, 3), touched=5)
+        length = max(60, passed)
+    return killed
+
+
+async def test_nothing_is_lost_or_doubled_by_kills(settings, server, repository):
+    killed = await killed_again_and_again(settings, server, repository, kills=4, files=24, seed=1)
+
+    assert killed >= 4
+
+
+@pytest.mark.long
+async def test_nothing_is_lost_or_doubled_by_two_hundred_kills(settings, server, repository):
+    killed = await killed_again_and_again(settings, server, repository, kills=200, files=60, seed=2)
+
+    assert killed >= 200

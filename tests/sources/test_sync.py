@@ -1,0 +1,286 @@
+"""What a sync promises of every source: nothing is lost, nothing is there twice, and one fault stops nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fakes.sources import ADDRESS, Shelf
+from shelf import found
+from source_desk import Desk, open_desk
+
+from bots.chat.access import forget_documents
+from core.conversation import Answer, Citation, Outcome
+from core.library.links import SourceLinks
+from core.library.sync import SyncReport
+from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable
+from core.sources.sources import forget_in_sources
+from core.sources.sync import IN_FLIGHT, LONGEST_WAIT
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    shelf = Shelf()
+    shelf.write(**{f"p{number}": f"Page {number} is about the ferry." for number in range(8)})
+    return shelf
+
+
+@pytest.fixture
+def desk(settings, clock, shelf):
+    with open_desk(settings, clock, shelf.kinds) as desk:
+        yield desk
+
+
+async def ingest(desk: Desk, **more) -> SyncReport:
+    return await desk.syncs.ingest(ADDRESS, collection="default", **more)
+
+
+def texts(desk: Desk) -> dict[str, str]:
+    """What is indexed of each document; every passage must belong to one, and be found by its words once."""
+    rows = desk.library.store.database.rows(
+        "SELECT d.address, p.text FROM passages p JOIN documents d ON d.id = p.document ORDER BY p.id"
+    )
+    assert len({address for address, _ in rows}) == len(rows)
+    return {address.removeprefix(f"{ADDRESS}/").removesuffix(".md"): text for address, text in rows}
+
+
+def the_source(desk: Desk):
+    (record,) = desk.syncs.store.all()
+    return record
+
+
+async def test_what_is_there_is_indexed_and_what_changes_follows(desk, shelf):
+    first = await ingest(desk)
+    shelf.write(p1="Changed.", new="New.")
+    shelf.remove("p2")
+    second = await ingest(desk)
+    third = await ingest(desk)
+
+    assert texts(desk) == shelf.texts
+    assert (first.added, first.changed, first.removed) == (8, 0, 0)
+    assert (second.added, second.changed, second.removed, second.skipped) == (1, 1, 1, 6)
+    assert third == SyncReport(skipped=8)
+    assert shelf.fetched.count("p3") == 1
+
+
+async def test_a_listing_that_did_not_end_removes_nothing_and_goes_on_where_it_was(desk, shelf):
+    await ingest(desk)
+    shelf.remove("p0", "p7")
+    shelf.forgets_before = 100
+    shelf.page_faults = {1: SourceUnavailable("It is down.")}
+
+    broken = await ingest(desk)
+    kept = texts(desk)
+    shelf.fetched.clear()
+    mended = await ingest(desk)
+
+    assert [failure.reason for failure in broken.failed] == ["It is down."]
+    assert set(kept) == {f"p{number}" for number in range(8)}
+    assert (texts(desk), mended.removed, shelf.fetched) == (shelf.texts, 2, [])
+
+
+async def test_the_first_documents_can_be_asked_long_before_the_end(desk, shelf):
+    async def ask_after(name: str) -> list[str]:
+        return await asyncio.to_thread(found, desk.library, "ferry")
+
+    seen: list[list[str]] = []
+    shelf.before_fetch = lambda name: seen.append(list(texts(desk)) if name == "p6" else [])
+
+    await ingest(desk)
+
+    assert {"p0", "p1", "p2"} <= set(next(each for each in seen if each))
+    assert len(await ask_after("p6")) == 8
+
+
+async def test_few_items_are_fetched_at_once(desk, shelf):
+    await ingest(desk)
+
+    assert shelf.most_at_once == IN_FLIGHT
+
+
+async def test_an_item_that_changes_between_listing_and_fetching_ends_as_it_is(desk, shelf):
+    def change(name: str) -> None:
+        if name == "p4" and shelf.versions["p4"] == 1:
+            shelf.write(p4="It changed meanwhile.")
+
+    shelf.before_fetch = change
+
+    await ingest(desk)
+    await ingest(desk)
+
+    assert texts(desk) == shelf.texts
+
+
+async def test_an_item_that_goes_between_listing_and_fetching_is_gone(desk, shelf):
+    shelf.before_fetch = lambda name: shelf.remove("p5") if name == "p5" and "p5" in shelf.texts else None
+
+    report = await ingest(desk)
+
+    assert (texts(desk), report.failed) == (shelf.texts, ())
+
+
+async def test_one_item_fails_alone_is_told_and_is_tried_again_when_an_operator_asks(desk, shelf):
+    await ingest(desk)
+    shelf.write(p1="Changed.", p2="Changed.", p3="Changed.")
+    shelf.faults = {"p1": [ItemUnreadable("is broken")], "p2": [ValueError("a bug")]}
+
+    report = await ingest(desk)
+    told = {each.label: each.failure for each in desk.syncs.store.failed(the_source(desk).number, limit=9)}
+    older = texts(desk)
+    await desk.syncs.sync(the_source(desk).number)
+    still = texts(desk)
+    mended = await ingest(desk)
+
+    assert told == {each.source: each.reason for each in report.failed} == {
+        "harbour/p1.md": "is broken",
+        "harbour/p2.md": "could not be fetched; the log says more",
+    }  # fmt: skip
+    assert older == still == {name: text for name, text in shelf.texts.items() if name not in ("p1", "p2")}
+    assert (texts(desk), mended.failed) == (shelf.texts, ())
+
+
+async def test_it_waits_as_long_as_the_source_asks(desk, shelf, clock):
+    shelf.faults = {"p1": [SourceThrottled("Slow down.", retry_after=7.0)]}
+    shelf.page_faults = {1: SourceThrottled("Slow down.", retry_after=30.0)}
+
+    report = await ingest(desk)
+
+    assert (texts(desk), report.failed) == (shelf.texts, ())
+    assert sorted(clock.waited) == [7.0, 30.0]
+
+
+async def test_a_longer_wait_ends_the_sync_and_is_due_then(desk, shelf, clock):
+    await ingest(desk, every=60.0)
+    shelf.write(p1="Changed.")
+    shelf.faults = {"p1": [SourceThrottled("Come back tomorrow.", retry_after=LONGEST_WAIT + 1)]}
+
+    report = await ingest(desk)
+    record = the_source(desk)
+    await ingest(desk)
+
+    assert [failure.reason for failure in report.failed] == ["Come back tomorrow."]
+    assert (record.failure, record.next_at) == ("Come back tomorrow.", clock.now() + LONGEST_WAIT + 1)
+    assert (texts(desk), the_source(desk).failure) == (shelf.texts, "")
+
+
+async def test_what_was_listed_is_read_even_if_it_is_not_listed_again(desk, shelf):
+    """The feed names a change once. The sync that saw it was cut off before it had read it."""
+    await ingest(desk)
+    shelf.write(p1="Changed.", p6="Changed.")
+    shelf.faults = {name: [SourceUnavailable("It is down.")] for name in ("p1", "p6")}
+    await ingest(desk)
+    desk.syncs.store.advance(the_source(desk).number, str(len(shelf.feed)))
+
+    for _ in range(2):
+        await ingest(desk)
+
+    assert texts(desk) == shelf.texts
+
+
+async def test_a_cursor_that_expired_lists_everything_and_reads_only_what_changed(desk, shelf):
+    await ingest(desk)
+    shelf.write(p1="Changed.")
+    shelf.remove("p2")
+    shelf.forgets_before = 100
+    shelf.fetched.clear()
+
+    await ingest(desk)
+
+    assert (texts(desk), shelf.fetched) == (shelf.texts, ["p1"])
+
+
+async def test_what_some_people_may_read_is_read_by_nobody(desk, shelf):
+    """Until the library keeps who may read a document."""
+    await ingest(desk)
+    shelf.restricted = {"p3": frozenset({"ann@harbour.example"})}
+    shelf.write(p3="Salaries of the pilots.")
+
+    report = await ingest(desk)
+
+    assert "p3" not in texts(desk)
+    assert [failure.source for failure in report.failed] == ["harbour/p3.md"]
+
+
+async def test_a_document_that_the_library_lost_is_read_again(desk, shelf):
+    await ingest(desk)
+    desk.library.store.remove("default", f"{ADDRESS}/p4.md")
+
+    await ingest(desk)
+
+    assert texts(desk) == shelf.texts
+
+
+async def test_a_part_that_was_forgotten_stays_out(desk, shelf):
+    await ingest(desk)
+
+    gone = forget_documents(desk.library, desk.storage, f"{ADDRESS}/p4.md")
+    shelf.write(p4="Changed.")
+    await ingest(desk)
+    shelf.forgets_before = 100
+    await ingest(desk)
+
+    assert [entry.source for entry in gone] == ["harbour/p4.md"]
+    assert set(texts(desk)) == set(shelf.texts) - {"p4"}
+
+
+async def test_a_forgotten_source_leaves_nothing_even_while_it_is_read(desk, shelf, settings):
+    await ingest(desk)
+    number = the_source(desk).number
+
+    def forget(name: str) -> None:
+        if name == "p5":
+            kinds = shelf.kinds
+            forget_in_sources(desk.syncs.store, desk.library, ADDRESS, settings.data_dir, kinds=kinds)
+            desk.library.forget(ADDRESS)
+
+    shelf.before_fetch = forget
+    shelf.write(p5="Changed.", p6="Changed.", p7="Changed.")
+    report = await ingest(desk)
+
+    assert (texts(desk), desk.syncs.store.all(), report) == ({}, [], SyncReport())
+    assert desk.syncs.store.counts(number) == desk.syncs.store.counts(-1)
+
+
+async def test_a_source_of_which_nothing_can_be_read_is_not_kept(desk, shelf):
+    shelf.page_faults = {0: SourceUnavailable("There is no such shelf.")}
+
+    report = await ingest(desk)
+
+    assert [failure.reason for failure in report.failed] == ["There is no such shelf."]
+    assert desk.syncs.store.all() == []
+
+
+async def test_two_syncs_of_one_source_follow_one_another(desk, shelf):
+    reports = await asyncio.gather(ingest(desk), ingest(desk), ingest(desk))
+
+    assert sorted(report.added for report in reports) == [0, 0, 8]
+    assert texts(desk) == shelf.texts
+    assert sorted(shelf.fetched) == sorted(shelf.texts)
+
+
+async def test_a_footnote_leads_to_the_lines_of_its_quote(desk, shelf):
+    shelf.write(p1="# Ferries\n\nNothing here.\n\nThe ferry to Sark\nleaves at nine.\n\nIt takes bicycles.\n")
+    await ingest(desk)
+    ((start, text, path),) = desk.library.store.database.rows(
+        "SELECT p.start, p.text, p.location FROM passages p WHERE p.text LIKE ?", ("%ferry to Sark%",)
+    )
+    quote = "The ferry to Sark\nleaves at nine."
+    begin = start + text.index(quote)
+    (entry,) = desk.library.store.named("default", "harbour/p1.md")
+    cited = Citation(
+        number=1, title="", location=path, source=entry.source, url=entry.url, quote=quote, start=begin,
+        end=begin + len(quote), collection="default",
+    )  # fmt: skip
+    links = SourceLinks(templates={}, store=desk.library.store, private=desk.storage.data_dir)
+
+    linked = links.linked(
+        Outcome(
+            kind="answered",
+            turn_id="t",
+            answer=Answer(text="x", citations=(cited,), grounding="documents", composed=False),
+        )
+    )
+
+    assert linked.answer is not None
+    assert linked.answer.citations[0].url == f"{entry.url}?plain=1#L5-L6"
+    assert entry.changed_at == 2.0
