@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -96,13 +97,10 @@ def run(
         for side in sides:
             network = embedder if side == "vectors" else None
             found[side] = measure(shown[:QUICK] if quick else shown, network, found_by)
-            figures[f"{name}_{side}"] = round(found[side].ours, 4)
-            figures[f"{name}_{side}_alone"] = round(found[side].alone, 4)
-            figures[f"{name}_{side}_k_means"] = round(found[side].k_means, 4)
+            figures |= _figures(f"{name}_{side}", found[side])
             if not quick:
                 looked_at = measure(tuned, network, found_by, with_k_means=False)
-                figures[f"{name}_{side}_tuned"] = round(looked_at.ours, 4)
-                figures[f"{name}_{side}_tuned_alone"] = round(looked_at.alone, 4)
+                figures |= _figures(f"{name}_{side}_tuned", looked_at)
         labels = len({label for _, label in shown})
         cells = (
             cell
@@ -124,6 +122,12 @@ def run(
         figures=figures,
         note=LIMITS,
     )
+
+
+def _figures(name: str, found: Grouped) -> dict[str, float]:
+    """Without k-means where it was left out."""
+    known = {name: found.ours, f"{name}_alone": found.alone, f"{name}_k_means": found.k_means}
+    return {key: round(index, 4) for key, index in known.items() if not math.isnan(index)}
 
 
 def _cell(name: str, side: str, found: Grouped) -> Cell:
