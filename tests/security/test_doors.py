@@ -126,7 +126,7 @@ async def test_no_page_of_a_search_is_fetched_from_there(settings, connections):
 def test_nothing_is_ingested_from_there(settings, connections, capsys):
     urls = [url for url in URLS if "://" in url]  # what has none is the name of a file
 
-    code = ingest(Namespace(targets=urls, collection=None, rebuild=False), settings)
+    code = ingest(Namespace(targets=urls, collection=None, rebuild=False, every=None), settings)
 
     assert code == 1
     assert f"{len(urls)} documents failed" in capsys.readouterr().out
@@ -139,7 +139,8 @@ async def test_nothing_is_learned_from_there(settings, connections, tmp_path):
         open_channel_store(Storage(data_dir=tmp_path)) as channel_store,
     ):
         footnote = Footnote(
-            settings=settings, storage=None, library=library, assistant=None, log=None, answers=None, replicas=ALONE
+            settings=settings, storage=None, library=library, assistant=None, log=None, answers=None, replicas=ALONE,
+            sources=None,
         )  # fmt: skip
         uploads = UploadIndex(footnote=footnote, uploads=None)
         words = ChatCommands(
