@@ -52,6 +52,7 @@ class Document:
     blocks: tuple[Block, ...]
     url: str | None = None
     pieces: tuple[Piece, ...] | None = None  #: if it was read in a worker, what it was cut into there
+    anchors: tuple[tuple[int, str], ...] = ()  #: where its sections begin, and their names in its web address
 
 
 @value
