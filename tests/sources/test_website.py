@@ -11,8 +11,11 @@ import pytest
 from fakes.website import FakeWebsite, WebAuthor, html, own_documents
 from source_desk import open_desk
 
+from core.conversation import Citation, Outcome
+from core.library.links import SourceLinks
 from core.library.sync import SyncReport
 from core.sources.kinds import KINDS
+from core.sources.sources import forget_in_sources
 from core.sources.website.source import KIND, open_website
 
 
@@ -412,3 +415,44 @@ async def test_a_host_that_is_not_public_is_read_only_if_it_is_named(settings, c
         "127.0.0.1 is not a public address. PRIVATE_HOSTS=127.0.0.1 lets your own `footnote ingest` read it."
     ]
     assert site.asked == []
+
+
+FERRY = """<h1>Ferry</h1><p>It sails from the northern pier of the harbour every day of the year.</p>
+<section id="fares"><h2>Fares</h2><p>A crossing costs four pounds, and children travel free.</p></section>"""
+
+
+async def test_a_footnote_opens_the_section_of_its_quote(desk, site, tmp_path):
+    site.put("/", html("Ferry", FERRY))
+    await ingest(desk, address_of(site))
+    links = SourceLinks(templates={}, store=desk.library.store, private=tmp_path)
+
+    def link(quote):
+        ((text, begin),) = desk.library.store.database.rows(
+            "SELECT text, start FROM passages WHERE text LIKE ?", (f"%{quote}%",)
+        )
+        start = begin + text.index(quote)
+        cited = Citation(
+            number=1, title="Ferry", location="", quote=quote, start=start, end=start + len(quote), url=f"{site.url}/",
+            source=f"{site.url}/", collection="default",
+        )  # fmt: skip
+        return links.linked(Outcome(kind="answered", turn_id="t", closest=(cited,))).closest[0].url
+
+    assert link("A crossing costs four pounds") == f"{site.url}/#fares"
+    assert link("It sails from the northern pier") == f"{site.url}/"
+
+
+async def test_a_part_that_was_forgotten_stays_out(desk, site, settings):
+    author = WebAuthor(site, own_documents())
+    author.begin(12)
+    await ingest(desk, address_of(site))
+    is_whole = forget_in_sources(desk.syncs.store, desk.library, f"{site.url}/part-0", settings.data_dir)
+    desk.library.forget(f"{site.url}/part-0")
+
+    await ingest(desk, address_of(site))
+
+    assert not is_whole
+    assert set(desk.below(address_of(site))) == {
+        name for name in author.hashes() if not name.startswith("part-0/")
+    }
+    assert forget_in_sources(desk.syncs.store, desk.library, site.url, settings.data_dir)
+    assert desk.syncs.store.all() == []

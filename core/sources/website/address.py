@@ -20,6 +20,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _SITEMAP = re.compile(r"(?:/[^/]*sitemap[^/]*\.(?:xml|txt)|/[^/]+\.xml)(?:\.gz)?", re.IGNORECASE)
 _PAGE = re.compile(r"/[^/]*\.\w{1,8}")  # a file, not a folder
 _SAFE = "/!$&'()*+,;=:@-._~%"  # signs of a path that are not escaped; % because escapes are there already
+_LINE_ENDS = re.compile(r"[\t\n\r]")  # are left out of a link, as browsers do
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 #: Addresses of files that hold no text. They are not asked for.
@@ -96,7 +97,7 @@ def is_other_file(url: str) -> bool:
 def normal_url(link: str, base: str) -> str | None:
     """A link as a URL without its fragment, in the form of RFC 3986, 6.2.2; None for what is no web address."""
     try:
-        url = urlsplit(urljoin(base, "".join(link.split())))
+        url = urlsplit(urljoin(base, _LINE_ENDS.sub("", link).strip()))
         port, host = url.port, canonical((url.hostname or "").encode("idna").decode() if url.hostname else "")
     except (ValueError, UnicodeError):
         return None
