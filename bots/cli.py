@@ -303,7 +303,7 @@ def _add_page(parser: _Parser, help_text: str) -> None:
 def _define_page(page: _Parser) -> None:
     _add_page(page, "where it is served (127.0.0.1:8467)")
     page.add_argument("--link", action="store_true", help="print a link that lets one browser in, and end")
-    page.add_argument("--role", choices=("reader", "editor"), default="editor", help="of the link (editor)")
+    page.add_argument("--role", choices=("reader", "editor"), help="of the link (editor)")
     page.add_argument("--name", help="of the person whom the link is for")
     page.add_argument("--collections", metavar="NAME,…", help="all that the link lets them read")
 

@@ -33,11 +33,16 @@ from core.turns.messenger import ReplyRoute
 from core.turns.queue import queue_url
 from core.turns.remote import open_remote_queue
 
+OF_A_LINK = "--role, --name and --collections are of a link: add --link. The one that `footnote page` prints lets edit all."
+NAMES_NONE = "--collections names none. Name at least one, or leave it out for a link that reads all."
 NOBODY_SERVES = "No Footnote is running that could do this: start it with `footnote run`."
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
     page = read_page_settings(arguments.page, os.environ)
+    limits = (arguments.role, arguments.name, arguments.collections)
+    if not arguments.link and any(each is not None for each in limits):
+        raise SettingsError(OF_A_LINK)
     if arguments.link:
         return process.run(_print_link(arguments, page, settings))
     if is_served(settings, for_certain=True):
@@ -46,19 +51,28 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 async def _print_link(arguments: Namespace, page: PageSettings, settings: Settings) -> int:
-    collections = frozenset(name.strip() for name in (arguments.collections or "").split(",") if name.strip())
+    collections = _named(arguments.collections)
     make_data_dir(settings.data_dir)
     with share_data_dir(settings.data_dir), open_storage(settings) as storage:
-        if collections:
+        if collections is not None:
             _check_collections(collections, settings)
         with open_page_store(storage) as database:
             sessions = PageSessions(database=database)
             token = await sessions.make_link(
-                arguments.role, collections=collections or None, name=arguments.name or ""
+                arguments.role or "editor", collections=collections, name=arguments.name or ""
             )
             url = None if arguments.page else await sessions.place()
     sys.stdout.write(f"{link_at(page, url, token)}\n")
     return 0
+
+
+def _named(typed: str | None) -> frozenset[str] | None:
+    """None where the option was left out, which is all. An empty list is a variable that was not set, not all."""
+    if typed is None:
+        return None
+    if not (named := frozenset(name.strip() for name in typed.split(",") if name.strip())):
+        raise SettingsError(NAMES_NONE)
+    return named
 
 
 def _check_collections(named: frozenset[str], settings: Settings) -> None:

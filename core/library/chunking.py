@@ -254,6 +254,7 @@ class _Locations:
         self._blocks = document.blocks
         self._block_starts = [block.start for block in document.blocks]
         self._text = document.text
+        self._unit = document.unit
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -264,8 +265,10 @@ class _Locations:
         first = self._blocks[bisect_right(self._block_starts, span.start) - 1]
         last = self._blocks[bisect_right(self._block_starts, span.end - 1) - 1]
         if first.page and last.page:
-            pages = _range("page", first.page, last.page)
+            pages = _range(self._unit, first.page, last.page)
             return f"{pages}, {headings}" if headings else pages
+        if headings and self._unit == "sheet" and first.row and last.row:
+            return f"sheet “{headings}”, {_range('row', first.row, last.row)}"
         if headings:
             return headings
         if first.row and last.row:

@@ -1,7 +1,8 @@
 """Documents and passages, and the queries' scopes and results, as values.
 
 Every offset counts characters into the document's extracted text. For Markdown and
-plain text that is the file itself, so a quote can be found with any editor.
+plain text that is the file itself, so a quote can be found with any editor; with blanks for
+the tags of site generators, and with the files that it includes in their place.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from core.conversation import Origin, value
 ANSWER = "answer:"  # begins the address and the source of an answer that a person gave
 
 BlockKind = Literal["heading", "prose", "item", "code", "table", "markup"]
+Unit = Literal["page", "slide", "cell", "sheet"]
 
 
 @value
@@ -25,8 +27,8 @@ class Block:
     start: int
     end: int
     level: int = 0  #: 1 to 6 for a heading, else 0
-    page: int | None = None  #: counts from 1
-    row: int | None = None  #: first data row of a table file, counts from 1
+    page: int | None = None  #: or slide of a presentation, or cell of a notebook; counts from 1
+    row: int | None = None  #: first data row of a table file, or row of a sheet; counts from 1
 
 
 @value
@@ -51,6 +53,7 @@ class Document:
     text: str
     blocks: tuple[Block, ...]
     url: str | None = None
+    unit: Unit = "page"  #: what its blocks' ``page`` counts; "sheet": its headings of level 1 are sheets
     pieces: tuple[Piece, ...] | None = None  #: if it was read in a worker, what it was cut into there
     anchors: tuple[tuple[int, str], ...] = ()  #: where its sections begin, and their names in its web address
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from core.conversation import Citation, Outcome
 from core.errors import DocumentError
-from core.library.formats import markdown
+from core.library.formats import includes, markdown, templates
 from core.library.formats.assembly import line_starts
 from core.library.formats.encoding import decode
 from core.library.formats.read import read_bytes
@@ -38,7 +38,9 @@ PLACEHOLDERS = ("path", "page", "source", "line", "last_line", "anchor", "mkdocs
 
 ANCHOR_LIMIT = 1_000_000  # characters of a file whose headings are read for a link
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"})
-OTHER_TEXT = frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml"})  #: suffixes; their text is not the file
+OTHER_TEXT = frozenset(
+    {".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".zip", ".ipynb"}
+)  #: suffixes; their text is not the file
 _INDEX = frozenset({"index", "readme"})  #: pages that sites show for their folder
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -136,7 +138,8 @@ class SourceLinks:
         (entry,) = entries
         if Path(entry.address).is_relative_to(self.private.resolve()):
             return None
-        return filled(template, _names(entry) | _place_in(entry, citation))
+        may_read = self.store.roots.rules(citation.collection).includes
+        return filled(template, _names(entry) | _place_in(entry, citation, may_read))
 
 
 def _names(entry: Entry) -> dict[str, str]:
@@ -146,20 +149,26 @@ def _names(entry: Entry) -> dict[str, str]:
     return {"path": str(path), "page": "" if page == PurePosixPath() else str(page), "source": entry.source}
 
 
-def _place_in(entry: Entry, citation: Citation) -> dict[str, str]:
+def _place_in(entry: Entry, citation: Citation, may_read: Callable[[str], bool]) -> dict[str, str]:
     """The lines and the heading of a quote, or its page; nothing for a file that has changed."""
     suffix = PurePosixPath(entry.address).suffix.lower()
     if suffix in OTHER_TEXT:
         page = _PAGE.match(citation.location) if suffix == ".pdf" else None
         return {"pdf_page": page[1]} if page else {}
     try:
-        text = decode(read_bytes(Path(entry.address)))
+        path = Path(entry.address)
+        data, whole = includes.whole_of(read_bytes(path), path, Path(entry.root), may_read)
+        text = decode(data)
     except DocumentError:
         return {}
+    if suffix in MARKDOWN:
+        text = templates.shown_markdown(text, is_mdx=suffix == ".mdx")
     if text[citation.start : citation.end] != citation.quote:
         return {}
     starts = line_starts(text)[:-1]
     first, last = (bisect_right(starts, at) for at in (citation.start, citation.end - 1))
+    if whole and whole.lines:
+        first, last = whole.lines[first - 1], whole.lines[last - 1]
     lines = {"line": str(first), "last_line": str(last)}
     is_markdown = suffix in MARKDOWN and len(text) <= ANCHOR_LIMIT
     return lines | _anchors(text, citation.start) if is_markdown else lines

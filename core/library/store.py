@@ -50,6 +50,7 @@ class DocumentFields:
     hash: str
     size: int
     modified: int
+    included: str = "[]"  #: JSON, see core/library/formats/includes.py
     changed_at: float | None = None  #: seconds since the epoch, as its source says; None: unknown
     anchors: str | None = None  #: JSON list: where each section begins, its name in the URL; None: unknown
 
@@ -229,12 +230,14 @@ class DocumentStore:
                 address=document.address,
             )
 
-    def touch(self, entry_id: int, *, modified: int, size: int, root: str, source: str) -> None:
+    def touch(
+        self, entry_id: int, *, modified: int, size: int, root: str, source: str, included: str
+    ) -> None:
         """Update a document whose bytes are the same, but not their date or the root."""
         with self.transaction() as writing:
             writing.execute(
-                "UPDATE documents SET modified = ?, size = ?, root = ?, source = ? WHERE id = ?",
-                (modified, size, root, source, entry_id),
+                "UPDATE documents SET modified = ?, size = ?, root = ?, source = ?, included = ? WHERE id = ?",
+                (modified, size, root, source, included, entry_id),
             )
 
     def remove(self, collection: str, address: str) -> int:

@@ -17,10 +17,11 @@ from pathlib import Path
 from core.errors import DocumentError, SettingsError, reason_of
 from core.library.chunking import cut
 from core.library.documents import Document
+from core.library.formats import includes
 from core.library.formats.read import SUFFIXES, parse_file, read_bytes
 from core.library.roots import PathRules, UnreadableFile, is_within
 from core.library.store import DocumentStore, Entry, NewDocument
-from core.text.characters import whole
+from core.text.characters import whole as without_surrogates
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})  # and all hidden ones
 
@@ -203,7 +204,7 @@ def plan_sync(
     Unreadable files are tried again if they changed, or all of them with ``retry``.
     """
     on_disk = {file.address for file in listing.files}
-    same = [file for file in listing.files if _is_same(file, known.get(file.address))]
+    same = [file for file in listing.files if _is_indexed(file, known.get(file.address))]
     still_unreadable = [f for f in listing.files if not retry and _is_same(f, unreadable.get(f.address))]
     done = {file.address for file in (*same, *still_unreadable)}
 
@@ -223,6 +224,11 @@ def plan_sync(
     )
 
 
+def _is_indexed(file: FoundFile, entry: Entry | None) -> bool:
+    """Whether the store has the file as it is, with the files that it includes as they are."""
+    return entry is not None and _is_same(file, entry) and not includes.have_changed(entry.included)
+
+
 def _is_same(file: FoundFile, known: Entry | UnreadableFile | None) -> bool:
     return known is not None and (known.size, known.modified) == (file.size, file.modified)
 
@@ -235,26 +241,31 @@ def apply_plan(
     progress: Callable[[int, int], None],
 ) -> SyncReport:
     """Carry out a plan, one document at a time."""
+    rules = store.roots.rules(collection)
     report = SyncReport(skipped=plan.unchanged, removed=len(plan.gone), failed=plan.failed)
     for entry in plan.gone:
         store.remove(collection, entry.address)
     for entry, file in plan.renamed:
-        _touch(entry, file, store)
+        _touch(entry, file, store, entry.included)
     if plan.cleared:
         store.roots.clear_unreadable(collection, plan.cleared)
     for done, file in enumerate(plan.read, start=1):
-        report += _index_file(file, known.get(file.address), store, collection)
+        report += _index_file(file, known.get(file.address), store, collection, rules)
         progress(done, len(plan.read))
     return report
 
 
-def _index_file(file: FoundFile, entry: Entry | None, store: DocumentStore, collection: str) -> SyncReport:
+def _index_file(
+    file: FoundFile, entry: Entry | None, store: DocumentStore, collection: str, rules: PathRules
+) -> SyncReport:
     path, data = Path(file.address), None
     try:
         data = read_bytes(path)
+        data, whole = includes.whole_of(data, path, Path(file.root), rules.includes)
+        included = includes.to_json(whole.files if whole else ())
         digest = hashlib.sha256(data).hexdigest()
         if entry is not None and entry.hash == digest:
-            _touch(entry, file, store)
+            _touch(entry, file, store, included)
             return SyncReport(skipped=1)
         document = drop_surrogates(parse_file(path, data))
     except DocumentError as fault:
@@ -283,6 +294,7 @@ def _index_file(file: FoundFile, entry: Entry | None, store: DocumentStore, coll
             size=file.size,
             modified=file.modified,
             pieces=cut(document),
+            included=included,
         ),
     )
     return SyncReport(added=1) if entry is None else SyncReport(changed=1)
@@ -290,9 +302,16 @@ def _index_file(file: FoundFile, entry: Entry | None, store: DocumentStore, coll
 
 def drop_surrogates(document: Document) -> Document:
     """The document without lone surrogates, as from some fonts in PDF files; what was cut already has none in its text."""
-    text = document.text if document.pieces is not None else whole(document.text)
-    return replace(document, title=whole(document.title), text=text)
+    text = document.text if document.pieces is not None else without_surrogates(document.text)
+    return replace(document, title=without_surrogates(document.title), text=text)
 
 
-def _touch(entry: Entry, file: FoundFile, store: DocumentStore) -> None:
-    store.touch(entry.id, modified=file.modified, size=file.size, root=file.root, source=file.source)
+def _touch(entry: Entry, file: FoundFile, store: DocumentStore, included: str) -> None:
+    store.touch(
+        entry.id,
+        modified=file.modified,
+        size=file.size,
+        root=file.root,
+        source=file.source,
+        included=included,
+    )

@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS documents (
     size INTEGER NOT NULL,      -- bytes
     modified INTEGER NOT NULL,  -- nanoseconds, as the file system says; 0 for URLs
     passages INTEGER NOT NULL,  -- how many it has
+    included TEXT NOT NULL DEFAULT '[]',  -- JSON list of [path, size, modified] of the files that it includes
     changed_at REAL,            -- seconds since the epoch, as its source says; NULL: unknown
     anchors TEXT,               -- JSON list: where each section begins, its name in the URL; NULL: unknown
     UNIQUE (collection, address)
@@ -90,6 +91,17 @@ CREATE INDEX IF NOT EXISTS documents_at ON documents (address);
 """
 
 
+def _add_included(library: Connection) -> None:
+    """What documents include is known from now on; those whose text shows a directive or a tag are read again."""
+    library.execute("ALTER TABLE documents ADD COLUMN included TEXT NOT NULL DEFAULT '[]'")
+    signs = ("{*", "{!", "{%", "{{", "--8<--", "literalinclude", "<img")
+    library.execute(
+        "UPDATE documents SET modified = -1, hash = '' WHERE modified > 0 AND id IN"
+        f" (SELECT document FROM passages WHERE {' OR '.join('text LIKE ?' for _ in signs)})",
+        tuple(f"%{sign}%" for sign in signs),
+    )
+
+
 def _add_changes_and_lines(library: Connection) -> None:
     library.execute("ALTER TABLE documents ADD COLUMN changed_at REAL")
     library.execute("ALTER TABLE passages ADD COLUMN line INTEGER")
@@ -105,7 +117,7 @@ def _add_anchors(library: Connection) -> None:
 SCHEMA = Schema(
     tables=f"{_CATALOGUE}{WORDS_TABLE};",
     postgresql=_CATALOGUE + _POSTINGS,
-    migrations=(_add_changes_and_lines, _add_anchors),
+    migrations=(_add_included, _add_changes_and_lines, _add_anchors),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",
     damage=IndexDamaged,

@@ -41,7 +41,8 @@ _MARKUP = re.compile(
     | /{3,}.* | :{3,}.* | (?:!!!|\?\?\?\+?)\ .* | ===[!+]?\ +".*"  # /// note, ::: module, !!! note, === "Tab"
     | \.\.\ (?:_.*:.*|[\w:+-]+::(?:\s.*)?)                      # .. _label:, .. note:: of reStructuredText
     | \[_{0,2}TOC_{0,2}\] | (?:[-*_=]\s*+){3,}+                # a table of contents, rules
-    | (?:\[?!\[[^\]]*+\]\([^)]*+\)(?:\]\([^)]*+\))?(?:\{[^}]*+\})?\s*+)++  # images and badges, nothing else
+    | (?:(?:\[!\[[^\]]*+\]\([^)]*+\)\]\([^)]*+\)            # badges, and images that say little, nothing else
+        |!\[[^\s\]]*+(?:\s[^\s\]]*+){0,2}+\]\([^)]*+\))(?:\{[^}]*+\})?\s*+)++
     | \[(?!\^)[^\]]++\]:\s*+\S.*                               # the address of a link
     | (?:<[/!a-zA-Z][^>]*+>\s*+)++                             # tags and comments, nothing else
     """,
@@ -113,7 +114,8 @@ def _line(text: str, match: re.Match[str]) -> _Line:
     raw = text[start : match.end()]
     words = raw.strip()
     space = raw[: len(raw) - len(raw.lstrip())]
-    return _Line(start, start + len(space), words, len(space.expandtabs(CODE_INDENT)), quotation is not None)
+    columns = len(space.partition("\xa0")[0].expandtabs(CODE_INDENT))  # a no-break space indents nothing
+    return _Line(start, start + len(space), words, columns, quotation is not None)
 
 
 def _start(line: _Line, kind: TextBlockKind) -> int:

@@ -26,6 +26,9 @@ _TAG = re.compile(
     r"samp|small|span|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul|var)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
+#: Where a tag of a template stood: core/library/formats/templates.py.
+_MANY_BLANKS = re.compile(r"(?<=\S)[ \xa0]{2,}(?=[^\s.,;:!?)])|\xa0{2,}")
+_BLANKS = re.compile(r"(?<=\S)[ \xa0]{3,}(?=[.,;:!?)])")
 
 
 def code_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -105,4 +108,4 @@ def _words_outside(prose: str) -> Callable[[re.Match[str]], str]:
 def _plain(prose: str) -> str:
     for _ in range(LINK_DEPTH):
         prose = _REFERENCE.sub(r"\g<words>", prose)
-    return _NUMBERED.sub(r"(\1)", _TAG.sub("", prose))
+    return _BLANKS.sub("", _MANY_BLANKS.sub(" ", _NUMBERED.sub(r"(\1)", _TAG.sub("", prose))))

@@ -24,6 +24,7 @@ BENCHMARKS = {
     "manners": "whether messages without a mention are answered where they are for the bot, and only there",
     "confidence": "whether the confidence separates questions that the documents answer from others",
     "extraction": "whether the offline reasoner quotes the sentences that answer",
+    "formats": "how much of the text and of the table cells of each kind of file comes through",
     "citations": "whether footnotes lead to the passages that answer, offline",
     "judges": "right and wrong answers where judges err, beside five published graphs",
     "drafts": "what is shown of drafts by language models whose false sentences are known",

@@ -13,7 +13,7 @@ from docx.oxml.ns import qn
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.formats import word
+from core.library.formats import archives, word
 from core.library.formats.read import read_document
 
 
@@ -200,8 +200,8 @@ def test_entities_that_would_fill_the_memory_are_refused(tmp_path):
     ("part", "said"),
     [
         ({"word__media__image_bin": b"\0" * 2_000_000}, "packed more tightly"),
-        ({"word__document_xml": b" " * (word.XML_LIMIT + 1)}, "30 MB of text"),
-        ({"word__media__image_bin": b"\0" * (word.UNPACKED_LIMIT + 1)}, "unpacks to more than 100 MB"),
+        ({"word__document_xml": b" " * (archives.XML_LIMIT + 1)}, "30 MB of text"),
+        ({"word__media__image_bin": b"\0" * (archives.UNPACKED_LIMIT + 1)}, "unpacks to more than 100 MB"),
     ],
 )
 def test_archives_that_unpack_to_too_much_are_refused_before_they_are(part, said):
@@ -211,7 +211,7 @@ def test_archives_that_unpack_to_too_much_are_refused_before_they_are(part, said
 
 def test_an_encrypted_document_is_refused():
     with pytest.raises(DocumentError, match=r"is encrypted, or an older \.doc"):
-        word.parse(word.OLE_SIGNATURE + b"\0" * 512, name="x")
+        word.parse(archives.OLE_SIGNATURE + b"\0" * 512, name="x")
 
 
 def test_what_is_no_archive_is_refused():

@@ -16,6 +16,7 @@ from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import pdf
 from core.library.formats.pdf import PrintedLine, paragraphs
+from core.library.formats.pdf_tables import with_tables
 
 BODY = (
     "Everyone may work from home on two days of each week, and on more of them when",
@@ -192,3 +193,47 @@ def test_a_page_that_cannot_be_read_does_not_lose_the_others(caplog):
     document = pdf.parse(file.getvalue())
 
     assert {page for _, _, page in kinds(document)} == {2}
+
+
+def test_a_table_stays_a_table():
+    from reportlab.lib.styles import getSampleStyleSheet
+    from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
+
+    style = getSampleStyleSheet()["BodyText"]
+    rows = [
+        ["Berth", "Depth", "Fee per day"],
+        ["North 1", "3 m", "40"],
+        ["North 2", "2 | 4 m", "35"],
+        ["Quay", "7 m", "90"],
+    ]
+    story = [Paragraph("The harbour has these berths for guests, all of them with water and light. " * 3, style),
+             Table(rows), Paragraph("Ask the harbour master for anything else that you may need. " * 3, style)]  # fmt: skip
+    made = io.BytesIO()
+    SimpleDocTemplate(made).build(story)
+
+    document = pdf.parse(made.getvalue())
+
+    found = [(block.kind, document.text[block.start : block.end]) for block in document.blocks]
+    assert [kind for kind, _ in found] == ["prose", "table", "prose"]
+    assert found[1][1].splitlines() == [
+        "| Berth | Depth | Fee per day |",
+        "| --- | --- | --- |",
+        "| North 1 | 3 m | 40 |",
+        "| North 2 | 2 \\| 4 m | 35 |",
+        "| Quay | 7 m | 90 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        ["a   b", "c   d", "e   g"],  # other letters
+        ["a   b", "c   d"],  # too few rows
+        ["a   b", "c   d   e", "f"],  # no columns
+        [],
+    ],
+)
+def test_lines_are_kept_where_the_layout_shows_no_table_of_theirs(layout):
+    lines = ["a", "b", "c", "d", "e", "f"]
+
+    assert with_tables(lines, lambda: layout) == lines

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from core.errors import DocumentError
-from core.library.documents import Block, BlockKind, Document
+from core.library.documents import Block, BlockKind, Document, Unit
 
 LINE_END = re.compile(r"\r\n?|\n")  # CommonMark 0.31, "Characters and lines"
 LINE_LIMIT = 500_000  # of a file; parsing so much Markdown takes up to a gigabyte of memory
@@ -93,7 +93,9 @@ class Part:
     row: int | None = None
 
 
-def assemble(parts: Iterable[Part], *, title: str = "", url: str | None = None) -> Document:
+def assemble(
+    parts: Iterable[Part], *, title: str = "", url: str | None = None, unit: Unit = "page"
+) -> Document:
     """A document of the parts that contain text; DocumentError when it is too much."""
     text = io.StringIO()
     blocks: list[Block] = []
@@ -119,4 +121,4 @@ def assemble(parts: Iterable[Part], *, title: str = "", url: str | None = None) 
                 end=start + len(own),
             )
         )
-    return Document(title=title, text=text.getvalue(), blocks=tuple(blocks), url=url)
+    return Document(title=title, text=text.getvalue(), blocks=tuple(blocks), url=url, unit=unit)

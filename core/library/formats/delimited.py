@@ -47,14 +47,14 @@ def _delimiter(text: str) -> str:
 def _parts(rows: Iterator[list[str]]) -> Iterator[Part]:
     first = next((row for row in rows if any(cell.strip() for cell in row)), [])
     second = next(rows, None)
-    is_header = second is not None and _names_columns(first)
+    is_header = second is not None and names_columns(first)
     names = [" ".join(cell.split()) for cell in first] if is_header else []
     data = chain([] if is_header else [first], [] if second is None else [second], rows)
     for number, row in enumerate(data, start=1):
-        yield Part(kind="table", text=_line(names, row), row=number)
+        yield Part(kind="table", text=row_line(names, row), row=number)
 
 
-def _names_columns(row: Sequence[str]) -> bool:
+def names_columns(row: Sequence[str]) -> bool:
     """A header has no empty, repeated, long or numeric cells."""
     cells = [cell.strip() for cell in row]
     distinct = len(set(cells)) == len(cells)
@@ -63,7 +63,7 @@ def _names_columns(row: Sequence[str]) -> bool:
     )
 
 
-def _line(names: Sequence[str], row: Sequence[str]) -> str:
+def row_line(names: Sequence[str], row: Sequence[str]) -> str:
     labels = chain((f"{name}: " for name in names), iter(lambda: "", None))
     cells = (" ".join(cell.split()) for cell in row)
     return "; ".join(f"{label}{cell}" for label, cell in zip(labels, cells, strict=False) if cell)

@@ -53,7 +53,8 @@ _DIRECTIVE = re.compile(
     | /{3,}(?:\s.*)? | :{3,}.*                  # /// note | Title, ::: module.name
     | (?:!!!|\?\?\?\+?)\ .* | ===[!+]?\ +".*"   # !!! note, ??? details, === "Tab"
     | \[_{0,2}TOC_{0,2}\]
-    | (?:\[?!\[[^\]]*\]\([^)]*\)(?:\]\([^)]*\))?(?:\{[^}]*\})?\s*)+  # images and badges, nothing else
+    | (?:(?:\[!\[[^\]]*\]\([^)]*\)\]\([^)]*\)     # badges, and images that say little (three words), nothing else
+        |!\[[^\s\]]*(?:\s[^\s\]]*){0,2}\]\([^)]*\))(?:\{[^}]*\})?\s*)+
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -77,6 +78,17 @@ def parse(text: str) -> Document:
     spans = _line_spans(source, front.end() if front else 0)
     blocks = tuple(block for span in spans if (block := source.block(span)))
     return Document(title=_title(text, front, blocks), text=text, blocks=blocks)
+
+
+def without_front_matter(text: str) -> tuple[str, str]:
+    """(the title that the front matter gives, what follows it); site generators put it into HTML too."""
+    front = _FRONT_MATTER.match(text)
+    return (_title_field(front), text[front.end() :]) if front else ("", text)
+
+
+def _title_field(front: re.Match[str]) -> str:
+    field = _TITLE_FIELD.search(front[2])
+    return field[1].strip().strip("\"'") if field else ""
 
 
 def heading_text(source: str) -> str:
@@ -107,8 +119,8 @@ def _parser(*, inline: bool) -> MarkdownIt:
 
 def _title(text: str, front: re.Match[str] | None, blocks: tuple[Block, ...]) -> str:
     """The front matter's title, else the first heading of level 1, else nothing."""
-    if front and (field := _TITLE_FIELD.search(front[2])):
-        return field[1].strip().strip("\"'")
+    if front and (field := _title_field(front)):
+        return field
     first = next((block for block in blocks if block.level == 1), None)
     return heading_text(text[first.start : first.end]) if first else ""
 

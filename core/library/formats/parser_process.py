@@ -40,7 +40,9 @@ PAGE_TIME = 30.0  # seconds for a web page; one of 8 million characters takes ab
 MEMORY = 2_000_000_000  # bytes of address space; 30 MB of XML, the most of one part, take up to 600 million
 
 #: Formats with large parsers of other projects; files of any format are parsed apart unless they are SMALL.
-FOREIGN = frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml"})
+FOREIGN = frozenset({
+    ".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".zip"
+})  # fmt: skip
 SMALL = 1_000_000  # bytes
 
 _LOG = logging.getLogger(__name__)

@@ -9,15 +9,17 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
 from core.library.documents import BlockKind, Document
 from core.library.formats.assembly import TEXT_LIMIT, Part, assemble
+from core.library.formats.pdf_tables import TABLE_BEGINS, with_tables
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from pypdf import PageObject, PdfReader
 
 PAGE_LIMIT = 5_000
 READING_TIME = 180.0  # seconds of processor time; 5,000 pages of a book take about 60
@@ -93,14 +95,19 @@ def _pages(reader: PdfReader, reading_time: float) -> list[list[str]]:
             raise DocumentError(f"takes too long to read; page {number} of {len(reader.pages)} was reached")
         try:
             text = page.extract_text()
+            lines = with_tables(_cleaned(text), partial(_placed, page))
         except (PyPdfError, *BROKEN_PAGE) as error:
             _LOG.warning("page %d could not be read: %r", number, error)
-            text = ""
+            text, lines = "", []
         characters += len(text)
         if characters > TEXT_LIMIT:
             raise DocumentError(f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text")
-        pages.append(_cleaned(text))
+        pages.append(lines)
     return pages
+
+
+def _placed(page: PageObject) -> list[str]:
+    return _cleaned(page.extract_text(extraction_mode="layout"))
 
 
 def _cleaned(text: str) -> list[str]:
@@ -229,12 +236,14 @@ def _words(lines: Sequence[PrintedLine]) -> frozenset[str]:
 
 def _usual_width(lines: Sequence[PrintedLine]) -> int:
     """The width that four lines of five do not exceed."""
-    widths = sorted(len(line.text) for line in lines if len(line.text) >= SHORT_LINE)
+    widths = sorted(len(line.text) for line in lines if len(line.text) >= SHORT_LINE and not _is_table(line))
     return widths[len(widths) * 4 // 5] if widths else SHORT_LINE
 
 
 def _starts_part(before: PrintedLine, line: PrintedLine, full: float) -> bool:
     if not line.text or line.level or before.level or _kind(line) == "item":
+        return True
+    if _is_table(line) or _is_table(before):
         return True
     if line.page != before.page:
         return bool(_ENDS_SENTENCE.search(before.text)) or not line.text[0].islower()
@@ -244,7 +253,13 @@ def _starts_part(before: PrintedLine, line: PrintedLine, full: float) -> bool:
 def _kind(line: PrintedLine) -> BlockKind:
     if line.level:
         return "heading"
+    if _is_table(line):
+        return "table"
     return "item" if _BULLET.match(line.text) or _ENUMERATION.match(line.text) else "prose"
+
+
+def _is_table(line: PrintedLine) -> bool:
+    return line.text.startswith(TABLE_BEGINS) and "\n" in line.text
 
 
 def _part(lines: Sequence[PrintedLine], full: float, words: frozenset[str]) -> Part:

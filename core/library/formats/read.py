@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from core.errors import DocumentError, reason_of
 from core.library.documents import Document
-from core.library.formats import delimited, markdown, parser_process, plain
+from core.library.formats import delimited, markdown, notebook, parser_process, plain, templates
 from core.library.formats.encoding import decode
 
 FILE_LIMIT = 32 * 1024 * 1024  # bytes
@@ -122,7 +122,44 @@ def _word(data: bytes, path: Path) -> Document:
     return word.parse(data, name=_name_of(path))
 
 
+def _office(data: bytes, path: Path) -> Document:
+    from core.library.formats import office
+
+    return {
+        ".pptx": office.parse_presentation,
+        ".xlsx": office.parse_workbook,
+        ".epub": office.parse_book,
+        ".msg": office.parse_mail,
+    }[path.suffix.lower()](data)
+
+
+def _archive(data: bytes, _path: Path) -> Document:
+    from core.library.formats import archives
+
+    return archives.parse(data, _member)
+
+
+def _member(data: bytes, name: str) -> Document | None:
+    """A file of an archive; None where it is of no kind that is read, or empty."""
+    loader = SUFFIXES.get(Path(name).suffix.lower())
+    if loader is None or loader is _archive or not data.strip():
+        return None
+    try:
+        document = loader(data, Path(name))
+    except DocumentError:
+        raise
+    except Exception as error:
+        _LOG.warning("%s could not be parsed: %r", name, error)
+        raise DocumentError("is damaged, or not what its name says") from error
+    return document if document.title else replace(document, title=_name_of(Path(name)))
+
+
 Loader = Callable[[bytes, Path], Document]
+
+
+def _markdown(data: bytes, path: Path) -> Document:
+    text = decode(data, suffix=path.suffix)
+    return markdown.parse(templates.shown_markdown(text, is_mdx=path.suffix.lower() == ".mdx"))
 
 
 def _text_loader(parse: Callable[[str], Document]) -> Loader:
@@ -131,7 +168,7 @@ def _text_loader(parse: Callable[[str], Document]) -> Loader:
 
 #: What is read, by lower-case suffix. Files with other suffixes are not documents.
 SUFFIXES: Mapping[str, Loader] = MappingProxyType(
-    dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), _text_loader(markdown.parse))
+    dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), _markdown)
     | dict.fromkeys((".txt", ".text", ".adoc", ".asciidoc", ".org"), _text_loader(plain.parse))
     | {
         ".log": _text_loader(partial(plain.parse, kind="code")),
@@ -140,6 +177,9 @@ SUFFIXES: Mapping[str, Loader] = MappingProxyType(
         ".tsv": _text_loader(partial(delimited.parse, delimiter="\t")),
         ".pdf": _pdf,
         ".docx": _word,
+        ".ipynb": _text_loader(notebook.parse),
+        ".zip": _archive,
     }
+    | dict.fromkeys((".pptx", ".xlsx", ".epub", ".msg"), _office)
     | dict.fromkeys((".html", ".htm", ".xhtml"), lambda data, path: _webpage(data, name=_name_of(path)))
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
 from core.library.documents import Document
-from core.library.formats import markdown
+from core.library.formats import markdown, templates
 from core.library.formats.assembly import Part, assemble
 from core.library.formats.encoding import decode
 
@@ -52,8 +52,10 @@ def parse(data: bytes | str, *, name: str, url: str | None = None) -> Document:
     text = data if isinstance(data, str) else decode(data, suffix=".html", declared=_charset(data))
     if len(text) > HTML_LIMIT:
         raise DocumentError(f"is larger than {HTML_LIMIT // 1_000_000} MB, the most a web page may have")
+    front, text = markdown.without_front_matter(text)
+    text = templates.shown_html(text)
     extracted = markdown.parse(_readable(text, url))
-    title = extracted.title or _declared_title(text) or name
+    title = front or extracted.title or _declared_title(text) or name
     return assemble(_parts(extracted, title), title=title, url=url)
 
 

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import DocumentError
 from core.library.documents import Document
+from core.library.formats.archives import refuse_bombs
 from core.library.formats.assembly import Part, assemble
 
-UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
-XML_LIMIT = 30_000_000  # bytes of one XML part; parsing takes up to twenty times as much memory
-RATIO_LIMIT = 200  # unpacked to packed bytes; text packs 5 to 30 times, deflate at most 1,032 times
-RATIO_FREE = 1_000_000  # bytes below which the ratio does not matter
-
 INHERITANCE_LIMIT = 20  # styles based on one another; a broken file has cycles
-OLE_SIGNATURE = bytes.fromhex("D0CF11E0A1B11AE1")  # [MS-CFB]: older .doc files and encrypted .docx ones
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats a text box
@@ -33,7 +26,7 @@ Element = Any
 
 def parse(data: bytes, *, name: str) -> Document:
     """The document's text under a heading; ``name`` is used where it has no title."""
-    _refuse_bombs(data)
+    refuse_bombs(data, suffix=".docx")
     import docx
 
     word = docx.Document(io.BytesIO(data))
@@ -43,24 +36,6 @@ def parse(data: bytes, *, name: str) -> Document:
         parts.insert(0, Part(kind="heading", text=f"# {declared or name}", level=1))
     first = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
     return assemble(parts, title=first or declared)
-
-
-def _refuse_bombs(data: bytes) -> None:
-    """By the sizes that the archive declares: zipfile reads no more of a part than its declared size."""
-    if data.startswith(OLE_SIGNATURE):
-        raise DocumentError("is encrypted, or an older .doc that was renamed")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = archive.infolist()
-    except zipfile.BadZipFile as error:
-        raise DocumentError("is not a Word document though it is named .docx") from error
-    if sum(entry.file_size for entry in entries) > UNPACKED_LIMIT:
-        raise DocumentError(f"unpacks to more than {UNPACKED_LIMIT // 1_000_000} MB")
-    for entry in entries:
-        if entry.filename.endswith(".xml") and entry.file_size > XML_LIMIT:
-            raise DocumentError(f"holds more than {XML_LIMIT // 1_000_000} MB of text with its markup")
-        if entry.file_size > RATIO_FREE and entry.file_size > RATIO_LIMIT * entry.compress_size:
-            raise DocumentError("is packed more tightly than any document")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

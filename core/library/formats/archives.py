@@ -1,0 +1,136 @@
+"""ZIP archives: what they unpack to is judged before anything is unpacked, and nothing is written to the disk."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+from core.errors import DocumentError
+from core.library.chunking import cut
+from core.library.documents import Document, Piece
+from core.library.formats.assembly import PART_GAP, TEXT_LIMIT
+
+UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
+XML_LIMIT = 30_000_000  # bytes of one XML part; parsing takes up to twenty times as much memory
+RATIO_LIMIT = 200  # unpacked to packed bytes; text packs 5 to 30 times, deflate at most 1,032 times
+RATIO_FREE = 1_000_000  # bytes below which the ratio does not matter
+MEMBER_LIMIT = 1_000  # files of an archive, those of archives within it too
+DEPTH_LIMIT = 2  # archives within one another
+NAME_LIMIT = 200  # characters of a member's name that are shown
+
+KINDS: Mapping[str, str] = {
+    ".docx": "a Word document",
+    ".pptx": "a presentation",
+    ".xlsx": "a workbook",
+    ".epub": "a book",
+    ".zip": "an archive",
+}
+OLE_SIGNATURE = bytes.fromhex("D0CF11E0A1B11AE1")  # [MS-CFB]: older Office files and encrypted ones
+
+
+def refuse_bombs(data: bytes, *, suffix: str) -> list[zipfile.ZipInfo]:
+    """The entries of the archive that a document is, by the sizes that it declares: zipfile reads no more of them."""
+    if data.startswith(OLE_SIGNATURE):
+        raise DocumentError(f"is encrypted, or an older {suffix[:-1]} that was renamed")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+    except zipfile.BadZipFile as error:
+        raise DocumentError(f"is not {KINDS[suffix]} though it is named {suffix}") from error
+    if sum(entry.file_size for entry in entries) > UNPACKED_LIMIT:
+        raise DocumentError(f"unpacks to more than {UNPACKED_LIMIT // 1_000_000} MB")
+    for entry in entries:
+        if entry.filename.endswith(".xml") and entry.file_size > XML_LIMIT:
+            raise DocumentError(f"holds more than {XML_LIMIT // 1_000_000} MB of text with its markup")
+        if entry.file_size > RATIO_FREE and entry.file_size > RATIO_LIMIT * entry.compress_size:
+            raise DocumentError("is packed more tightly than any document")
+    return entries
+
+
+#: What zipfile raises about a broken member.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, LookupError, ValueError)
+
+ReadMember = Callable[[bytes, str], Document | None]
+
+
+def parse(data: bytes, read_member: ReadMember) -> Document:
+    """The documents of an archive, one after the other, each passage with the name of its file.
+
+    ``read_member`` reads a file of this name, None where it is of no kind that is read. A file that cannot be
+    read is left out; DocumentError where none can.
+    """
+    texts: list[str] = []
+    pieces: list[Piece] = []
+    length = 0
+    unpacking = _Unpacking(read_member, MEMBER_LIMIT, UNPACKED_LIMIT)
+    for name, document in unpacking.members(data):
+        if length + len(document.text) > TEXT_LIMIT:
+            raise DocumentError(f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text")
+        pieces += (
+            replace(
+                piece,
+                path=(name, *piece.path),
+                location=f"{name}, {piece.location}",
+                start=piece.start + length,
+                end=piece.end + length,
+            )
+            for piece in cut(document)
+        )
+        texts.append(document.text)
+        length += len(document.text) + len(PART_GAP)
+    if not texts:
+        first = f": {unpacking.faults[0]}" if unpacking.faults else ""
+        raise DocumentError(f"holds no document that could be read{first}")
+    return Document(title="", text=PART_GAP.join(texts), blocks=(), pieces=tuple(pieces))
+
+
+@dataclass(slots=True)
+class _Unpacking:
+    """Reading an archive and those within it, which share what may be unpacked."""
+
+    read_member: ReadMember
+    members_left: int
+    bytes_left: int
+    faults: list[str] = field(default_factory=list)
+
+    def members(self, data: bytes, folder: str = "", depth: int = 1) -> Iterator[tuple[str, Document]]:
+        """(name, document) of what can be read, in order of the names."""
+        entries = refuse_bombs(data, suffix=".zip")
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for entry in sorted(entries, key=lambda entry: entry.filename):
+                parts = PurePosixPath(entry.filename).parts
+                if entry.is_dir() or any(part.startswith((".", "__MACOSX")) for part in parts):
+                    continue
+                self._take(entry)
+                name = folder + " ".join(entry.filename.split())[:NAME_LIMIT]
+                try:
+                    yield from self._read(archive, entry, name, depth)
+                except DocumentError as fault:
+                    self.faults.append(f"{name} {fault}")
+                except _DAMAGED as fault:
+                    self.faults.append(f"{name} is damaged: {type(fault).__name__}")
+
+    def _take(self, entry: zipfile.ZipInfo) -> None:
+        self.members_left -= 1
+        self.bytes_left -= entry.file_size
+        if self.members_left < 0:
+            raise DocumentError(f"holds more than {MEMBER_LIMIT:,} files")
+        if self.bytes_left < 0:
+            raise DocumentError(f"unpacks to more than {UNPACKED_LIMIT // 1_000_000} MB")
+
+    def _read(
+        self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, depth: int
+    ) -> Iterator[tuple[str, Document]]:
+        if entry.flag_bits & 1:
+            raise DocumentError("is encrypted")
+        file = PurePosixPath(entry.filename)
+        if file.suffix.lower() != ".zip":
+            document = self.read_member(archive.read(entry), file.name)
+            if document is not None and document.text.strip():
+                yield name, document
+        elif depth < DEPTH_LIMIT:
+            yield from self.members(archive.read(entry), f"{name} > ", depth + 1)

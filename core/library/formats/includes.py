@@ -1,0 +1,282 @@
+"""Files that a document includes: MkDocs, FastAPI's documentation, snippets of PyMdown, Sphinx and MyST.
+
+A directive becomes what it names, as a fenced block where the file is code. What is outside of the document's
+root, hidden, too large, not text or included by itself is not read, and its directive stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.errors import DocumentError
+from core.library.formats.code_places import FENCE
+from core.library.formats.encoding import decode
+
+DEPTH_LIMIT = 5  # files that include one another
+FILE_LIMIT = 500_000  # bytes of one included file
+TOTAL_LIMIT = 4_000_000  # characters that one document includes
+COUNT_LIMIT = 500  # directives of one document that are followed
+
+MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"})
+_TEXT = MARKDOWN | {".rst", ".txt", ".inc", ".html", ".htm"}  # put in as they are; other files are code
+_INCLUDING = MARKDOWN | {".rst"}
+_SIGNS = (b"{*", b"{!", b"--8<--", b"literalinclude", b"include::", b"{include}")
+
+#: FastAPI: {* ../../app.py hl[1] ln[3:9,12] *}. MkDocs: {! ../app.py !} and {!> ../app.py !}.
+_STARRED = re.compile(r"\{\*\s*(?P<path>[^\s*]+)(?P<options>[^*]*)\*\}|\{!>?\s*(?P<file>[^\s!]+)\s*!\}")
+_LN = re.compile(r"\bln\[([\d:,\s-]+)\]")
+_SNIPPET = re.compile(r"-{2,}8<-{2,}\s+(['\"])(?P<path>[^'\"]+)\1")
+_SECTION = re.compile(r"-{2,}8<-{2,}\s*\[\s*(?P<edge>start|end)\s*:\s*(?P<name>[\w.-]+)\s*\]")
+_RST = re.compile(r"\.\.\s+(?P<kind>literalinclude|include)::\s+(?P<path>\S+)")
+_MYST = re.compile(r"(?P<fence>`{3,}|:{3,})\{(?P<kind>literalinclude|include)\}\s+(?P<path>\S+)")
+_OPTION = re.compile(r"\s*:(?P<name>[\w-]+):\s*(?P<value>.*)")
+_RANGE = re.compile(r"(\d*)\s*[:-]?\s*(\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class IncludedFile:
+    """A file that a document includes, or would if it were there."""
+
+    path: str  #: absolute
+    size: int  #: bytes; -1: it is not there
+    modified: int  #: nanoseconds; when its bytes or its metadata changed
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A document with what it includes."""
+
+    text: str
+    files: tuple[IncludedFile, ...] = ()
+    lines: tuple[int, ...] | None = (
+        None  #: for each line, which one of the file it comes from; None: they are the same
+    )
+
+
+def stat_of(path: str) -> IncludedFile:
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return IncludedFile(path, -1, -1)
+    return IncludedFile(path, status.st_size, max(status.st_mtime_ns, status.st_ctime_ns))
+
+
+def may_include(suffix: str, data: bytes) -> bool:
+    return suffix.lower() in _INCLUDING and any(sign in data for sign in _SIGNS)
+
+
+def whole_of(
+    data: bytes, path: Path, root: Path, may_read: Callable[[str], bool]
+) -> tuple[bytes, Whole | None]:
+    """(the bytes of a document with what it includes, and what that is); the same bytes where it includes nothing."""
+    if not may_include(path.suffix, data):
+        return data, None
+    try:
+        text = decode(data, suffix=path.suffix)
+    except DocumentError:
+        return data, None  # which is said when it is parsed
+    whole = with_includes(text, path, root, may_read)
+    return (whole.text.encode("utf-8", "surrogatepass"), whole) if whole.files else (data, None)
+
+
+def to_json(files: Iterable[IncludedFile]) -> str:
+    """As the document store keeps it: [[path, size, modified], …]."""
+    return json.dumps([[file.path, file.size, file.modified] for file in files])
+
+
+def have_changed(stored: str) -> bool:
+    """Whether one of the files differs from what was stored about it, or came, or went."""
+    return any(
+        stat_of(path) != IncludedFile(path, size, modified) for path, size, modified in json.loads(stored)
+    )
+
+
+def with_includes(text: str, path: Path, root: Path, may_read: Callable[[str], bool]) -> Whole:
+    """The text of this file with what it includes from ``root``, as far as ``may_read`` allows an address."""
+    if not root.is_dir():
+        return Whole(text)
+    reading = _Reading(root.resolve(), may_read)
+    lines = list(reading.lines(text, path.resolve(), (path.resolve(),)))
+    if not reading.files:
+        return Whole(text)
+    return Whole(
+        "".join(line for line, _ in lines),
+        tuple(stat_of(file) for file in sorted(reading.files)),
+        tuple(number for _, number in lines),
+    )
+
+
+@dataclass(slots=True)
+class _Directive:
+    path: str
+    last: int  #: the line after it
+    indent: str
+    is_code: bool = False  #: put into a fence whatever it is
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Following the directives of one document."""
+
+    root: Path
+    may_read: Callable[[str], bool]
+    files: set[str] = field(default_factory=set)
+    count: int = 0
+    characters: int = 0
+
+    def lines(self, text: str, path: Path, above: tuple[Path, ...]) -> Iterator[tuple[str, int]]:
+        """(line, number of the line of this file that it comes from)."""
+        lines = text.splitlines(keepends=True)
+        number, fence = 0, ""
+        while number < len(lines):
+            directive = _directive(lines, number, is_rst=path.suffix.lower() == ".rst")
+            included = self._included(directive, path, above, in_fence=bool(fence)) if directive else None
+            if directive and included is not None:
+                yield from ((line, number + 1) for line in included)
+                number = directive.last
+                continue
+            fence = _fence_after(lines[number], fence)
+            yield lines[number], number + 1
+            number += 1
+
+    def _included(
+        self, directive: _Directive, path: Path, above: tuple[Path, ...], *, in_fence: bool
+    ) -> list[str] | None:
+        name, *rest = directive.path.split(":", 1) if "://" not in directive.path else [directive.path]
+        file = self._file(name, path)
+        if file is None or file in above or len(above) > DEPTH_LIMIT or self.count >= COUNT_LIMIT:
+            return None
+        self.count += 1
+        text = _read(file)
+        if text is None or self.characters + len(text) > TOTAL_LIMIT:
+            return None
+        self.characters += len(text)
+        chosen = _chosen(text, rest[0] if rest else "", directive.options)
+        is_code = directive.is_code or file.suffix.lower() not in _TEXT
+        if not is_code and not in_fence:
+            chosen = "".join(line for line, _ in self.lines(chosen, file, (*above, file)))
+        lines = [line if line.endswith("\n") else line + "\n" for line in chosen.splitlines(keepends=True)]
+        if is_code and not in_fence:
+            lines = _fenced(lines, file, is_rst=path.suffix.lower() == ".rst")
+        return [directive.indent + line if line.strip() else line for line in lines]
+
+    def _file(self, name: str, path: Path) -> Path | None:
+        """The file of this name: beside the document, or below a folder between it and the root."""
+        for folder in path.parents:
+            if not folder.is_relative_to(self.root):
+                break
+            try:
+                file = (folder / name).resolve()
+            except (OSError, RuntimeError, ValueError):
+                return None
+            if not file.is_relative_to(self.root) or _is_hidden(file.relative_to(self.root)):
+                continue
+            if file.is_file() and self.may_read(str(file)):
+                self.files.add(str(file))
+                return file
+            if folder == path.parent:
+                self.files.add(str(file))  # it may come
+        return None
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _read(file: Path) -> str | None:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(FILE_LIMIT + 1)
+        return decode(data) if len(data) <= FILE_LIMIT else None
+    except (OSError, DocumentError):
+        return None
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """The fence that is open below this line; empty: none."""
+    bare = line.strip(" \t\r\n>")
+    if fence:
+        return "" if bare.startswith(fence) and not bare.strip(fence[0]) else fence
+    found = FENCE.match(line)
+    return found[1] if found else ""
+
+
+def _fenced(lines: list[str], file: Path, *, is_rst: bool) -> list[str]:
+    language = file.suffix.removeprefix(".").lower()
+    if is_rst:
+        return [f".. code-block:: {language}\n", "\n", *(f"   {line}" for line in lines), "\n"]
+    fence = "```"
+    while any(line.lstrip().startswith(fence) for line in lines):
+        fence += "`"
+    return [f"{fence}{language}\n", *lines, f"{fence}\n"]
+
+
+def _directive(lines: Sequence[str], number: int, *, is_rst: bool) -> _Directive | None:
+    line = lines[number]
+    bare = line.strip()
+    indent = line[: len(line) - len(line.lstrip())]
+    if found := _STARRED.fullmatch(bare):
+        ln = _LN.search(found["options"] or "")
+        options = {"lines": ln[1]} if ln else {}
+        return _Directive(found["path"] or found["file"], number + 1, indent, options=options)
+    if found := _SNIPPET.fullmatch(bare):
+        return _Directive(found["path"], number + 1, indent)
+    if is_rst and (found := _RST.fullmatch(bare)):
+        options, last = _options(lines, number + 1)
+        return _Directive(found["path"], last, indent, found["kind"] == "literalinclude", options)
+    if found := _MYST.fullmatch(bare):
+        options, last = _options(lines, number + 1)
+        if last < len(lines) and lines[last].strip() == found["fence"]:
+            return _Directive(found["path"], last + 1, indent, found["kind"] == "literalinclude", options)
+    return None
+
+
+def _options(lines: Sequence[str], number: int) -> tuple[dict[str, str], int]:
+    options: dict[str, str] = {}
+    while number < len(lines) and (found := _OPTION.fullmatch(lines[number].rstrip())):
+        options[found["name"]] = found["value"].strip()
+        number += 1
+    return options, number
+
+
+def _chosen(text: str, part: str, options: dict[str, str]) -> str:
+    """The lines or the section of a file that a directive asks for, without the marks of sections."""
+    lines = text.splitlines(keepends=True)
+    if part and not part[0].isdigit() and part[0] != ":":
+        lines = _section(lines, part)
+    elif part:
+        lines = [line for each in part.split(",") for line in _numbered(lines, each)]
+    if asked := options.get("lines"):
+        lines = [line for each in asked.split(",") for line in _numbered(lines, each)]
+    if after := options.get("start-after"):
+        first = next((n for n, line in enumerate(lines) if after in line), -1)
+        lines = lines[first + 1 :]
+    if before := options.get("end-before"):
+        lines = lines[: next((n for n, line in enumerate(lines) if before in line), len(lines))]
+    return "".join(line for line in lines if not _SECTION.search(line))
+
+
+def _numbered(lines: list[str], asked: str) -> list[str]:
+    """ "3", "3:9", "3-9", "3-" and ":9", counted from 1."""
+    found = _RANGE.fullmatch(asked.strip())
+    if found is None or not (found[1] or found[2]):
+        return []
+    first = int(found[1] or 1)
+    is_one = asked.strip().isdigit()
+    return lines[max(first, 1) - 1 : first if is_one else int(found[2] or len(lines))]
+
+
+def _section(lines: list[str], name: str) -> list[str]:
+    inside, found = False, []
+    for line in lines:
+        mark = _SECTION.search(line)
+        if mark and mark["name"] == name:
+            inside = mark["edge"] == "start"
+        elif inside:
+            found.append(line)
+    return found

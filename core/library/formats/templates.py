@@ -1,0 +1,298 @@
+"""What site generators write between the words: tags, components and pictures, as a reader of the site sees them.
+
+A tag becomes blanks, so every offset and every line stays where it is in the file. Where a tag shows words
+(a caption, the title of a card) they stand in its place, and an inline expression becomes "…". Code stays as
+it is: the documentation of a template language shows tags in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from core.library.formats.code_places import Places, in_html, in_markdown
+
+TAG_LIMIT = 2_000  # characters; a longer tag is text
+STATEMENT_LIMIT = 5_000  # characters of an import or export of MDX
+NO_BREAK_SPACE = "\xa0"
+ALT_WORDS = 4  # fewer words name a picture ("the build badge") and say nothing
+
+_CANDIDATE = re.compile(r"\{[{%#/]|</?[A-Z]|<img\b|^(?:import|export)\s|\{[^{}\n]*\}", re.MULTILINE)
+_OPENING = re.compile(r"\{\{|\{%|\{#|\{/\*|</?(?=[A-Z])|<(?=(?i:img)\b)")
+_CLOSINGS = {"{{": "}}", "{%": "%}", "{#": "#}", "{/*": "*/}"}
+_PARAGRAPH_END = re.compile(r"(?:\r\n?|\n)[ \t]*(?:\r\n?|\n)")
+
+#: Components of JSX begin with a capital; what is in quotation marks and braces may hold any sign.
+_COMPONENT = re.compile(
+    r"""</?(?P<name>[A-Z][\w.]*+)(?=[\s/>])
+        (?P<rest>(?:"[^"]*+"|'[^']*+'|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|[^<>{}"'])*+)>""",
+    re.VERBOSE,
+)
+_IMAGE = re.compile(r"""<img\b(?P<rest>(?:"[^"]*+"|'[^']*+'|[^<>"'])*+)>""", re.IGNORECASE)
+_SHOWN = re.compile(
+    r"""(?<![\w-])(?:text|title|caption|label|summary|alt)\s*=\s*(?:"([^"\r\n{}<>]*)"|'([^'\r\n{}<>]*)')""",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"\{[{%][<%-]?\s*(/?[\w.-]*)")
+_RAW = frozenset({"raw", "verbatim"})  # statements whose block is shown as it is
+_KEPT = _RAW | {"highlight"}
+_HIGHLIGHT = re.compile(
+    r"\{[{%][<%-]?\s*(?P<end>end|/)?(?:highlight|codeblock)\b[\s\"]*(?P<language>[\w+#-]*)"
+)
+_BLOCK = re.compile(r"\{%-?\s*(?P<end>end)?(?P<name>for|raw|verbatim|highlight)\b[^%]{0,200}%\}")
+_CLOSING_TAG = re.compile(r"\{\{[<%]-?\s*(/[\w.-]+)|</([A-Z][\w.]*)")
+_NOT_TEMPLATE = re.compile(r"(?:[$^_}]|\\[A-Za-z]*)\Z")  # ${{ secrets.KEY }}, and the braces of TeX
+_LINK_OPENS = re.compile(r"<a\b[^<>]*>\s*\Z", re.IGNORECASE)
+_WORD = re.compile(r"\w")
+_DESTINATION = re.compile(r"\]\([^()\s]*\Z")
+
+#: trafilatura leaves figures out, with what they say.
+_FIGURE_AS = {"<figure": "<div", "</figure": "</div", "<figcaption": "<p", "</figcaption": "</p"}
+_FIGURE = re.compile(r"</?fig(?:ure|caption)\b", re.IGNORECASE)
+
+_IMPORT = re.compile(r"""import\s+(?:[\w*{][^'"]*?\sfrom\s+)?['"][^'"\n]+['"];?[ \t]*$""", re.MULTILINE)
+_EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|class|async)\b")
+_BRACKETS = re.compile(r"[\[({]|([\])}])|\r\n?|\n")
+
+_EXPRESSION = re.compile(r"(?<![\\{$])\{(?!\s*[#.:{/])([^{}\n]{1,500})\}(?!\})")  # of MDX, in the text
+_LITERAL = re.compile(r"""\s*(?:'([^'\\]*)'|"([^"\\]*)"|`([^`$\\]*)`)\s*""")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    """``text[start:end]``, and the words that stand in its place."""
+
+    start: int
+    end: int
+    words: str = ""
+
+
+def shown_markdown(text: str, *, is_mdx: bool = False) -> str:
+    """Markdown of the same length, without tags and components. In MDX, braces are expressions."""
+    if not _CANDIDATE.search(text):
+        return text
+    code = in_markdown(text)
+    tags = [*_template_tags(text, code, is_markdown=True), *_modules(text, code)]
+    if is_mdx:
+        taken = Places.of([*code.spans, *((tag.start, tag.end) for tag in tags)])
+        tags += _braces(text, taken)
+    return _without(text, tags, _padded)
+
+
+def shown_html(text: str) -> str:
+    """HTML without the tags of template languages, with the words of its pictures and their captions as paragraphs."""
+    text = _FIGURE.sub(lambda found: _FIGURE_AS[found[0].lower()], text)
+    if not _CANDIDATE.search(text):
+        return text
+    tags = _template_tags(text, in_html(text), is_markdown=False)
+    return _without(
+        text, tags, lambda tag, text: f"<p>{tag.words}</p>" if text[tag.start] == "<" else tag.words
+    )
+
+
+def _without(text: str, tags: Iterable[_Tag], replaced: Callable[[_Tag, str], str]) -> str:
+    parts, reached = [], 0
+    for tag in sorted(tags, key=lambda tag: (tag.start, -tag.end)):
+        if tag.start >= reached:
+            parts += [text[reached : tag.start], replaced(tag, text)]
+            reached = tag.end
+    return "".join((*parts, text[reached:]))
+
+
+def _padded(tag: _Tag, text: str) -> str:
+    """The words in the first line of the tag that has room for them; blanks for everything else.
+
+    Before the text of a line they are no-break spaces, as other blanks there would make it code.
+    """
+    lines = text[tag.start : tag.end].splitlines(keepends=True)
+    room = next((n for n, line in enumerate(lines) if len(line.rstrip("\r\n")) >= len(tag.words)), None)
+    padded = []
+    for number, line in enumerate(lines):
+        bare = line.rstrip("\r\n")
+        padded.append((tag.words if number == room else "").ljust(len(bare)) + line[len(bare) :])
+    if not padded[-1].strip() and _leads(text, tag):
+        padded[-1] = NO_BREAK_SPACE * len(padded[-1])
+    return "".join(padded)
+
+
+def _leads(text: str, tag: _Tag) -> bool:
+    """Whether the tag ends before text, with nothing but tags before it on that line."""
+    last = text.find("\n", tag.end)
+    return bool(text[tag.end : last if last >= 0 else None].strip()) and (
+        "\n" in text[tag.start : tag.end] or not text[text.rfind("\n", 0, tag.start) + 1 : tag.start].strip()
+    )
+
+
+def _template_tags(text: str, code: Places, *, is_markdown: bool) -> Iterator[_Tag]:
+    ends = _Ends.of(text)
+    position = 0
+    while opening := _OPENING.search(text, position):
+        at = opening.start()
+        if inside := code.around(at):
+            position = inside[1]
+            continue
+        tag = _tag(text, at, opening[0], ends, is_markdown=is_markdown)
+        position = tag.end if tag else opening.end()
+        if tag is None:
+            continue
+        name = _name(text, tag)
+        end = ends.of_blocks.get(tag.start)
+        if end and name in _KEPT:
+            position = end[0]
+        elif end and _is_alone(text, tag):
+            tag = _Tag(tag.start, end[1])  # the body of a loop is written once for each item of a list
+            position = end[1]
+        yield tag
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Where blocks of a text end, found once."""
+
+    of_blocks: Mapping[
+        int, tuple[int, int]
+    ]  #: (start, end) of the closing statement, by where the opening one is
+    last: Mapping[str, int]  #: where the last closing tag of a shortcode ("/note") or component ("Tab") is
+
+    @classmethod
+    def of(cls, text: str) -> _Ends:
+        opened: dict[str, list[int]] = {name: [] for name in (*_KEPT, "for")}
+        blocks: dict[int, tuple[int, int]] = {}
+        for found in _BLOCK.finditer(text):
+            if not found["end"]:
+                opened[found["name"]].append(found.start())
+            elif opened[found["name"]]:
+                blocks[opened[found["name"]].pop()] = found.span()
+        return cls(blocks, {found[1] or found[2]: found.start() for found in _CLOSING_TAG.finditer(text)})
+
+    def is_closed(self, name: str, after: int) -> bool:
+        return self.last.get(name, -1) >= after
+
+
+def _name(text: str, tag: _Tag) -> str:
+    found = _NAME.match(text, tag.start, tag.end) if text[tag.start] == "{" else None
+    return found[1] if found else ""
+
+
+def _tag(text: str, at: int, opening: str, ends: _Ends, *, is_markdown: bool) -> _Tag | None:
+    if opening[0] == "<":
+        return _element(text, at, ends, is_markdown=is_markdown)
+    end = text.find(_CLOSINGS[opening], at + len(opening), at + TAG_LIMIT)
+    if end < 0 or _PARAGRAPH_END.search(text, at, end):
+        return None
+    tag = _Tag(at, end + len(_CLOSINGS[opening]))
+    inner = text[at + len(opening) : end]
+    if opening == "{#":
+        return tag if "}" not in inner else None  # {#anchor} is no comment
+    if opening == "{/*":
+        return tag
+    return (
+        _expression(text, tag)
+        if opening == "{{" and inner[:1] not in "<%"
+        else _directive(text, tag, inner, ends)
+    )
+
+
+def _expression(text: str, tag: _Tag) -> _Tag | None:
+    if _NOT_TEMPLATE.search(text, max(0, tag.start - 40), tag.start):
+        return None
+    return _Tag(tag.start, tag.end, _gap(text, tag))
+
+
+def _directive(text: str, tag: _Tag, inner: str, ends: _Ends) -> _Tag | None:
+    """A statement or a shortcode, with the words of its caption or title."""
+    if inner[1:3] == "/*":
+        return None  # {{</* … */>}} is how Hugo's documentation shows a shortcode
+    if (block := _HIGHLIGHT.match(text, tag.start)) and _is_alone(text, tag):
+        return _Tag(tag.start, tag.end, "```" + ("" if block["end"] else block["language"]))
+    words = _words(inner)
+    is_shortcode = text.startswith("{{", tag.start)
+    if words or not is_shortcode or _is_alone(text, tag):
+        return _Tag(tag.start, tag.end, words if not _within_address(text, tag) else _gap(text, tag))
+    name = _name(text, tag)
+    is_paired = name.startswith("/") or ends.is_closed(f"/{name}", tag.end)
+    return _Tag(tag.start, tag.end, "" if is_paired else _gap(text, tag))
+
+
+def _element(text: str, at: int, ends: _Ends, *, is_markdown: bool) -> _Tag | None:
+    near = text[at : at + TAG_LIMIT]
+    if image := _IMAGE.match(near):
+        words = _words(image["rest"])
+        is_badge = _LINK_OPENS.search(text, max(0, at - 300), at)
+        return _Tag(at, at + image.end(), words) if len(words.split()) >= ALT_WORDS and not is_badge else None
+    is_type = near[1:2] != "/" and text[max(0, at - 1) : at].isalnum()  # Map<K, V>
+    component = _COMPONENT.match(near) if is_markdown and not is_type else None
+    if component is None or _PARAGRAPH_END.search(component[0]):
+        return None
+    is_closed = "/" in near[:2] or component["rest"].endswith("/") or "=" in component["rest"]
+    if not is_closed and not ends.is_closed(component["name"], at):
+        return None  # Vec<T>
+    return _Tag(at, at + component.end(), _words(component["rest"]))
+
+
+def _words(attributes: str) -> str:
+    """What a reader sees of a tag: the longest of its texts."""
+    found = [" ".join((a or b).split()) for a, b in _SHOWN.findall(attributes)]
+    return max(found, key=len, default="")
+
+
+def _gap(text: str, tag: _Tag) -> str:
+    """What stands for words that are not known here; in an address, which is not shown, something to keep it whole."""
+    if _within_address(text, tag):
+        return "_" * (tag.end - tag.start) if "\n" not in text[tag.start : tag.end] else ""
+    before = text[text.rfind("\n", 0, tag.start) + 1 : tag.start]
+    in_attribute = before.rfind("<") > before.rfind(">")
+    return "" if in_attribute or _is_alone(text, tag) else "…"
+
+
+def _within_address(text: str, tag: _Tag) -> bool:
+    return bool(_DESTINATION.search(text[max(0, tag.start - 300) : tag.start]))
+
+
+def _is_alone(text: str, tag: _Tag) -> bool:
+    """Whether no word stands beside it, on its lines or in its element of HTML."""
+    line = text.rfind("\n", 0, tag.start) + 1
+    following = text.find("\n", tag.end)
+    line_end = following if following >= 0 else len(text)
+    first = max(line, text.rfind(">", line, tag.start) + 1)
+    element_end = text.find("<", tag.end, line_end)
+    last = element_end if element_end >= 0 else line_end
+    return not _WORD.search(text[first : tag.start]) and not _WORD.search(text[tag.end : last])
+
+
+def _modules(text: str, code: Places) -> Iterator[_Tag]:
+    """The imports and exports of MDX, which begin a line and may go over several."""
+    for line in re.finditer(r"^(?=(?:import|export)\s)", text, re.MULTILINE):
+        if code.around(line.start()):
+            continue
+        if found := _IMPORT.match(text, line.start(), line.start() + STATEMENT_LIMIT):
+            yield _Tag(*found.span())
+        elif _EXPORT.match(text, line.start()):
+            end = _balanced(text, line.start())
+            if end is None:
+                return  # this is no MDX, and what follows is not looked at
+            yield _Tag(line.start(), end)
+
+
+def _balanced(text: str, start: int) -> int | None:
+    """The end of the first line on which every bracket is closed; None where that is too far."""
+    depth = 0
+    for found in _BRACKETS.finditer(text, start, start + STATEMENT_LIMIT):
+        if found[0] in "\r\n":
+            if depth <= 0:
+                return found.start()
+        else:
+            depth += -1 if found[1] else 1
+    return len(text) if depth <= 0 and len(text) <= start + STATEMENT_LIMIT else None
+
+
+def _braces(text: str, taken: Places) -> Iterator[_Tag]:
+    """The expressions of MDX: a literal is its words."""
+    for found in _EXPRESSION.finditer(text):
+        if taken.around(found.start()):
+            continue
+        literal = _LITERAL.fullmatch(found[1])
+        tag = _Tag(*found.span())
+        words = next((group for group in literal.groups() if group is not None), "") if literal else None
+        yield _Tag(tag.start, tag.end, _gap(text, tag) if words is None else words)
