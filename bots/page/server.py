@@ -40,7 +40,7 @@ COOKIE, SECURE_COOKIE = "footnote_page", "__Host-footnote_page"
 NEEDS_TLS = "This page is only served over https, through the proxy that PAGE_PROXIES names."
 OTHER_HOST = "This page is not served under this name."
 NOT_IN = "You are not in. `footnote page --link` prints a link that lets one browser in, once."
-OTHER_ORIGIN = "This change came from another page, so nothing was changed."
+OTHER_ORIGIN = "This came from another page, so nothing was done."
 READ_ONLY = "Your link is for reading: `footnote page --link` makes one for editing."
 USED = "This link was used already, or is too old. `footnote page --link` prints another."
 TOO_OFTEN = "That was wrong too often. Try again in a minute."
@@ -155,6 +155,8 @@ class Door:
             return self._sorry(OTHER_HOST, 421)
         if request.method not in ("GET", "HEAD") and request.headers.get("Origin") != origin:
             return self._sorry(OTHER_ORIGIN, 403)
+        if _is_embedded(request):
+            return self._sorry(OTHER_ORIGIN, 403)
         if wait := self.tries.wait(self._address(request)):
             refused = self._sorry(TOO_OFTEN, 429)
             refused.headers["Retry-After"] = str(wait)
@@ -215,6 +217,14 @@ class Door:
     def _page(self, template: str, *, status: int = 200, **values: object) -> web.Response:
         text = self.site.templates.get_template(template).render(session=None, here="", **values)
         return web.Response(text=text, content_type="text/html", status=status)
+
+
+def _is_embedded(request: web.Request) -> bool:
+    """Whether a page of another site asks for it as a picture or a frame, as browsers tell. Such requests are not
+    counted as tries: else any page that an operator has open could use them up and shut the operator out.
+    """
+    site, kind = (request.headers.get(name, "") for name in ("Sec-Fetch-Site", "Sec-Fetch-Dest"))
+    return site == "cross-site" and kind != "document"
 
 
 async def _leave(visit: Visit) -> web.Response:

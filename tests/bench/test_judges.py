@@ -29,7 +29,14 @@ def retrieval(*texts: str, confidence: float = 0.5) -> Retrieval:
     hits = (
         Retrieved(
             passage=Passage(
-                id=text, collection="", source=text, title="T", location="", text=text, start=0, end=len(text)
+                id=text,
+                collection="default",
+                source=text,
+                title="T",
+                location="",
+                text=text,
+                start=0,
+                end=len(text),
             ),
             score=1 - rank / 10,
         )

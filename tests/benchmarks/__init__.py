@@ -32,6 +32,7 @@ BENCHMARKS = {
     "overhead": "processor time of one turn, and where it is spent",
     "traces": "processor time and bytes of the log of questions, and of its figures",
     "week": "what a team is answered before and after what its experts taught, in a made-up week",
+    "same_question": "whether a question in other words is taken for the one that was answered, and no other one",
     "page": "processor time of each view of the operators' page, with many questions stored",
     "search": "time and recall of a retrieval in large libraries",
     "stores": "what SQLite and PostgreSQL find and take, side by side",

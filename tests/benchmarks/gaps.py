@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -48,7 +49,7 @@ WHAT = (
 )
 NOTE = (
     "Of each set, every second label was for tuning the two numbers of core/gaps/clusters.py, and the others are "
-    "shown; the index of the tuned half, by the questions alone, is in the figures. k-means is told the true number of groups and has the "
+    "shown; the index of the tuned half is in the figures. k-means is told the true number of groups and has the "
     "best of five starts. “each alone” puts every question into a group of its own."
 )
 LIMITS = (
@@ -79,26 +80,27 @@ class Finding:
     confidence: float
 
 
-def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False) -> Section:
+def run(
+    say: Say, *, data: Path = DATA, model: str = "none", sets: str = ",".join(SETS), quick: bool = False
+) -> Section:
     embedder = open_model(model, say)
     sides = ("words", "vectors") if embedder else ("words",)
-    found_by = {} if quick else findings(data, say)
+    names = sets.split(",")
+    found_by = {} if quick else findings(data, names, say)
     rows: list[tuple[Cell, ...]] = []
     figures: dict[str, float] = {}
-    for name, title in SETS.items():
+    for name in names:
+        title = SETS[name]
         tuned, shown = halves(READERS[name](data))
         say(f"{title}: {len(tuned)} and {len(shown)} questions")
         found = {}
         for side in sides:
             network = embedder if side == "vectors" else None
             found[side] = measure(shown[:QUICK] if quick else shown, network, found_by)
-            figures[f"{name}_{side}"] = round(found[side].ours, 4)
-            figures[f"{name}_{side}_alone"] = round(found[side].alone, 4)
-            figures[f"{name}_{side}_k_means"] = round(found[side].k_means, 4)
+            figures |= _figures(f"{name}_{side}", found[side])
             if not quick:
-                figures[f"{name}_{side}_tuned"] = round(
-                    measure(tuned, network, {}, with_k_means=False).alone, 4
-                )
+                looked_at = measure(tuned, network, found_by, with_k_means=False)
+                figures |= _figures(f"{name}_{side}_tuned", looked_at)
         labels = len({label for _, label in shown})
         cells = (
             cell
@@ -120,6 +122,12 @@ def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False
         figures=figures,
         note=LIMITS,
     )
+
+
+def _figures(name: str, found: Grouped) -> dict[str, float]:
+    """Without k-means where it was left out."""
+    known = {name: found.ours, f"{name}_alone": found.alone, f"{name}_k_means": found.k_means}
+    return {key: round(index, 4) for key, index in known.items() if not math.isnan(index)}
 
 
 def _cell(name: str, side: str, found: Grouped) -> Cell:
@@ -148,11 +156,11 @@ def measure(
     return Grouped(alone=alone, ours=ours, k_means=index)
 
 
-def findings(data: Path, say: Say) -> dict[str, Finding]:
-    """What the judged questions find by words. Each article of SQuAD 2 is a document, as are the files of FastAPI."""
+def findings(data: Path, names: Iterable[str], say: Say) -> dict[str, Finding]:
+    """What the questions of these sets find by words. Each article of SQuAD 2 is a document, as are the files of FastAPI."""
     gold = {each.question.strip(): each.gold for each in evaluation_sets.squad(data).questions}
     files = {each.text: each.sources for each in rewordings.documented(data).values()}
-    texts = dict.fromkeys(text for read in READERS.values() for text, _ in halves(read(data))[1])
+    texts = dict.fromkeys(text for name in names for text, _ in READERS[name](data))
     with tempfile.TemporaryDirectory() as folder, closing(open_library(Path(folder), None)) as library:
         for source, title, paragraphs in evaluation_sets.squad(data).documents:
             add_paragraphs(library, source, title, paragraphs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import sqlite3
@@ -330,6 +331,9 @@ async def killed(machine, *arguments):
 async def ended(machine, number, *arguments):
     """The exit code of a command that is sent a signal while it writes the library."""
     process = await machine.start(*arguments)
+    os.setpriority(
+        os.PRIO_PROCESS, process.pid, 19
+    )  # so that the signal comes before its end on a busy machine
     async with asyncio.timeout(PATIENCE):
         await process.stderr.readuntil("Library…".encode())
         process.send_signal(number)

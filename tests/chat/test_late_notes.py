@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 from fakes.scripted import question
@@ -13,6 +14,7 @@ from bots.chat.approval import Approval
 from bots.chat.messenger import ChatMessenger
 from bots.discord import render, teaching
 from core.conversation import Answer, Outcome, Progress
+from core.library.documents import Readable
 
 PATIENCE = 10.0  # seconds until a story that hangs fails
 ASKED = question("How tall is the tower?", id="test/space/channel/1")
@@ -84,6 +86,13 @@ class Nobody:
         return False
 
 
+class OpenChannels:
+    """Channels in which nothing is closed."""
+
+    async def reads(self, _conversation, _author, _library):
+        return Readable(collections=frozenset({"default"}))
+
+
 def messenger_of(board, replicas, outcomes):
     async def proposals(_conversation):
         return ()
@@ -91,8 +100,9 @@ def messenger_of(board, replicas, outcomes):
     async def outcome_of(turn_id):
         return outcomes.get(turn_id)
 
+    commands = SimpleNamespace(channel_store=OpenChannels(), footnote=SimpleNamespace(library=None))
     return ChatMessenger(
-        posts=board, renderer=render, teaching_renderer=teaching, commands=None, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
+        posts=board, renderer=render, teaching_renderer=teaching, commands=commands, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
         proposals=proposals, refresh=90.0, outcomes=outcome_of, replicas=replicas,
     )  # fmt: skip
 

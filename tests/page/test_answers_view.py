@@ -47,7 +47,8 @@ async def test_an_answer_is_listed_with_who_where_and_how_often_and_its_words_ar
     assert KEY.text in one
 
 
-async def test_an_editor_corrects_it_and_moves_it_to_a_collection(desk):
+async def test_an_editor_corrects_it_and_moves_it_to_a_collection(desk, tmp_path):
+    desk.ingest(tmp_path / "docs", "ropes.md", "# Ropes\n\nRopes hang in the loft.\n", collection="handbook")
     browser = await desk.browser()
 
     status, _, _ = await browser.post(
@@ -59,6 +60,22 @@ async def test_an_editor_corrects_it_and_moves_it_to_a_collection(desk):
     assert (changed.text, changed.collection, changed.state) == ("Olga.", "handbook", "used")
     assert read_in(desk, KEY.collection) == []
     assert read_in(desk, "handbook") == [KEY.address]
+
+
+@pytest.mark.parametrize("collection", ["defualt", "channel-slack-T1-C9"])
+async def test_an_answer_is_not_kept_in_a_collection_that_is_not_there_and_nobody_could_read(
+    desk, collection
+):
+    browser = await desk.browser()
+    before = desk.footnote.library.store.collections()
+
+    fields = {"question": "Where is the winch?", "text": "Below the pier.", "collection": collection}
+    taught, said, _ = await browser.post("/answers", **fields)
+    moved, _, _ = await browser.post(PATH, change="edit", **fields)
+
+    assert (taught, moved) == (422, 422)
+    assert "a collection that is there" in said
+    assert desk.footnote.library.store.collections() == before
 
 
 async def test_a_retired_answer_is_not_found_until_it_holds_again_and_a_forgotten_one_is_gone(desk):

@@ -172,6 +172,21 @@ async def test_an_address_has_ten_wrong_tries_a_minute(desk):
     assert (await editor.get("/"))[0] == 429  # the same address
 
 
+async def test_pictures_on_another_site_do_not_use_up_the_tries_of_an_operator(desk):
+    stranger, editor = Browser(desk.url), await desk.browser()
+    picture = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image"}
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}
+
+    tries = [
+        await stranger.send("GET", f"/enter/{number:043}", headers=picture) for number in range(LIMIT + 5)
+    ]
+    entered, _, _ = await stranger.send("GET", desk.link.removeprefix(desk.url), headers=followed)
+
+    assert [status for status, _, _ in tries] == [403] * (LIMIT + 5)
+    assert entered == 200
+    assert (await editor.get("/"))[0] == 200
+
+
 async def test_every_reply_has_the_headers(desk):
     editor = await desk.browser()
     paths = (

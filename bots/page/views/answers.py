@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bots.chat.channels import OWN
 from bots.page.site import PageRoute, View, Visit, go_to
 from core.answers.store import ListedAnswer
 from core.errors import FootnoteError
@@ -19,7 +18,10 @@ from core.library.library import DEFAULT_COLLECTION
 QUESTION_LIMIT, TEXT_LIMIT = 4_000, 8_000  # characters of the fields
 CHANGES = ("edit", "extend", "retire", "forget")
 NOT_THERE = "There is no such answer, or it is closed to you."
-INCOMPLETE = "An answer needs a question, a text and a collection that you may read."
+INCOMPLETE = (
+    f"An answer needs a question of at most {QUESTION_LIMIT:,} characters, a text of at most {TEXT_LIMIT:,}, and a "
+    "collection that is there and that you may read."
+)
 
 
 async def show_answers(visit: Visit) -> web.Response:
@@ -92,7 +94,8 @@ async def _carry_out(visit: Visit, name: str, details: dict[str, str]) -> web.Re
 
 
 async def _fields(visit: Visit, typed: Mapping[str, str], *, before: str = "") -> dict[str, str] | None:
-    """None if one is missing, or the collection is closed to the session or to be a channel's that has none.
+    """None if one is missing, or the collection is closed to the session or not there. A new one would be closed
+    to everybody, so an answer with a misspelled name would be kept and never read.
 
     Args:
         before: the collection that the answer is in
@@ -100,10 +103,8 @@ async def _fields(visit: Visit, typed: Mapping[str, str], *, before: str = "") -
     fields = {name: typed.get(name, "").strip() for name in ("question", "text", "collection")}
     fits = len(fields["question"]) <= QUESTION_LIMIT and len(fields["text"]) <= TEXT_LIMIT
     is_whole = all(fields.values()) and fits and visit.session.may_read((fields["collection"],))
-    name = fields["collection"]
-    if name.startswith(OWN) and name != before:
-        is_whole &= name in await asyncio.to_thread(visit.site.library.store.collections)
-    return fields if is_whole else None
+    there = await asyncio.to_thread(visit.site.library.store.collections)
+    return fields if is_whole and fields["collection"] in there | {DEFAULT_COLLECTION, before} else None
 
 
 async def _named(visit: Visit) -> ListedAnswer | None:
