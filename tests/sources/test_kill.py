@@ -121,16 +121,3 @@ async def test_no_page_is_lost_or_doubled_by_a_hundred_kills(settings, site, see
     killed = await crawl_killed_again_and_again(settings, site, kills=100, pages=60, seed=seed)
 
     assert killed >= 100
-
-
-async def test_a_crawl_that_was_cut_off_does_not_begin_again(settings, site):
-    author = WebAuthor(site, own_documents())
-    author.begin(60)
-    address = f"site+{site.url}"
-    code, points = 1, 250
-    while code != 0:
-        code, _ = await run(settings, address, points)
-        points *= 2
-
-    assert_equal(settings, address, author)
-    assert len(site.asked) <= 2.2 * 60

@@ -235,6 +235,23 @@ async def test_a_website_that_limits_us_is_waited_for(desk, site, clock):
     assert desk.below(address_of(site)) == author.hashes()
 
 
+async def test_a_crawl_that_ended_early_goes_on_where_it_was(desk, site):
+    author = WebAuthor(site, own_documents())
+    author.begin(60)
+    last = [path for section in author.sections.values() for path in section][-1]
+    site.throttled[last], site.retry_after = 1, "5000"
+    first = await ingest(desk, address_of(site))
+    asked = set(site.asked) - {"/robots.txt", last}
+    site.forget_counts()
+
+    await ingest(desk, address_of(site))
+
+    assert [each.reason for each in first.failed] == ["127.0.0.1 asks to be asked again later."]
+    assert len(asked) > 40
+    assert not asked & set(site.asked)
+    assert desk.below(address_of(site)) == author.hashes()
+
+
 async def test_pages_that_ask_not_to_be_kept_or_followed_are_not(desk, site):
     site.put(
         "/",
