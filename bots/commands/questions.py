@@ -43,7 +43,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
         return 0
     screen = Screen()
     if not turns:
-        screen.note("Nothing was asked in this time.")
+        ended = f" ended as “{SAID[wanted.outcome]}”" if wanted.outcome else " was asked"
+        screen.note(f"Nothing{ended} in this time.")
         return 0
     if screen.is_drawn:
         screen.show(table_of(turns, settings.currency))

@@ -55,8 +55,10 @@ async def test_with_trace_days_0_the_figures_are_listed_without_words(machine):
 
 async def test_where_nothing_was_asked_it_says_so(machine):
     ran = await machine.run("questions")
+    failed = await machine.run("questions", "--outcome", "failed")
 
     assert (ran.code, ran.out, ran.err) == (0, "", "Nothing was asked in this time.\n")
+    assert (failed.code, failed.err) == (0, "Nothing ended as “failed” in this time.\n")
 
 
 @pytest.mark.parametrize("span", ["7", "d", "-1d", "0d", "1y", "٣d"])
