@@ -126,10 +126,10 @@ def _is_same(page: WebPage, request: web.Request, marks: Mapping[str, str]) -> b
     return "Last-Modified" in marks and request.headers.get("If-Modified-Since") == page.modified
 
 
-def html(title: str, main: str, *, head: str = "", links: Sequence[str] = ()) -> str:
+def html(title: str, main: str, *, head: str = "", frame: str = "", links: Sequence[str] = ()) -> str:
     menu = "".join(f'<li><a href="{link}">{link}</a></li>' for link in links)
     return (
-        f"<!doctype html><html><head><title>{title}</title>{head}</head><body><nav><ul>{menu}</ul></nav>"
+        f"<!doctype html><html><head><title>{title}</title>{head}</head><body>{frame}<nav><ul>{menu}</ul></nav>"
         f"<main>{main}</main></body></html>"
     )
 
@@ -196,7 +196,16 @@ class WebAuthor:
         source = self.chance.choice(self.documents)
         text = f"# Page {self.number}\n\nEdition {self.chance.randrange(10**9)} of {path}.\n\n{source}"
         main = MarkdownIt().render(text)
-        self.site.put(path, html(f"Page at {path}", main, links=["/", "../", "#top"]), at=self.now)
+        titles = (each.partition("\n")[0].lstrip("# ") for each in self.documents)
+        menu = "".join(
+            f'<li class="nav-item"><span class="nav-title">{title}</span></li>' for title in titles
+        )
+        frame = (
+            f"<aside><nav><ul>{menu}</ul></nav></aside>"  # the whole set's, as generators put into each page
+        )
+        self.site.put(
+            path, html(f"Page at {path}", main, frame=frame, links=["/", "../", "#top"]), at=self.now
+        )
 
     def _write_menus(self) -> None:
         for section, pages in self.sections.items():
