@@ -241,6 +241,9 @@ def _define_ingest(ingest: _Parser) -> None:
     ingest.add_argument("targets", nargs="*", metavar="PATH_OR_URL")
     ingest.add_argument("--collection", metavar="NAME", help="put them into this part of the library")
     ingest.add_argument(
+        "--follow", action="store_true", help="read the website of which an address is the first page"
+    )
+    ingest.add_argument(
         "--every",
         type=_every,
         metavar="SPAN",

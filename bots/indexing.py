@@ -64,9 +64,14 @@ class Targets:
         return (*map(str, self.paths), *self.urls, *self.sources)
 
 
-def read_targets(names: Sequence[str]) -> Targets:
-    """Files, folders, URLs and sources; SettingsError names every path that does not exist."""
-    sources = {name: address for name in names if (address := source_address(name)) is not None}
+def read_targets(names: Sequence[str], *, follow: bool = False) -> Targets:
+    """Files, folders, URLs and sources; SettingsError names every path that does not exist.
+
+    ``follow``: URLs are websites, which are sources, not single pages.
+    """
+    sources = {
+        name: address for name in names if (address := source_address(name, follow=follow)) is not None
+    }
     others = [name for name in names if name not in sources]
     urls = tuple(name for name in others if "://" in name)
     paths = tuple(Path(name).expanduser() for name in others if "://" not in name)

@@ -46,6 +46,7 @@ _INDEX = frozenset({"index", "readme"})  #: pages that sites show for their fold
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 _PAGE = re.compile(r"pages? (\d+)")
 _OWN_ANCHOR = re.compile(r"\{:? ?#([\w.:-]+)[^{}]*\}\s*\Z")  # { #anchor }, {#anchor .class}
+_IN_FRAGMENT = "!$&'()*+,;=:@/?"  # signs that are not escaped there, RFC 3986, 3.5
 _SLASHES = re.compile(r"(?<!:)//+")
 
 
@@ -113,12 +114,19 @@ class SourceLinks:
         """The address of a file in a repository, at the lines of the quote where the host can show them."""
         host = urlsplit(url).netloc
         tail = next((tail for begin, tail in TAILS.items() if begin and host.startswith(begin)), None)
-        if tail is None or citation.origin != "documents":
+        if citation.origin != "documents":
             return url
+        if tail is None:
+            return self._at_section(citation, url)
         line = self.store.line_of(citation.collection, citation.source, citation.quote, citation.start)
         if line is None:
             return url
         return url + tail.format(line=line, last_line=line + citation.quote.count("\n"))
+
+    def _at_section(self, citation: Citation, url: str) -> str:
+        """The address of a page, at the section of the quote where the page names it."""
+        anchor = self.store.anchor_of(citation.collection, citation.source, citation.start)
+        return f"{url}#{quote(anchor, safe=_IN_FRAGMENT)}" if anchor and "#" not in url else url
 
     def _link(self, citation: Citation) -> str | None:
         template = self.templates.get(citation.collection)

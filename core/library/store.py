@@ -52,6 +52,7 @@ class DocumentFields:
     modified: int
     included: str = "[]"  #: JSON, see core/library/formats/includes.py
     changed_at: float | None = None  #: seconds since the epoch, as its source says; None: unknown
+    anchors: str | None = None  #: JSON list: where each section begins, its name in the URL; None: unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +176,16 @@ class DocumentStore:
             if text.startswith(quote, start - begin)
         }
         return found.pop() if len(found) == 1 else None
+
+    def anchor_of(self, collection: str, source: str, start: int) -> str | None:
+        """The name that its page gives the section around an offset; None if it has none, or it is not known which
+        page is meant.
+        """
+        entries = self.named(collection, source)
+        if len(entries) != 1 or not entries[0].anchors:
+            return None
+        above = [name for begin, name in json.loads(entries[0].anchors) if begin <= start]
+        return above[-1] or None if above else None
 
     def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
         """The passages before and after these, and the first ones of their documents, in reading order."""

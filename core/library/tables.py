@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS documents (
     passages INTEGER NOT NULL,  -- how many it has
     included TEXT NOT NULL DEFAULT '[]',  -- JSON list of [path, size, modified] of the files that it includes
     changed_at REAL,            -- seconds since the epoch, as its source says; NULL: unknown
+    anchors TEXT,               -- JSON list: where each section begins, its name in the URL; NULL: unknown
     UNIQUE (collection, address)
 );
 CREATE INDEX IF NOT EXISTS documents_counted ON documents (collection, passages);  -- before every search
@@ -107,12 +108,16 @@ def _add_changes_and_lines(library: Connection) -> None:
     library.execute("CREATE INDEX documents_rooted ON documents (root, address)")
 
 
+def _add_anchors(library: Connection) -> None:
+    library.execute("ALTER TABLE documents ADD COLUMN anchors TEXT")
+
+
 #: A change of these tables needs a migration. So does a change of what is stored for the same document:
 #: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(
     tables=f"{_CATALOGUE}{WORDS_TABLE};",
     postgresql=_CATALOGUE + _POSTINGS,
-    migrations=(_add_included, _add_changes_and_lines),
+    migrations=(_add_included, _add_changes_and_lines, _add_anchors),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",
     damage=IndexDamaged,

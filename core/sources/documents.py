@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import PurePosixPath
 
 from core.errors import DocumentError
 from core.library.chunking import cut
-from core.library.documents import Piece
+from core.library.documents import Document, Piece
 from core.library.formats.assembly import line_starts
 from core.library.formats.encoding import decode
-from core.library.formats.read import parse_file
 from core.library.links import OTHER_TEXT
 from core.library.store import NewDocument
 from core.library.sync import drop_surrogates
-from core.sources.source import SourceItem
+from core.sources.source import SourceItem, parse_as_file
 from core.sources.store import SourceRecord
 
 
-def document_of(record: SourceRecord, item: SourceItem, data: bytes) -> NewDocument:
+def document_of(
+    record: SourceRecord,
+    item: SourceItem,
+    data: bytes,
+    parse: Callable[[SourceItem, bytes], Document] = parse_as_file,
+) -> NewDocument:
     """What is written of an item; DocumentError if it cannot be read."""
-    name = Path(item.name)
-    document = drop_surrogates(parse_file(name, data))
+    document = drop_surrogates(parse(item, data))
     return NewDocument(
         collection=record.collection,
         address=record.place_of(item.id),
@@ -35,8 +39,9 @@ def document_of(record: SourceRecord, item: SourceItem, data: bytes) -> NewDocum
         hash=hashlib.sha256(data).hexdigest(),
         size=len(data),
         modified=0,
-        pieces=with_lines(cut(document), name.suffix.lower(), data),
+        pieces=with_lines(cut(document), PurePosixPath(item.name).suffix.lower(), data),
         changed_at=item.changed_at,
+        anchors=json.dumps(document.anchors) if document.anchors else None,
     )
 
 

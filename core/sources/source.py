@@ -21,6 +21,8 @@ from typing import Protocol
 
 from core.conversation import value
 from core.errors import FootnoteError
+from core.library.documents import Document
+from core.library.formats.read import parse_file
 from core.settings import Settings
 
 
@@ -63,11 +65,21 @@ class SourceItem:
 
 
 @value
+class UnreadItem:
+    """What is there, and cannot be looked at now. What is stored of it stays."""
+
+    item: SourceItem
+    reason: str  #: completes "ITEM: …"; told of one that was never read
+
+
+@value
 class SourceBatch:
     """A part of what there is, or of what changed."""
 
     items: Sequence[SourceItem] = ()  #: at most some hundreds
     gone: Sequence[str] = ()  #: ids
+    unread: Sequence[UnreadItem] = ()
+    note: str = ""  #: sentences about the whole source, as that a limit was reached; told with its last sync
     cursor: str | None = None  #: where to go on if it is cut off after this batch, or at the next sync
 
 
@@ -97,6 +109,11 @@ class SourceContext:
     folder: Path  #: of this source alone, for what need not be fetched twice; it may vanish, and may not exist yet
 
 
+def parse_as_file(item: SourceItem, data: bytes) -> Document:
+    """By the suffix of the item's name. DocumentError."""
+    return parse_file(Path(item.name), data)
+
+
 @value
 class SourceKind:
     """A kind of source."""
@@ -109,6 +126,7 @@ class SourceKind:
         [str], str
     ]  #: how people name the source of a kept address: the sources of its items begin with it
     open: Callable[[str, SourceContext], AbstractAsyncContextManager[KnowledgeSource]]
+    parse: Callable[[SourceItem, bytes], Document] = parse_as_file  #: what was fetched; DocumentError
 
 
 def kind_of(address: str, kinds: Mapping[str, SourceKind]) -> SourceKind | None:

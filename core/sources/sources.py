@@ -112,7 +112,7 @@ class SourceSyncs:
         async with kind.open(record.address, context) as source:
             run = SyncRun(
                 number=record.number, source=source, library=self.library, store=self.store, notify=notify,
-                now=self.now, pause=self.pause, retries=retries,
+                now=self.now, pause=self.pause, parse=kind.parse, retries=retries,
             )  # fmt: skip
             return await run.run()
 

@@ -197,12 +197,12 @@ class SourceStore:
         with self.database.transaction() as writing:
             writing.execute("UPDATE sources SET cursor = ? WHERE number = ?", (cursor, number))
 
-    def finish(self, number: int, now: float) -> None:
-        """Note that everything was read."""
+    def finish(self, number: int, now: float, note: str = "") -> None:
+        """Note that everything was read, and what a person should know of that."""
         with self.database.transaction() as writing:
             writing.execute(
-                "UPDATE sources SET is_listing = 0, synced_at = ?, next_at = ? + every, failure = '' WHERE number = ?",
-                (now, now, number),
+                "UPDATE sources SET is_listing = 0, synced_at = ?, next_at = ? + every, failure = ? WHERE number = ?",
+                (now, now, note, number),
             )
 
     def fail(self, number: int, failure: str, *, next_at: float | None = None) -> None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from core.errors import DocumentError, FootnoteError
+from core.library.documents import Document
 from core.library.library import Library, Notify
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
@@ -32,6 +33,7 @@ from core.sources.source import (
     SourceItem,
     SourceThrottled,
     SourceUnavailable,
+    parse_as_file,
 )
 from core.sources.store import KnownItem, SourceRecord, SourceStore
 
@@ -64,12 +66,14 @@ class SyncRun:
     notify: Notify
     now: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
+    parse: Callable[[SourceItem, bytes], Document] = parse_as_file
     retries: bool = False  #: whether items are read again that could not be read before
     added: int = 0
     changed: int = 0
     removed: int = 0
     _done: int = 0  #: items that were fetched
     _waits: int = 0  #: in a row
+    _note: str = ""  #: what the source says of itself
 
     @property
     def _documents(self) -> SourceDocuments:
@@ -94,12 +98,13 @@ class SyncRun:
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.number)
         failed = self.store.failed(self.number, limit=FAILURES_TOLD)
+        notes = [Failure(source=self._record().address, reason=self._note)] if self._note else []
         return SyncReport(
             added=self.added,
             changed=self.changed,
             removed=self.removed,
             skipped=max(0, counts.read - self.added - self.changed),
-            failed=tuple(Failure(source=each.label, reason=each.failure) for each in failed),
+            failed=(*notes, *(Failure(source=each.label, reason=each.failure) for each in failed)),
         )
 
     def _find_missing(self) -> None:
@@ -124,12 +129,13 @@ class SyncRun:
             before = record.cursor
             async for batch in batches:
                 await self._take(batch, listing)
+                self._note = batch.note
                 await self._thread(self.store.advance, self.number, batch.cursor)
                 if batch.cursor != before:  # it gets on
                     before, self._waits = batch.cursor, 0
         if is_listing:
             await self._thread(self._remove_unlisted, listing)
-        await self._thread(self.store.finish, self.number, self.now())
+        await self._thread(self.store.finish, self.number, self.now(), self._note)
 
     async def _read_due(self) -> None:
         """What an earlier sync listed and did not read."""
@@ -162,6 +168,7 @@ class SyncRun:
         self.store.put(self.number, wanted, listing=listing, state="due")
         self.store.put(self.number, told, listing=listing, state="read")
         self.store.see(self.number, done - {item.id for item in told}, listing=listing)
+        self._compare_unread(batch, record, forgotten, listing)
         for item in told:
             self._documents.note_change(
                 record.collection,
@@ -171,6 +178,22 @@ class SyncRun:
                 changed_at=item.changed_at,
             )
         return wanted
+
+    def _compare_unread(
+        self, batch: SourceBatch, record: SourceRecord, forgotten: Collection[str], listing: int
+    ) -> None:
+        """What cannot be looked at now stays as it is; what was never seen before is a failure."""
+        unread = {
+            each.item.id: each
+            for each in batch.unread
+            if not any(is_within(record.place_of(each.item.id), place) for place in forgotten)
+        }
+        known = self.store.known(self.number, unread)
+        self.store.see(self.number, known, listing=listing)
+        new = [each for each in unread.values() if each.item.id not in known]
+        self.store.put(self.number, (each.item for each in new), listing=listing, state="failed")
+        for each in new:
+            self.store.mark(self.number, each.item, "failed", each.reason)
 
     # Items
 
@@ -217,7 +240,7 @@ class SyncRun:
         record, documents = self._record(), self.library.store
         place = record.place_of(item.id)
         try:
-            document = document_of(record, item, data)
+            document = document_of(record, item, data, self.parse)
         except DocumentError as fault:
             self._fail(item, str(fault))
             return

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import socket
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -215,8 +215,10 @@ def redirect_target(target: httpx.URL, location: str) -> str:
         ) from None
 
 
-def pin_request(target: httpx.URL, address: IPAddress) -> httpx.Request:
-    """The request for the target, sent to exactly this IP address.
+def pin_request(
+    target: httpx.URL, address: IPAddress, *, headers: Mapping[str, str] | None = None
+) -> httpx.Request:
+    """The request for the target, sent to exactly this IP address, with more headers.
 
     The host's name stays in the Host header, in TLS's SNI and in the check of the certificate.
     """
@@ -230,6 +232,7 @@ def pin_request(target: httpx.URL, address: IPAddress) -> httpx.Request:
             "User-Agent": USER_AGENT,
             "Accept": ", ".join(sorted(INGESTED_TYPES)),
             "Accept-Encoding": ACCEPT_ENCODING,
+            **(headers or {}),
         },
         extensions={"timeout": {"connect": CONNECT_LIMIT}, "sni_hostname": ascii_host(target)},
     )

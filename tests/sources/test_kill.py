@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fakes.fork_server import DEVNULL, PIPE, start_python
 from fakes.git_server import Author
+from fakes.website import FakeWebsite, WebAuthor, own_documents
 
 from core.bootstrap import open_library
 from core.storage.storage import open_storage
@@ -80,3 +81,43 @@ async def test_nothing_is_lost_or_doubled_by_two_hundred_kills(settings, server,
     killed = await killed_again_and_again(settings, server, repository, kills=200, files=60, seed=2)
 
     assert killed >= 200
+
+
+@pytest.fixture
+async def site(monkeypatch, certificate):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with FakeWebsite() as site:
+        yield site
+
+
+async def crawl_killed_again_and_again(settings, site, *, kills: int, pages: int, seed: int) -> int:
+    """How many of the processes that read a changing website were killed."""
+    author, chance = WebAuthor(site, own_documents(), seed=seed, dated=seed % 2 == 0), random.Random(seed)
+    author.begin(pages)
+    address, killed, length = f"site+{site.url}", 0, 4 * pages
+    while killed < kills:
+        for _ in range(chance.randint(1, 4)):
+            code, _ = await run(settings, address, chance.randint(1, length))
+            if code == 0:
+                break
+            killed += 1
+        code, passed = await run(settings, address, sys.maxsize)
+        assert code == 0
+        assert_equal(settings, address, author)
+        author.go_on(max(2, pages // 8))
+        length = max(60, passed)
+    return killed
+
+
+async def test_no_page_is_lost_or_doubled_by_kills(settings, site):
+    killed = await crawl_killed_again_and_again(settings, site, kills=3, pages=24, seed=1)
+
+    assert killed >= 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [2, 3])
+async def test_no_page_is_lost_or_doubled_by_a_hundred_kills(settings, site, seed):
+    killed = await crawl_killed_again_and_again(settings, site, kills=100, pages=60, seed=seed)
+
+    assert killed >= 100

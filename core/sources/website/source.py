@@ -1,0 +1,390 @@
+"""A website as a source: every page that its links and its sitemap lead to, below the folder of its first page.
+
+Each sync is a crawl, and lists everything. It costs little where nothing changed: a page that its sitemap dates is not
+asked for unless the date is new, and any other is asked for with the marks of its last version, and answers that it is
+the same. What the crawl knows lies in :mod:`core.sources.website.memory`, so that one which was cut off goes on.
+
+A page that answers "gone" is gone. One that fails, or does not answer, stays as it was read last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit
+
+from core.conversation import value
+from core.library.documents import Document
+from core.library.formats.read import parse_html
+from core.library.sync import printable
+from core.sources.hosts import addresses_of
+from core.sources.source import (
+    CursorExpired,
+    ItemGone,
+    ItemUnreadable,
+    SourceBatch,
+    SourceContext,
+    SourceItem,
+    SourceKind,
+    SourceThrottled,
+    SourceUnavailable,
+    UnreadItem,
+    parse_as_file,
+)
+from core.sources.website.address import (
+    PREFIXES,
+    WebsiteAddress,
+    canonical_address,
+    label_of,
+    normal_url,
+    parse,
+)
+from core.sources.website.client import (
+    NOT_MODIFIED,
+    REQUEST_TIME,
+    SiteClient,
+    SiteReply,
+    SiteSilent,
+    host_and_port,
+    open_client,
+)
+from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory, open_memory
+from core.sources.website.page import anchors_of, head_of
+from core.sources.website.rules import RobotRules, led_elsewhere, read_rules
+from core.sources.website.seeds import seeds_of
+from core.sources.website.sitemap import moment_of
+from core.web.request import OK
+
+LOOKS = 20  # addresses that are looked at before what they have is read
+AT_ONCE = 4  # requests
+PAGE_LIMIT = 50_000  # addresses of one website
+DEPTH_LIMIT = 20  # links from the first page
+KEPT_BODIES = 16_000_000  # bytes of pages that are kept from the look until they are read
+SILENCES = 10  # in a row, after which a website is taken to be down
+GONE = frozenset({401, 403, 404, 410, 451})  # what may not be read is not quoted either
+
+NOTES = {
+    "pages": "More than {pages:,} addresses were found; only so many are looked at. A narrower address reads the others.",
+    "depth": "Pages more than {depth} links away from the first one were not read.",
+    "sitemap": "A sitemap is damaged; its pages were looked for by links alone.",
+}
+
+T = TypeVar("T")
+
+
+@value
+class Look:
+    """What was found at an address."""
+
+    at: FrontierUrl
+    outcome: Outcome = "other"
+    record: PageRecord | None = None  #: of a page
+    found: tuple[str, ...] = ()  #: links in it
+    moved: str = ""  #: where it leads, or of what it is a copy
+    fault: str = ""  #: why it could not be looked at, completing "PAGE …"
+    is_silent: bool = False  #: whether nothing answered
+    body: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(slots=True, kw_only=True)
+class WebsiteSource:
+    """A website."""
+
+    site: WebsiteAddress
+    client: SiteClient
+    memory: SiteMemory
+    rules: RobotRules
+    page_limit: int = PAGE_LIMIT
+    depth_limit: int = DEPTH_LIMIT
+    _bodies: dict[str, bytes] = field(default_factory=dict)  #: of the items of this batch
+    _silences: int = 0  #: in a row
+
+    async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+        if cursor is None:
+            await self._begin()
+        crawl = await _thread(self.memory.name)
+        if cursor is not None and cursor.partition("/")[0] != crawl:
+            raise CursorExpired("what the crawl had seen is not here any more")
+        while urls := await _thread(self.memory.next, LOOKS):
+            looks, trouble = await self._look_at(urls)
+            self._require_site(looks)
+            if looks:
+                yield await _thread(self._batch, looks, f"{crawl}/{looks[-1].at.url}")
+                self._bodies.clear()
+                await _thread(
+                    self.memory.close,
+                    [(each.at.url, each.outcome, each.moved) for each in looks],
+                )
+            if trouble is not None:
+                raise trouble
+        async with contextlib.aclosing(self._orphans(crawl)) as batches:
+            async for batch in batches:
+                yield batch
+        if not await _thread(self.memory.has_items):
+            raise SourceUnavailable(f"There is no page to read at {self.site.url}.")
+        yield SourceBatch(note=await _thread(self._note))
+        await _thread(self.memory.end)
+
+    async def _begin(self) -> None:
+        seeds, is_damaged = await seeds_of(self.site, self.client, self.memory, self.rules)
+        await _thread(self.memory.begin)
+        first = () if self.site.is_sitemap else (FrontierUrl(url=self.site.url, depth=0, lastmod=""),)
+        if not await _thread(partial(self.memory.add, (*first, *seeds), limit=self.page_limit)):
+            await _thread(self.memory.note, "pages")
+        if is_damaged:
+            await _thread(self.memory.note, "sitemap")
+
+    async def _orphans(self, crawl: str) -> AsyncGenerator[SourceBatch, None]:
+        """Copies of pages that are not there are pages themselves."""
+        while urls := await _thread(self.memory.orphans, LOOKS):
+            records = await _thread(self.memory.pages, urls)
+            yield SourceBatch(
+                items=[self._item(records[url]) for url in urls if url in records],
+                cursor=f"{crawl}/{urls[-1]}",
+            )
+            await _thread(self.memory.close, [(url, "item", "") for url in urls])
+
+    def _note(self) -> str:
+        notes = self.memory.notes()
+        return " ".join(
+            sentence.format(pages=self.page_limit, depth=self.depth_limit)
+            for name, sentence in NOTES.items()
+            if name in notes
+        )
+
+    # Looking
+
+    async def _look_at(self, urls: Sequence[FrontierUrl]) -> tuple[list[Look], Exception | None]:
+        """What is at these addresses, as far as the website answered; and why not of all."""
+        known = await _thread(self.memory.pages, [each.url for each in urls])
+        remaining, looks, troubles = iter(urls), list[Look](), list[Exception]()
+
+        async def work() -> None:
+            for at in remaining:
+                if troubles:
+                    return
+                try:
+                    look = await self._look(at, known.get(at.url))
+                except (SourceThrottled, SourceUnavailable) as trouble:
+                    troubles.append(trouble)
+                    return
+                looks.append(look)
+                self._silences = self._silences + 1 if look.is_silent else 0
+                if self._silences >= SILENCES:
+                    troubles.append(SourceUnavailable(f"{self.site.origin} does not answer any more."))
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(AT_ONCE, len(urls))):
+                group.create_task(work())
+        if self._silences >= SILENCES:
+            self._silences = 0
+        return looks, troubles[0] if troubles else None
+
+    async def _look(self, at: FrontierUrl, known: PageRecord | None) -> Look:
+        if not self.rules.allows(at.url):
+            return Look(at=at)
+        if known is not None and at.lastmod and at.lastmod == known.lastmod:
+            return self._seen(at, known)
+        try:
+            reply = await self.client.get(at.url, since=_since(known))
+        except SiteSilent as silent:
+            return replace(self._failing(at, known, str(silent)), is_silent=True)
+        return await self._answered(at, known, reply)
+
+    async def _answered(self, at: FrontierUrl, known: PageRecord | None, reply: SiteReply) -> Look:
+        if reply.location is not None:
+            return self._moved(at, reply.location)
+        if reply.status == NOT_MODIFIED and known is not None:
+            return self._seen(at, replace(known, lastmod=at.lastmod))
+        if reply.status in GONE:
+            is_folder = self._is_first(at) and not at.url.endswith("/") and self.site.folder == self.site.path
+            return Look(at=at, moved=f"{at.url}/" if is_folder else "")
+        if reply.status != OK or reply.fault:
+            return self._failing(at, known, reply.fault or f"answered HTTP {reply.status}")
+        record = await _thread(self._record, at, reply, known)
+        return replace(self._seen(at, record), body=reply.body)
+
+    def _moved(self, at: FrontierUrl, location: str) -> Look:
+        target = self.site.normal(location, at.url)
+        if target is None and self._is_first(at):
+            raise SourceUnavailable(led_elsewhere(at.url, normal_url(location, at.url) or location))
+        return Look(at=at, moved=target or "")
+
+    def _failing(self, at: FrontierUrl, known: PageRecord | None, reason: str) -> Look:
+        """A page that cannot be looked at now; what it linked to is looked at."""
+        if known is None:
+            return Look(at=at, fault=reason)
+        return replace(self._seen(at, known), fault=reason)
+
+    def _seen(self, at: FrontierUrl, record: PageRecord) -> Look:
+        outcome: Outcome = "item"
+        if not record.suffix or record.is_hidden:
+            outcome = "other"
+        elif record.canonical:
+            outcome = "copy"
+        return Look(
+            at=at, outcome=outcome, record=record, found=record.links,
+            moved=record.canonical if outcome == "copy" else "",
+        )  # fmt: skip
+
+    def _record(self, at: FrontierUrl, reply: SiteReply, known: PageRecord | None) -> PageRecord:
+        page = PageRecord(
+            url=at.url,
+            etag=reply.headers.get("etag", ""),
+            modified=reply.headers.get("last-modified", ""),
+            lastmod=at.lastmod,
+            hash=hashlib.sha256(reply.body).hexdigest(),
+            suffix=reply.suffix,
+            tries=known.tries if known is not None else 0,
+        )
+        if not reply.suffix:
+            return page
+        head = head_of(reply.body if reply.suffix == ".html" else b"", at.url, self.site, reply.headers)
+        return replace(page, canonical=head.canonical or "", is_hidden=head.is_hidden, links=head.links)
+
+    def _is_first(self, at: FrontierUrl) -> bool:
+        return not self.site.is_sitemap and at.url == self.site.url
+
+    def _require_site(self, looks: Iterable[Look]) -> None:
+        """SourceUnavailable where the first page is none: a website that is away is not an empty one."""
+        for look in looks:
+            if not self._is_first(look.at) or look.moved or look.found or look.outcome != "other":
+                continue
+            url = self.site.url
+            if not self.rules.allows(url):
+                raise SourceUnavailable(f"The robots.txt of {self.site.origin} does not allow to read {url}.")
+            if look.fault:
+                raise SourceUnavailable(f"{url} {look.fault}.")
+            if look.record is None:
+                raise SourceUnavailable(f"There is no page to read at {url}.")
+
+    # What a batch has
+
+    def _batch(self, looks: Sequence[Look], cursor: str) -> SourceBatch:
+        self.memory.keep(look.record for look in looks if look.record is not None and not look.fault)
+        for look in looks:
+            self._follow(look)
+        items = list[SourceItem]()
+        unread = list[UnreadItem]()
+        room = KEPT_BODIES
+        for look in looks:
+            if look.fault:
+                if look.record is None or look.outcome == "item":
+                    record = look.record or PageRecord(url=look.at.url, suffix=".html")
+                    unread.append(UnreadItem(item=self._item(record), reason=look.fault))
+            elif look.record is not None and look.outcome == "item":
+                item = self._item(look.record)
+                items.append(item)
+                if look.body is not None and len(look.body) <= room:
+                    room -= len(look.body)
+                    self._bodies[item.id] = look.body
+        return SourceBatch(items=items, unread=unread, cursor=cursor)
+
+    def _follow(self, look: Look) -> None:
+        """Have looked at what an address leads to. Redirects and copies are followed anywhere, links to a depth."""
+        at = look.at
+        if look.moved:
+            self._add([look.moved], at.depth, self.page_limit, "pages")
+        if self.site.is_sitemap or not look.found:
+            return
+        if at.depth < self.depth_limit:
+            self._add(look.found, at.depth + 1, self.page_limit, "pages")
+        else:
+            self._add(look.found, at.depth + 1, 0, "depth")
+
+    def _add(self, urls: Iterable[str], depth: int, limit: int, note: str) -> None:
+        if not self.memory.add((FrontierUrl(url=url, depth=depth, lastmod="") for url in urls), limit=limit):
+            self.memory.note(note)
+
+    def _item(self, page: PageRecord) -> SourceItem:
+        path = printable(unquote(urlsplit(page.url).path)).rstrip("/")
+        return SourceItem(
+            id=self.site.item_of(page.url) or page.url,
+            version=f"{page.hash} {page.tries}" if page.tries else page.hash,
+            name=f"{PurePosixPath(path).stem or 'index'}{page.suffix}",
+            source=page.url,
+            url=page.url,
+            changed_at=moment_of(page.lastmod) or _http_moment(page.modified),
+        )
+
+    async def prepare(self, items: Sequence[SourceItem]) -> None:
+        pass
+
+    async def fetch(self, item: SourceItem) -> bytes:
+        if (body := self._bodies.pop(item.id, None)) is not None:
+            return body
+        url = item.url or ""
+        look = await self._look(FrontierUrl(url=url, depth=1, lastmod=""), None)
+        if look.fault:
+            await _thread(self.memory.count_try, url)
+            raise ItemUnreadable(look.fault)
+        if look.body is None or look.outcome == "other":
+            raise ItemGone(f"{url} is gone.")
+        return look.body
+
+
+async def _thread(work: Callable[..., T], *values: object) -> T:
+    return await asyncio.to_thread(work, *values)
+
+
+def _since(known: PageRecord | None) -> dict[str, str]:
+    """The headers that ask for a page only if it has changed."""
+    if known is None:
+        return {}
+    marks = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
+    return {name: mark for name, mark in marks.items() if mark}
+
+
+def _http_moment(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, IndexError, OverflowError):
+        return None
+
+
+def parse_page(item: SourceItem, data: bytes) -> Document:
+    """A page as it is read from the web, with the names of its sections."""
+    if PurePosixPath(item.name).suffix != ".html":
+        return parse_as_file(item, data)
+    document = parse_html(data, url=item.url)
+    return replace(document, anchors=anchors_of(document, data))
+
+
+@asynccontextmanager
+async def open_website(
+    text: str,
+    context: SourceContext,
+    *,
+    page_limit: int = PAGE_LIMIT,
+    depth_limit: int = DEPTH_LIMIT,
+    timeout: float = REQUEST_TIME,  # noqa: ASYNC109 - of each request
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncIterator[WebsiteSource]:
+    """Raises SourceUnavailable for a host that may not be read, or does not say what it allows; SourceThrottled."""
+    site = parse(text)
+    addresses = await addresses_of(*host_and_port(site.origin), context.settings.private_hosts)
+    async with open_client(site.origin, addresses, connections=AT_ONCE) as opened:
+        rules = await read_rules(replace(opened, timeout=timeout))
+        client = replace(opened, timeout=timeout, pause=pause, delay=rules.delay)
+        with open_memory(context.folder) as memory:
+            yield WebsiteSource(
+                site=site,
+                client=client,
+                memory=memory,
+                rules=rules,
+                page_limit=page_limit,
+                depth_limit=depth_limit,
+            )
+
+
+KIND = SourceKind(
+    prefixes=PREFIXES, canonical=canonical_address, label=label_of, open=open_website, parse=parse_page
+)
