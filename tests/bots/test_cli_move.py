@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import signal
 import sqlite3
@@ -328,15 +327,17 @@ async def killed(machine, *arguments):
     await ended(machine, signal.SIGKILL, *arguments)
 
 
-async def ended(machine, number, *arguments):
-    """The exit code of a command that is sent a signal while it writes the library."""
+async def ended(machine, number, *arguments, held=None):
+    """The exit code of a command that is sent a signal while it writes the library.
+
+    ``held``: a connection with a lock that keeps it from ending before.
+    """
     process = await machine.start(*arguments)
-    os.setpriority(
-        os.PRIO_PROCESS, process.pid, 19
-    )  # so that the signal comes before its end on a busy machine
     async with asyncio.timeout(PATIENCE):
         await process.stderr.readuntil("Library…".encode())
         process.send_signal(number)
+        if held is not None:
+            held.rollback()
         await process.communicate()
     return process.returncode
 
@@ -347,11 +348,18 @@ async def test_whoever_stops_a_move_finds_nothing_of_it(machine, used, postgres_
     temporary.mkdir()
     machine.settings["TMPDIR"] = str(temporary)
 
-    there = await ended(machine, number, "move", "--to", postgres_url)
+    machine.settings["DATABASE_URL"] = postgres_url
+    await succeed(machine, "migrate")
+    del machine.settings["DATABASE_URL"]
+    with psycopg.connect(postgres_url) as held:
+        held.execute("LOCK TABLE documents IN SHARE MODE")  # which lets read, and not write
+        there = await ended(machine, number, "move", "--to", postgres_url, held=held)
     left_there = rows_on(postgres_url, "SELECT to_regclass('incomplete_copy')")
     await succeed(machine, "move", "--to", postgres_url)
     machine.settings["DATABASE_URL"] = postgres_url
-    back = await ended(machine, number, "move", "--to", "back")
+    with psycopg.connect(postgres_url) as held:
+        held.execute("LOCK TABLE passages IN ACCESS EXCLUSIVE MODE")
+        back = await ended(machine, number, "move", "--to", "back", held=held)
 
     assert there == back == 128 + number
     assert left_there == [(None,)]
