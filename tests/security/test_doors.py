@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from argparse import Namespace
 from asyncio.selector_events import BaseSelectorEventLoop
 from collections import Counter
 from contextlib import closing
@@ -19,6 +18,7 @@ from bots.chat.commands import ChatCommands
 from bots.chat.incoming import ChatCommand, is_page
 from bots.chat.texts import say_in
 from bots.chat.upload_index import UploadIndex
+from bots.cli import build_parser
 from bots.commands.documents import ingest
 from bots.discord.people import DiscordUploads
 from bots.discord.settings import read_discord_settings
@@ -126,7 +126,7 @@ async def test_no_page_of_a_search_is_fetched_from_there(settings, connections):
 def test_nothing_is_ingested_from_there(settings, connections, capsys):
     urls = [url for url in URLS if "://" in url]  # what has none is the name of a file
 
-    code = ingest(Namespace(targets=urls, collection=None, rebuild=False, every=None), settings)
+    code = ingest(build_parser().parse_args(["ingest", *urls]), settings)
 
     assert code == 1
     assert f"{len(urls)} documents failed" in capsys.readouterr().out
