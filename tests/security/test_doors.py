@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from argparse import Namespace
 from asyncio.selector_events import BaseSelectorEventLoop
 from collections import Counter
 from contextlib import closing
