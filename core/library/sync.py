@@ -270,14 +270,7 @@ def _index_file(
         document = drop_surrogates(parse_file(path, data))
     except DocumentError as fault:
         if data is not None:  # else the disk failed, which may pass
-            unreadable = UnreadableFile(
-                address=file.address,
-                source=file.source,
-                size=file.size,
-                modified=file.modified,
-                reason=str(fault),
-            )
-            store.roots.note_unreadable(collection, unreadable)
+            store.roots.note_unreadable(collection, _unreadable(file, str(fault)))
         # The older version must not be quoted any more.
         store.remove(collection, file.address)
         failure = Failure(source=file.source, reason=str(fault))
@@ -298,6 +291,12 @@ def _index_file(
         ),
     )
     return SyncReport(added=1) if entry is None else SyncReport(changed=1)
+
+
+def _unreadable(file: FoundFile, reason: str) -> UnreadableFile:
+    return UnreadableFile(
+        address=file.address, source=file.source, size=file.size, modified=file.modified, reason=reason
+    )
 
 
 def drop_surrogates(document: Document) -> Document:

@@ -49,12 +49,12 @@ def assert_equal(settings, address, repository) -> None:
     assert indexed == passages
 
 
-async def killed_again_and_again(settings, server, repository, *, kills: int, files: int, seed: int) -> int:
-    """A history of which each part is read by processes that are killed; how many were."""
-    author, chance = Author(repository, seed), random.Random(seed)
-    author.begin(files)
-    address, killed = server.address("harbour/docs.git"), 0
-    length = 3 * files
+async def killed_again_and_again(settings, address, author, chance, *, kills, length, go_on) -> int:
+    """A history of which each part is read by processes that are killed; how many were.
+
+    ``length``: points that a process passes, about; ``go_on``: changes the source.
+    """
+    killed = 0
     while killed < kills:
         for _ in range(chance.randint(1, 4)):
             code, _ = await run(settings, address, chance.randint(1, length))
@@ -63,22 +63,42 @@ async def killed_again_and_again(settings, server, repository, *, kills: int, fi
             killed += 1
         code, passed = await run(settings, address, sys.maxsize)
         assert code == 0
-        assert_equal(settings, address, repository)
-        sys.stdout.write(f"{killed} killed, {len(repository.hashes())} documents equal\n")
-        author.go_on(chance.randint(1, 3), touched=5)
+        assert_equal(settings, address, author)
+        sys.stdout.write(f"{killed} killed, {len(author.hashes())} documents equal\n")
+        go_on()
         length = max(60, passed)
     return killed
 
 
+async def repository_read(settings, server, repository, *, kills: int, files: int, seed: int) -> int:
+    """How many of the processes that read a changing repository were killed."""
+    author, chance = Author(repository, seed), random.Random(seed)
+    author.begin(files)
+    return await killed_again_and_again(
+        settings, server.address("harbour/docs.git"), repository, chance,
+        kills=kills, length=3 * files, go_on=lambda: author.go_on(chance.randint(1, 3), touched=5),
+    )  # fmt: skip
+
+
+async def website_read(settings, site, *, kills: int, pages: int, seed: int) -> int:
+    """The same of a changing website."""
+    author, chance = WebAuthor(site, own_documents(), seed=seed, dated=seed % 2 == 0), random.Random(seed)
+    author.begin(pages)
+    return await killed_again_and_again(
+        settings, f"site+{site.url}", author, chance,
+        kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
+    )  # fmt: skip
+
+
 async def test_nothing_is_lost_or_doubled_by_kills(settings, server, repository):
-    killed = await killed_again_and_again(settings, server, repository, kills=4, files=24, seed=1)
+    killed = await repository_read(settings, server, repository, kills=4, files=24, seed=1)
 
     assert killed >= 4
 
 
 @pytest.mark.long
 async def test_nothing_is_lost_or_doubled_by_two_hundred_kills(settings, server, repository):
-    killed = await killed_again_and_again(settings, server, repository, kills=200, files=60, seed=2)
+    killed = await repository_read(settings, server, repository, kills=200, files=60, seed=2)
 
     assert killed >= 200
 
@@ -90,27 +110,8 @@ async def site(monkeypatch, certificate):
         yield site
 
 
-async def crawl_killed_again_and_again(settings, site, *, kills: int, pages: int, seed: int) -> int:
-    """How many of the processes that read a changing website were killed."""
-    author, chance = WebAuthor(site, own_documents(), seed=seed, dated=seed % 2 == 0), random.Random(seed)
-    author.begin(pages)
-    address, killed, length = f"site+{site.url}", 0, 4 * pages
-    while killed < kills:
-        for _ in range(chance.randint(1, 4)):
-            code, _ = await run(settings, address, chance.randint(1, length))
-            if code == 0:
-                break
-            killed += 1
-        code, passed = await run(settings, address, sys.maxsize)
-        assert code == 0
-        assert_equal(settings, address, author)
-        author.go_on(max(2, pages // 8))
-        length = max(60, passed)
-    return killed
-
-
 async def test_no_page_is_lost_or_doubled_by_kills(settings, site):
-    killed = await crawl_killed_again_and_again(settings, site, kills=3, pages=24, seed=1)
+    killed = await website_read(settings, site, kills=3, pages=24, seed=1)
 
     assert killed >= 3
 
@@ -118,6 +119,6 @@ async def test_no_page_is_lost_or_doubled_by_kills(settings, site):
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 3])
 async def test_no_page_is_lost_or_doubled_by_a_hundred_kills(settings, site, seed):
-    killed = await crawl_killed_again_and_again(settings, site, kills=100, pages=60, seed=seed)
+    killed = await website_read(settings, site, kills=100, pages=60, seed=seed)
 
     assert killed >= 100

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 from dbos._dbos import _get_dbos_instance
+from psycopg.pq import TransactionStatus
 from sqlalchemy.exc import DBAPIError
 
 from core.settings import Settings
@@ -265,6 +266,9 @@ async def test_a_transaction_that_its_process_sleeps_in_holds_up_nobody_for_long
             with psycopg.connect(postgres_url) as other:
                 other.execute("SET lock_timeout = '5s'")
                 await asyncio.to_thread(other.execute, locks)
+                has_the_lock = other.info.transaction_status == TransactionStatus.INTRANS
+
+    assert has_the_lock
 
 
 async def test_nobody_is_declared_dead_for_the_time_in_which_the_database_was_away(store, quick, postgres):
