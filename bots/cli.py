@@ -238,6 +238,7 @@ def _define_decide(decide: _Parser) -> None:
 
 
 def _define_ingest(ingest: _Parser) -> None:
+    ingest.description = "Without arguments, in a terminal, it asks what to add and looks at it first."
     ingest.add_argument("targets", nargs="*", metavar="PATH_OR_URL")
     ingest.add_argument("--collection", metavar="NAME", help="put them into this part of the library")
     ingest.add_argument(
@@ -245,11 +246,12 @@ def _define_ingest(ingest: _Parser) -> None:
     )
     ingest.add_argument(
         "--every",
-        type=_every,
+        type=every_of,
         metavar="SPAN",
         help="read a source again after each 1h, 30m or 7d; off: no more",
     )
     ingest.add_argument("--rebuild", action="store_true", help="read and embed everything indexed again")
+    _add_json(ingest)
 
 
 def _define_archive(command: _Parser) -> None:
@@ -418,7 +420,7 @@ def _span(typed: str) -> float:
     return int(number) * SPANS[unit]
 
 
-def _every(typed: str) -> float:
+def every_of(typed: str) -> float:
     """Seconds; 0 for "off"."""
     seconds = 0.0 if typed == "off" else _span(typed)
     if 0 < seconds < SHORTEST_EVERY:
