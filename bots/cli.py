@@ -314,9 +314,9 @@ def _define_doctor(doctor: _Parser) -> None:
     doctor.add_argument(
         "platforms",
         nargs="*",
-        choices=PLATFORMS,
-        metavar="PLATFORM",
-        help="also require these to work: slack, discord",
+        choices=(*PLATFORMS, "sources"),
+        metavar="PART",
+        help="also require these to be there and to work: slack, discord, sources",
     )
     _add_json(doctor)
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from contextlib import closing
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bots.chat import texts
 from bots.cli import SPANS
 from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
-from core.conversation import value
+from core.library.store import Entry
 from core.settings import Settings
-from core.sources.sources import open_source_store
-from core.sources.store import FailedItem, SourceCounts, SourceRecord
+from core.sources.sources import label_of, open_source_store
+from core.sources.store import ListedSource
 from core.storage.storage import open_storage
 
-#: What ``footnote sources --json`` prints of each document.
+#: What ``footnote sources --json`` prints of each document, besides its kind.
 RECORD = ("source", "title", "collection", "passages", "address", "url")
 FAILURES_SHOWN = 20  # items of a source
 
@@ -27,9 +27,10 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     with closing(open_library(settings)) as library:
         entries = library.store.entries()
-    listed = _listed_sources(settings)
+    with open_storage(settings) as storage, open_source_store(storage) as store:
+        listed = store.listed(failures=FAILURES_SHOWN)
     if arguments.json:
-        records = [{name: getattr(entry, name) for name in RECORD} for entry in entries]
+        records = [*map(document_record, entries), *map(source_record, listed)]
         print(json.dumps(records))  # noqa: T201 - this is the output
         return 0
     for each in listed:
@@ -48,25 +49,37 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
-@value
-class ListedSource:
-    """A source as an operator reads it."""
-
-    record: SourceRecord
-    counts: SourceCounts
-    failed: tuple[FailedItem, ...] = ()  #: the first of them
+def document_record(entry: Entry) -> dict[str, object]:
+    return {**{name: getattr(entry, name) for name in RECORD}, "kind": "document"}
 
 
-def _listed_sources(settings: Settings) -> list[ListedSource]:
-    with open_storage(settings) as storage, open_source_store(storage) as store:
-        return [
-            ListedSource(
-                record=record,
-                counts=store.counts(record.number),
-                failed=tuple(store.failed(record.number, limit=FAILURES_SHOWN)),
-            )
-            for record in store.all()
-        ]
+def source_record(listed: ListedSource) -> dict[str, object]:
+    """The fields of a document, none of whose passages are counted here, and how far the source was read."""
+    record, counts = listed.record, listed.counts
+    name = label_of(record.address)
+    return {
+        "source": name,
+        "title": name,
+        "collection": record.collection,
+        "passages": 0,
+        "address": record.address,
+        "url": None,
+        "kind": "source",
+        "every": record.every,
+        "synced_at": moment_of(record.synced_at),
+        "started_at": moment_of(record.started_at),
+        "next_at": moment_of(record.next_at),
+        "read": counts.read,
+        "due": counts.due,
+        "failed": counts.failed,
+        "failures": [{"source": each.label, "reason": each.failure} for each in listed.failed],
+        "failure": record.failure or None,
+    }
+
+
+def moment_of(at: float | None) -> str | None:
+    """ISO 8601 in UTC."""
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
 def described(listed: ListedSource) -> str:
