@@ -428,6 +428,12 @@ def every_of(typed: str) -> float:
     return seconds
 
 
+def span_of(seconds: float) -> str:
+    """As it is typed: "90m"."""
+    unit = max((each for each in SPANS if seconds % SPANS[each] == 0), key=SPANS.__getitem__)
+    return f"{seconds / SPANS[unit]:.0f}{unit}"
+
+
 def _price(typed: str) -> float:
     try:
         price = float(typed)

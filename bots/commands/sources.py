@@ -8,7 +8,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 from bots.chat import texts
-from bots.cli import SPANS
+from bots.cli import span_of
 from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
@@ -97,9 +97,3 @@ def described(listed: ListedSource) -> str:
 
 def _local_time(at: float) -> str:
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def span_of(seconds: float) -> str:
-    """As it is typed: "90m"."""
-    unit = max((each for each in SPANS if seconds % SPANS[each] == 0), key=SPANS.__getitem__)
-    return f"{seconds / SPANS[unit]:.0f}{unit}"

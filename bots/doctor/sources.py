@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from bots.chat.texts import counted
-from bots.commands.sources import span_of
+from bots.cli import span_of
 from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration

@@ -24,6 +24,7 @@ from core.errors import FootnoteError
 from core.gaps.finder import GapFinder
 from core.library.library import Library, Phase
 from core.settings import Settings
+from core.sources.store import SourceStore
 from core.storage.asynchronous import AsyncDatabase
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters, prometheus
@@ -80,6 +81,7 @@ async def open_page(
     gaps: GapFinder,
     channels: ChannelStore,
     database: AsyncDatabase,
+    sources: SourceStore,
     work: ServingProcess,
     meters: Meters | None = None,
 ) -> AsyncIterator[str]:
@@ -94,6 +96,7 @@ async def open_page(
         gaps=GapReports(gaps),
         channels=channels,
         sessions=sessions,
+        sources=sources,
         threads=PageThreads(database),
         work=work,
         templates=make_templates(views()),

@@ -19,6 +19,7 @@ from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.library.library import Library
 from core.settings import Settings
+from core.sources.store import SourceStore
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters
 from core.turns.messenger import ReplyRoute
@@ -72,6 +73,7 @@ class Site:
     work: ServingProcess
     templates: Environment
     names: NameLookUps
+    sources: SourceStore
     probes: Probes = Probes()
     meters: Meters | None = None  #: of this process; None: another one answers
 
