@@ -182,7 +182,10 @@ class SlackPeople:
 
 
 #: What a user object has who is no full member of the workspace, "User object type".
-_NO_MEMBER = ("deleted", "is_bot", "is_restricted", "is_ultra_restricted", "is_stranger", "is_workflow_bot")
+_NO_MEMBER = (
+    "deleted", "is_bot", "is_workflow_bot", "is_connector_bot", "is_restricted", "is_ultra_restricted",
+    "is_stranger", "is_invited_user",
+)  # fmt: skip
 
 
 def confirmed_email(user: Mapping[str, Any], team: str) -> str:
