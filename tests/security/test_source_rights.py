@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -14,10 +15,12 @@ from fakes.sources import ADDRESS, Shelf
 
 from bots.chat.channels import open_channel_store
 from bots.chat.commands import ChatCommands
+from bots.chat.emails import state_email
 from bots.chat.incoming import ChatCommand
 from bots.chat.quotes import footnotes_of
 from core.bootstrap import open_footnote
-from core.conversation import Conversation, Question
+from core.conversation import Conversation, Decision, Question
+from core.graph.rights import WITHHELD
 from core.library.readers import MARK
 from core.settings import Settings
 from core.sources.sources import SourceSyncs
@@ -37,6 +40,9 @@ class Harbour:
     items: int
     shelf: Shelf = field(default_factory=Shelf)
     emails: dict[str, str] = field(default_factory=dict)  #: by user
+    looks: int = 0  #: how often somebody's address was asked for
+    changes_at: int = 0  #: with which of these looks something changes
+    change_then: Callable[[], Awaitable[None]] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         for number in range(self.items):
@@ -95,6 +101,9 @@ class Harbour:
         return frozenset()
 
     async def email_of(self, space, user):
+        self.looks += 1
+        if self.looks == self.changes_at:
+            await self.change_then()
         return self.emails.get(user, "")
 
 
@@ -176,3 +185,144 @@ async def test_no_canary_of_a_source_reaches_whom_it_does_not_name(items, count,
     assert faults == []
     assert told > count / 10
     assert len(sets) > 20
+
+
+WAGES = "# Wages\n\nA night at the pontoon costs the pilots 18 euros.\n"
+COST, BUILT = "What does a night at the pontoon cost?", "Who built the pontoon of the pilots?"
+DIRECT = Conversation(platform="slack", space="T1", channel="D0", thread="1")
+CHANNEL = Conversation(platform="slack", space="T1", channel="C0", thread="1")
+ANN, BOB = "p0@customs.example", "p1@harbour.example"
+
+
+@asynccontextmanager
+async def one_page(folder, storage, readers):
+    """A source with a page about wages that these people may read, and one about the rest."""
+    harbour = Harbour(random=Random(3), items=0)
+    harbour.shelf.write(wages=WAGES, rest="# Rest\n\nThe harbour has a crane.\n")
+    harbour.shelf.restrict(readers, "wages")
+    async with opened(folder / "data", storage, harbour) as (footnote, channels, syncs):
+
+        async def sync():
+            await syncs.ingest(ADDRESS, collection="default")
+
+        yield harbour, footnote, channels, sync
+
+
+def of_ann(id, here, text):
+    return Question(id=id, conversation=here, author="U0", text=text, asked_at=time.time())
+
+
+def decision(id, here, verdict, proposal):
+    return Decision(
+        id=id,
+        conversation=here,
+        author="U0",
+        proposal_id=proposal.id,
+        verdict=verdict,
+        decided_at=time.time(),
+    )
+
+
+async def lose_address(harbour, sync):
+    del harbour.emails["U0"]
+
+
+async def change_readers(harbour, sync):
+    harbour.shelf.restrict(frozenset({BOB}), "wages")
+    await sync()
+
+
+async def change_all(harbour, sync):
+    harbour.shelf.restrict(frozenset({BOB}), "wages")
+    harbour.shelf.write(wages=WAGES + "And more.")
+    await sync()
+
+
+async def remove(harbour, sync):
+    harbour.shelf.remove("wages")
+    await sync()
+
+
+CHANGES = pytest.mark.parametrize("change", [lose_address, change_readers, change_all, remove])
+UNREADABLE = "This rests on documents that may not be read here any more."
+
+
+@CHANGES
+async def test_a_search_whose_words_come_from_a_document_is_not_sent_once_it_is_closed(
+    change, tmp_path, storage
+):
+    async with one_page(tmp_path, storage, frozenset({ANN})) as (harbour, footnote, _, sync):
+        assistant = footnote.assistant
+        proposed = await assistant.run(of_ann("q1", DIRECT, BUILT))
+        await change(harbour, sync)
+
+        approved = await assistant.run(decision("d1", DIRECT, "approve", proposed.proposal))
+        (still,) = await assistant.proposals(DIRECT)
+        denied = await assistant.run(decision("d2", DIRECT, "deny", proposed.proposal))
+
+        assert "18 euros" in json.dumps(plain(proposed))
+        assert (approved.kind, approved.reason, approved.steps, still.is_open) == (
+            "failed",
+            UNREADABLE,
+            (),
+            True,
+        )
+        assert denied.kind == "no_answer"
+        for outcome in (approved, denied):
+            assert "18 euros" not in json.dumps(plain(outcome))
+
+
+async def test_a_search_that_a_channel_proposed_is_not_sent_once_few_may_read_what_it_is_from(
+    tmp_path, storage
+):
+    """The collection stays open to the channel; the document has left it."""
+    async with one_page(tmp_path, storage, None) as (harbour, footnote, _, sync):
+        proposed = await footnote.assistant.run(of_ann("q1", CHANNEL, BUILT))
+        await change_readers(harbour, sync)
+
+        approved = await footnote.assistant.run(decision("d1", CHANNEL, "approve", proposed.proposal))
+
+        assert "18 euros" in json.dumps(plain(proposed))
+        assert (approved.kind, approved.reason) == ("failed", UNREADABLE)
+
+
+@CHANGES
+async def test_what_is_closed_while_the_answer_is_made_is_not_shown(change, tmp_path, storage):
+    async with one_page(tmp_path, storage, frozenset({ANN})) as (harbour, footnote, _, sync):
+        harbour.changes_at, harbour.change_then = 2, lambda: change(harbour, sync)
+
+        outcome = await footnote.assistant.run(of_ann("q1", DIRECT, COST))
+
+        assert harbour.looks == 2  # the second is for what may be shown
+        assert outcome.reason == UNREADABLE
+        assert "18 euros" not in json.dumps(plain(outcome))
+
+
+@CHANGES
+async def test_what_was_answered_is_not_remembered_once_it_is_closed(change, tmp_path, storage):
+    async with one_page(tmp_path, storage, frozenset({ANN})) as (harbour, footnote, channels, sync):
+        before = await footnote.assistant.run(of_ann("q1", DIRECT, COST))
+        other = await footnote.assistant.run(of_ann("q2", CHANNEL, COST))
+        await change(harbour, sync)
+
+        after = await footnote.assistant.run(of_ann("q3", DIRECT, "And what does it cost for two?"))
+        (first, _) = (await footnote.assistant._state(DIRECT.id))["history"]
+        shown = await shown_of(footnote, channels, of_ann("q1", DIRECT, COST), before)
+
+        assert "18 euros" in json.dumps(plain(before))
+        assert first.answer == WITHHELD
+        for text in (json.dumps(plain(other)), json.dumps(plain(after)), shown):
+            assert "18 euros" not in text
+
+
+async def test_an_operator_who_says_whose_address_it_is_opens_what_the_platform_does_not(tmp_path, storage):
+    async with one_page(tmp_path, storage, frozenset({ANN})) as (harbour, footnote, channels, _):
+        harbour.emails.clear()
+        before = await footnote.assistant.run(of_ann("q1", DIRECT, COST))
+        state_email(channels.database.database, "U0", ANN)
+        after = await footnote.assistant.run(of_ann("q2", DIRECT, COST))
+        state_email(channels.database.database, "U0", "")
+        at_the_end = await footnote.assistant.run(of_ann("q3", DIRECT, COST))
+
+        told = ["18 euros" in json.dumps(plain(each)) for each in (before, after, at_the_end)]
+        assert told == [False, True, False]
