@@ -25,6 +25,7 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError
 from core.gaps.finder import open_gaps
 from core.library.data_lock import make_data_dir, share_data_dir
+from core.library.readers import base_of
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.traces.log import open_question_log
@@ -77,7 +78,7 @@ def _named(typed: str | None) -> frozenset[str] | None:
 
 def _check_collections(named: frozenset[str], settings: Settings) -> None:
     with closing(open_library(settings)) as library:
-        known = library.store.collections()
+        known = frozenset(map(base_of, library.store.collections()))
     if missing := sorted(named - known):
         raise SettingsError(
             f"There is no collection {', '.join(missing)}; there is {', '.join(sorted(known))}."

@@ -13,6 +13,7 @@ from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
 from core.conversation import value
+from core.library.overview import as_listed
 from core.settings import Settings
 from core.sources.sources import open_source_store
 from core.sources.store import FailedItem, SourceCounts, SourceRecord
@@ -26,7 +27,7 @@ FAILURES_SHOWN = 20  # items of a source
 def list_sources(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     with closing(open_library(settings)) as library:
-        entries = library.store.entries()
+        entries = as_listed(library.store.entries())
     listed = _listed_sources(settings)
     if arguments.json:
         records = [{name: getattr(entry, name) for name in RECORD} for entry in entries]

@@ -13,6 +13,7 @@ from typing import Literal
 
 from core.conversation import value
 from core.errors import SettingsError
+from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
 from core.library.scoping import among_texts
 from core.sources.source import SourceItem
@@ -42,7 +43,7 @@ CREATE TABLE IF NOT EXISTS source_items (
     source INTEGER NOT NULL, id TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL,
     label TEXT NOT NULL,        -- how people name it
     title TEXT NOT NULL, url TEXT, changed_at REAL,
-    readers TEXT,               -- JSON list of e-mail addresses; NULL: whoever may read the collection
+    readers TEXT,               -- JSON list of e-mail addresses and domains; NULL: whoever may read the collection
     listed_in INTEGER NOT NULL, -- the number of the last full listing that had it
     state TEXT NOT NULL,        -- due, read or failed
     failure TEXT NOT NULL DEFAULT '',
@@ -85,6 +86,10 @@ class SourceRecord:
     def place_of(self, item: str) -> str:
         """The address of an item's document."""
         return f"{self.address}/{item}"
+
+    def collection_of(self, item: SourceItem) -> str:
+        """Where an item's document is: with the source's others, or with those that the same people may read."""
+        return collection_for(self.collection, item.readers)
 
 
 @value

@@ -6,7 +6,7 @@ Whoever is in sees the collections of the session and nothing of others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -17,7 +17,8 @@ from core.conversation import value
 from core.errors import FootnoteError
 from core.library.documents import ANSWER, Retrieval, Scope, is_kept
 from core.library.library import Library
-from core.library.overview import CollectionSize, collection_sizes, cut_passages
+from core.library.overview import CollectionSize, collection_sizes, cut_passages, family
+from core.library.readers import base_of
 from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within
 from core.library.store import Entry
@@ -42,10 +43,10 @@ async def show_sources(visit: Visit) -> web.Response:
     sizes = await _sizes(visit)
     if name and name not in sizes:
         return visit.sorry(NOT_THERE)
-    searched = frozenset({name} if name else sizes)
+    searched = _searched(visit, {name} if name else set(sizes))
     database = visit.site.channels.database
     rules = await database.call(access_rules, database.database, sizes)
-    opened = await asyncio.to_thread(_read_collection, library, name, visit.query("text")) if name else None
+    opened = await asyncio.to_thread(_read_collection, visit, name, visit.query("text")) if name else None
     return visit.show(
         "sources.html",
         title=name or "Sources",
@@ -61,6 +62,7 @@ async def show_sources(visit: Visit) -> web.Response:
         path_of=path_of,
         collection_path=collection_path,
         change_path=change_path,
+        base_of=base_of,
         bytes_told=bytes_told,
     )
 
@@ -76,7 +78,7 @@ async def show_document(visit: Visit) -> web.Response:
     )
     below = [
         each
-        for each in await asyncio.to_thread(store.entries, collection=entry.collection)
+        for each in await asyncio.to_thread(_entries, visit, entry.collection)
         if each.address != entry.address and is_within(each.address, entry.address)
     ]
     last = passages[-1].number if passages else 0
@@ -147,23 +149,42 @@ async def _can_forget(visit: Visit, name: str, address: str) -> bool:
 
 async def _sizes(visit: Visit) -> Mapping[str, CollectionSize]:
     """The collections that the session may read, by name."""
-    sizes = await asyncio.to_thread(collection_sizes, visit.site.library.store.database)
+    database, with_restricted = visit.site.library.store.database, visit.session.collections is None
+    sizes = await asyncio.to_thread(collection_sizes, database, with_restricted=with_restricted)
     return {each.name: each for each in sizes if visit.session.may_read((each.name,))}
 
 
 async def _entry(visit: Visit, collection: str, address: str) -> Entry | None:
     if not visit.session.may_read((collection,)):
         return None
-    return await asyncio.to_thread(visit.site.library.store.entry, collection, address)
+    found = await asyncio.to_thread(visit.site.library.store.entry, collection, address)
+    if found is not None or visit.session.collections is not None:
+        return found
+    beside = await asyncio.to_thread(family, visit.site.library.store, collection)
+    return next((each for each in beside if each.address == address), None)
 
 
-def _read_collection(library: Library, name: str, text: str) -> CollectionView:
+def _entries(visit: Visit, name: str) -> list[Entry]:
+    """The documents of a collection; with those that only some people may read, for who reads everything. Blocks."""
+    store = visit.site.library.store
+    return family(store, name) if visit.session.collections is None else store.entries(collection=name)
+
+
+def _searched(visit: Visit, names: Collection[str]) -> frozenset[str]:
+    """These collections, and for who reads everything also what only some people may read of them."""
+    if visit.session.collections is not None:
+        return frozenset(names)
+    known = visit.site.library.store.collections()
+    return frozenset(each for each in known if base_of(each) in names)
+
+
+def _read_collection(visit: Visit, name: str, text: str) -> CollectionView:
     """Blocks."""
-    wanted = text.casefold()
+    wanted, library = text.casefold(), visit.site.library
     return CollectionView(
         entries=tuple(
             each
-            for each in library.store.entries(collection=name)
+            for each in _entries(visit, name)
             if wanted in each.source.casefold() or wanted in each.title.casefold()
         ),
         unreadable=tuple(library.store.roots.unreadable(name).values()),
