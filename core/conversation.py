@@ -172,6 +172,9 @@ class Citation:
     origin: Origin = "documents"
     published: str | None = None  #: date of a web page as its search engine gave it
     collection: str = ""  #: of a document; empty: unknown, or a web page
+    changed_at: float | None = None  #: the document's last change, seconds since the epoch; None: unknown
+    #: set where the document was not seen at its source for longer than the operator allows: when it was, the last time
+    unseen_since: float | None = None
 
 
 @value
@@ -193,6 +196,7 @@ class Answer:
     left_out: tuple[Omission, ...] = ()  #: what the draft said and its sources do not support
     missing: str = ""  #: what of the question the sources do not answer, a few words; empty: nothing
     is_sure: bool = True  #: False: a quote that may answer, and is shown as such
+    is_newer_first: bool = False  #: its quotes differ, and the first is of the document that was changed last
 
 
 @value

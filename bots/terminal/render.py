@@ -22,6 +22,7 @@ from bots.chat.texts import (
     answered_in,
     clipped,
     counted,
+    freshness_of,
     headings,
     omissions,
     origin_of,
@@ -144,7 +145,7 @@ def _numbered() -> Table:
 
 
 def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
-    """ "Title › location · source", linked to the page or the file where there is one."""
+    """ "Title › location · source · changed 12 Mar 2026", linked to the page or the file where there is one."""
     address, title = link_of(citation, files), line(headings(citation))
     # A title that names another host than its link is not linked; the real host is shown and linked after it.
     is_forged = address is not None and not address.startswith("file:") and names_another_host(title, address)
@@ -154,6 +155,8 @@ def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
         place.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
     if (origin := line(origin_of(citation, language))) and origin != title:
         place.append(f" · {origin}", style="dim")
+    if fresh := freshness_of(citation, language):
+        place.append(f" · {fresh}", style="dim")
     return place
 
 

@@ -129,6 +129,7 @@ def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
         origin=passage.origin,
         published=passage.published,
         collection=passage.collection if passage.origin == "documents" else "",
+        changed_at=passage.changed_at,
     )
 
 

@@ -56,6 +56,7 @@ class Document:
     unit: Unit = "page"  #: what its blocks' ``page`` counts; "sheet": its headings of level 1 are sheets
     pieces: tuple[Piece, ...] | None = None  #: if it was read in a worker, what it was cut into there
     anchors: tuple[tuple[int, str], ...] = ()  #: where its sections begin, and their names in its web address
+    changed_at: float | None = None  #: seconds since the epoch, as it says itself; None: it does not say
 
 
 @value
@@ -74,6 +75,7 @@ class Passage:
     url: str | None = None
     origin: Origin = "documents"
     published: str | None = None
+    changed_at: float | None = None  #: of its document, seconds since the epoch; None: unknown
 
 
 def is_kept(source: str) -> bool:

@@ -37,10 +37,10 @@ class SourceDocuments:
     def note_change(
         self, collection: str, address: str, *, source: str, url: str | None, changed_at: float | None
     ) -> None:
-        """Update what a source says of a document whose content is the same."""
+        """Update what a source says of a document whose content is the same; ``changed_at`` None: as it is stored."""
         with self.database.transaction() as writing:
             writing.execute(
-                "UPDATE documents SET source = ?, url = ?, changed_at = ? WHERE address = ?"
+                "UPDATE documents SET source = ?, url = ?, changed_at = coalesce(?, changed_at) WHERE address = ?"
                 " AND collection = (SELECT number FROM collections WHERE name = ?)",
                 (source, url, changed_at, address, collection),
             )

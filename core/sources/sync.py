@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from core.errors import DocumentError, FootnoteError
 from core.library.documents import Document
+from core.library.formats.dates import plausible
 from core.library.library import Library, Notify
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
@@ -175,7 +176,7 @@ class SyncRun:
                 record.place_of(item.id),
                 source=item.source,
                 url=item.url,
-                changed_at=item.changed_at,
+                changed_at=plausible(item.changed_at),
             )
         return wanted
 
