@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import UTC, datetime
 from typing import Literal
 
 from core.conversation import Origin, value
@@ -76,6 +77,13 @@ class Passage:
     origin: Origin = "documents"
     published: str | None = None
     changed_at: float | None = None  #: of its document, seconds since the epoch; None: unknown
+
+    @property
+    def changed_on(self) -> str:
+        """The day of its document's last change, in UTC, as ISO 8601 has it; empty: unknown."""
+        if self.changed_at is None:
+            return ""
+        return datetime.fromtimestamp(self.changed_at, UTC).date().isoformat()
 
 
 def is_kept(source: str) -> bool:
