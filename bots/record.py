@@ -58,11 +58,11 @@ def _fields(of: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _citation(citation: Citation) -> dict[str, Any]:
-    moments = {"changed_at": _iso(citation.changed_at), "unseen_since": _iso(citation.unseen_since)}
+    moments = {"changed_at": iso(citation.changed_at), "unseen_since": iso(citation.unseen_since)}
     return _fields(citation, _CITATION) | moments
 
 
-def _iso(moment: float | None) -> str | None:
+def iso(moment: float | None) -> str | None:
     """ "2026-03-12T09:00:00Z" of seconds since the epoch."""
     if moment is None:
         return None

@@ -5,7 +5,7 @@ All are frozen, so that tasks can share them, checkpoints hold them and tests co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform
 
@@ -287,6 +287,16 @@ class Outcome:
     unreadable: tuple[str, ...] = ()  #: a sentence for each attachment that could not be read
     collections: tuple[str, ...] = ()  #: of the documents' passages that its words may come from
     is_shown: bool = True  #: False: nobody called the bot, and it has no sure answer; nothing of it is kept
+
+    def with_citations(self, change: Callable[[Sequence[Citation]], tuple[Citation, ...]]) -> Outcome:
+        """This outcome with other citations wherever it has some."""
+        answer, proposal = self.answer, self.proposal
+        return replace(
+            self,
+            answer=answer and replace(answer, citations=change(answer.citations)),
+            closest=change(self.closest),
+            proposal=proposal and replace(proposal, closest=change(proposal.closest)),
+        )
 
     @property
     def is_small_talk(self) -> bool:

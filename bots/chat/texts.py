@@ -151,6 +151,12 @@ def freshness_of(citation: Citation, language: str) -> str:
     return " · ".join(say(key, date=say.day(at)) for key, at in moments.items() if at is not None)
 
 
+def unseen_told(moment: float) -> str:
+    """That something was not seen at its source for too long: for the operator."""
+    say = say_in(ENGLISH)
+    return say("unseen_since", date=say.day(moment))
+
+
 def place_of(citation: Citation, language: str) -> tuple[str, str]:
     """Its headings; and its source unless that says the same, with how fresh it is. Each on one short line."""
     title, origin = (

@@ -190,7 +190,7 @@ class SyncRun:
             if not any(is_within(record.place_of(each.item.id), place) for place in forgotten)
         }
         known = self.store.known(self.number, unread)
-        self.store.see(self.number, known, listing=listing)
+        self.store.leave(self.number, known, listing=listing, seen_at=record.seen_at)
         new = [each for each in unread.values() if each.item.id not in known]
         self.store.put(self.number, (each.item for each in new), listing=listing, state="failed")
         for each in new:
