@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import datetime
+from typing import Any
 
 from bots.chat import texts
 from bots.cli import SPANS
+from bots.record import iso
 from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
 from core.conversation import value
 from core.library.overview import as_listed
+from core.library.store import Entry
 from core.settings import Settings
+from core.sources.sightings import Sightings
 from core.sources.sources import open_source_store
 from core.sources.store import FailedItem, SourceCounts, SourceRecord
 from core.storage.storage import open_storage
@@ -26,12 +31,16 @@ FAILURES_SHOWN = 20  # items of a source
 
 def list_sources(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
-    with closing(open_library(settings)) as library:
+    with (
+        closing(open_library(settings)) as library,
+        open_storage(settings) as storage,
+        open_source_store(storage) as store,
+    ):
         entries = as_listed(library.store.entries())
-    listed = _listed_sources(settings)
+        sightings = Sightings(sources=store, documents=library.store, stale_after=settings.stale_after)
+        listed, unseen = _listed_sources(sightings), sightings.unseen(entries)
     if arguments.json:
-        records = [{name: getattr(entry, name) for name in RECORD} for entry in entries]
-        print(json.dumps(records))  # noqa: T201 - this is the output
+        print(json.dumps([_record(entry, unseen) for entry in entries]))  # noqa: T201 - this is the output
         return 0
     for each in listed:
         screen.write(
@@ -42,11 +51,18 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
     if not entries and not listed:
         screen.note(texts.NOTHING_INDEXED)
     elif screen.is_drawn:
-        screen.show(render.source_list(entries, limit=None))
+        screen.show(render.source_list(entries, limit=None, unseen=unseen))
     else:
         for entry in entries:
-            screen.write(f"{entry.source}\t{entry.title}\t{entry.passages}\t{entry.collection}")
+            remark = (texts.unseen_told(unseen[entry.id]),) if entry.id in unseen else ()
+            columns = (entry.source, entry.title, str(entry.passages), entry.collection, *remark)
+            screen.write("\t".join(columns))
     return 0
+
+
+def _record(entry: Entry, unseen: Mapping[int, float]) -> dict[str, Any]:
+    moments = {"changed_at": iso(entry.changed_at), "unseen_since": iso(unseen.get(entry.id))}
+    return {name: getattr(entry, name) for name in RECORD} | moments
 
 
 @value
@@ -56,18 +72,20 @@ class ListedSource:
     record: SourceRecord
     counts: SourceCounts
     failed: tuple[FailedItem, ...] = ()  #: the first of them
+    is_stale: bool = False  #: it was not seen for longer than STALE_AFTER
 
 
-def _listed_sources(settings: Settings) -> list[ListedSource]:
-    with open_storage(settings) as storage, open_source_store(storage) as store:
-        return [
-            ListedSource(
-                record=record,
-                counts=store.counts(record.number),
-                failed=tuple(store.failed(record.number, limit=FAILURES_SHOWN)),
-            )
-            for record in store.all()
-        ]
+def _listed_sources(sightings: Sightings) -> list[ListedSource]:
+    store = sightings.sources
+    return [
+        ListedSource(
+            record=record,
+            counts=store.counts(record.number),
+            failed=tuple(store.failed(record.number, limit=FAILURES_SHOWN)),
+            is_stale=sightings.is_stale(record),
+        )
+        for record in store.all()
+    ]
 
 
 def described(listed: ListedSource) -> str:
@@ -75,6 +93,7 @@ def described(listed: ListedSource) -> str:
     record, counts = listed.record, listed.counts
     parts = [
         f"synced {_local_time(record.synced_at)}" if record.synced_at else "not wholly read yet",
+        texts.unseen_told(record.seen_at) if listed.is_stale else "",
         f"every {span_of(record.every)}" if record.every else "",
         f"{counts.due} to read" if counts.due else "",
         f"{counts.failed} failed" if counts.failed else "",

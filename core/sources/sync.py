@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from core.errors import DocumentError, FootnoteError
 from core.library.documents import Document
+from core.library.formats.dates import plausible
 from core.library.library import Library, Notify
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
@@ -186,7 +187,10 @@ class SyncRun:
         self._compare_unread(batch, record, forgotten, listing)
         for item in told:
             self._documents(record).note_change(
-                record.place_of(item.id), source=item.source, url=item.url, changed_at=item.changed_at
+                record.place_of(item.id),
+                source=item.source,
+                url=item.url,
+                changed_at=plausible(item.changed_at),
             )
         return wanted
 
@@ -222,7 +226,7 @@ class SyncRun:
             if not any(is_within(record.place_of(each.item.id), place) for place in forgotten)
         }
         known = self.store.known(self.number, unread)
-        self.store.see(self.number, known, listing=listing)
+        self.store.leave(self.number, known, listing=listing, seen_at=record.seen_at)
         new = [each for each in unread.values() if each.item.id not in known]
         self.store.put(self.number, (each.item for each in new), listing=listing, state="failed")
         for each in new:

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from bots.chat.access import access_rules, readers
+from bots.chat.texts import unseen_told
 from bots.page.site import PageRoute, View, Visit, go_to
 from core.conversation import value
 from core.errors import FootnoteError
@@ -54,6 +55,7 @@ async def show_sources(visit: Visit) -> web.Response:
         sizes=[sizes[name]] if name else list(sizes.values()),
         readers={each: readers(those) for each, those in rules.items()},
         opened=opened,
+        unseen=await asyncio.to_thread(visit.site.sightings.unseen, opened.entries) if opened else {},
         limit=DOCUMENTS,
         text=visit.query("text"),
         words=words,
@@ -63,6 +65,8 @@ async def show_sources(visit: Visit) -> web.Response:
         collection_path=collection_path,
         change_path=change_path,
         base_of=base_of,
+        changed_at=changed_at,
+        unseen_told=unseen_told,
         bytes_told=bytes_told,
     )
 
@@ -86,12 +90,15 @@ async def show_document(visit: Visit) -> web.Response:
         "source.html",
         title=entry.title or entry.source,
         entry=entry,
+        unseen=await asyncio.to_thread(visit.site.sightings.unseen, [entry]),
         passages=passages,
         below=len(below),
         next=path_of(entry, first=last + 1) if last and last < entry.passages else "",
         answer=entry.source.removeprefix(ANSWER) if is_kept(entry.source) else "",
         collection_path=collection_path,
         change_path=change_path,
+        changed_at=changed_at,
+        unseen_told=unseen_told,
         bytes_told=bytes_told,
     )
 
@@ -209,6 +216,11 @@ def path_of(entry: Entry, *, first: int = 1) -> str:
     start = {"from": first} if first > 1 else {}
     named = {"collection": entry.collection, "address": entry.address}
     return f"/sources/document?{urlencode({**named, **start})}"
+
+
+def changed_at(entry: Entry) -> float:
+    """When a document was changed, as far as that is known; of a file that does not say it, when the file was; or 0."""
+    return entry.modified / 1e9 if entry.changed_at is None else entry.changed_at
 
 
 def bytes_told(size: int) -> str:

@@ -98,8 +98,9 @@ def _document(reply: dict[str, Any]) -> Document:
         for path, location, start, end in reply["pieces"]
     )
     return Document(
-        title=reply["title"], text=text, url=reply["url"], blocks=tuple(blocks), pieces=tuple(pieces)
-    )
+        title=reply["title"], text=text, url=reply["url"], blocks=tuple(blocks), pieces=tuple(pieces),
+        changed_at=reply["changed_at"],
+    )  # fmt: skip
 
 
 class WorkerStopped(BaseException):

@@ -124,7 +124,10 @@ def _encode(document: Document) -> tuple[dict[str, Any], bytes]:
     document = replace(document, text=whole(document.text))
     blocks = [[b.kind, b.start, b.end, b.level, b.page, b.row, b.is_recognized] for b in document.blocks]
     pieces = [[p.path, p.location, p.start, p.end] for p in cut(document)]
-    header = {"title": document.title, "url": document.url, "blocks": blocks, "pieces": pieces}
+    header = {
+        "title": document.title, "url": document.url, "blocks": blocks, "pieces": pieces,
+        "changed_at": document.changed_at,
+    }  # fmt: skip
     return header, document.text.encode()
 
 
