@@ -136,8 +136,8 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
                 queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: None
             ) as queue,
             open_page(
-                page, settings, library=library, log=log, answers=answers, gaps=gaps, channels=channels, sources=sources,
-                database=database,
+                page, settings, library=library, log=log, answers=answers, gaps=gaps, channels=channels,
+                database=database, sources=sources,
                 work=WorkBeside(RemoteOperations(queue=queue)),
             ) as link,
         ):  # fmt: skip

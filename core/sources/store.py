@@ -130,6 +130,15 @@ class FailedItem:
     failure: str
 
 
+@value
+class ListedSource:
+    """A source as an operator reads it."""
+
+    record: SourceRecord
+    counts: SourceCounts
+    failed: tuple[FailedItem, ...] = ()  #: the first of them
+
+
 _COLUMNS = tuple(field.name for field in fields(SourceRecord))
 _ITEM = ("id", "version", "name", "label", "title", "url", "changed_at", "readers")
 _PUT = (
@@ -326,6 +335,17 @@ class SourceStore:
             (number, limit),
         )
         return [FailedItem(label=label, failure=failure) for label, failure in rows]
+
+    def listed(self, *, failures: int) -> list[ListedSource]:
+        """All sources, each with at most so many of the items that failed."""
+        return [
+            ListedSource(
+                record=record,
+                counts=self.counts(record.number),
+                failed=tuple(self.failed(record.number, limit=failures)),
+            )
+            for record in self.all()
+        ]
 
     # Forgetting
 

@@ -75,7 +75,8 @@ class SyncRun:
     added: int = 0
     changed: int = 0
     removed: int = 0
-    _done: int = 0  #: items that were fetched
+    _done: int = 0  #: items that are read, or were found to be unchanged
+    _total: int = 0  #: that the source says it has; 0: it does not say
     _waits: int = 0  #: in a row
     _note: str = ""  #: what the source says of itself
 
@@ -159,6 +160,8 @@ class SyncRun:
 
     async def _take(self, batch: SourceBatch, listing: int) -> None:
         wanted = await self._thread(self._compare, batch, listing)
+        self._total = batch.total or self._total
+        self._done += len(batch.items) - len(wanted)
         await self._read(wanted)
         if batch.gone:
             await self._thread(self._remove, batch.gone)
@@ -244,7 +247,7 @@ class SyncRun:
             for item in remaining:
                 await self._read_item(item)
                 self._done += 1
-                self.notify("reading", self._done, 0)
+                self.notify("reading", self._done, max(self._total, self._done) if self._total else 0)
 
         workers = [asyncio.create_task(work()) for _ in range(min(IN_FLIGHT, len(items)))]
         try:
