@@ -30,7 +30,7 @@ from core.sources.source import SourceUnavailable
 LIST_LIMIT = 200  # entries of one answer; a lower limit of the server holds
 USER, GROUP = "username", "name"
 READINGS = 5  # of a list that moves while it is read
-EXPAND = f"version,ancestors,history,{RESTRICTIONS}"
+EXPAND = f"version,ancestors,{RESTRICTIONS}"
 
 T = TypeVar("T")
 
@@ -60,8 +60,9 @@ class DataCenterApi:
         asked: dict[str, str | int] = {
             "spaceKey": space.key, "status": "current", "expand": EXPAND, "limit": LIST_LIMIT,
         }  # fmt: skip
+        posts = asked | {"expand": f"version,history,{RESTRICTIONS}"}
         pages = await self.walk.all(f"{V1}/content/scan", asked, _content)
-        return [*pages, *await self._steady(f"{V1}/content", {"type": "blogpost", **asked}, _content)]
+        return [*pages, *await self._steady(f"{V1}/content", {"type": "blogpost", **posts}, _content)]
 
     async def _steady(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
         """A list that goes on at a number. One of several pages is read until a second reading has the same entries:
