@@ -60,6 +60,7 @@ class Settings:
         str, ...
     ] = ()  #: hosts that are not public, which the operator's own sources may be read from
     git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: TOKEN or USER:TOKEN, by host
+    confluence_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the same
     drive_credentials: str = (
         ""  #: path of the JSON file of a service account's key; what is in it is read when it is used
     )

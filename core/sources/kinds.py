@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from core.sources.confluence import source as confluence
+from core.sources.confluence.address import pasted_address
 from core.sources.drive import source as drive
 from core.sources.drive.address import browser_address
 from core.sources.git import source as git
@@ -13,16 +15,24 @@ from core.sources.website import source as website
 from core.sources.website.address import canonical_address as website_address
 from core.sources.website.address import sitemap_address
 
-KINDS: Mapping[str, SourceKind] = {"git": git.KIND, "website": website.KIND, "drive": drive.KIND}
+KINDS: Mapping[str, SourceKind] = {
+    "git": git.KIND,
+    "website": website.KIND,
+    "drive": drive.KIND,
+    "confluence": confluence.KIND,
+}
 
 
-def source_address(name: str, *, follow: bool = False) -> str | None:
+def source_address(name: str, *, follow: bool = False, confluence: Collection[str] = ()) -> str | None:
     """The address of the source that a person named, as it is kept; None for a path, or a page of the web.
 
-    ``follow``: a page of the web is the first one of a website. SettingsError for an address that begins like one of a source and is none.
+    ``follow``: a page of the web is the first one of a website. ``confluence``: hosts whose pages are those of
+    Confluence. SettingsError for an address that begins like one of a source and is none.
     """
     if (folder := browser_address(name)) is not None:
         return folder
+    if (pasted := pasted_address(name, confluence)) is not None:
+        return pasted
     if follow and name.startswith(("http://", "https://")):
         return website_address(name)
     kind = kind_of(name, KINDS)
