@@ -32,7 +32,7 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
         raise SettingsError("There is nothing to ingest: footnote ingest PATH_OR_URL…")
     if arguments.collection is not None:
         check_name(arguments.collection)
-    targets = read_targets(arguments.targets, follow=arguments.follow)
+    targets = read_targets(arguments.targets, follow=arguments.follow, settings=settings)
     if arguments.follow and not targets.sources:
         raise SettingsError("--follow is for websites: footnote ingest https://HOST/ --follow.")
     if arguments.every is not None and not targets.sources:
