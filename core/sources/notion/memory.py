@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from core.sources.scratch import open_scratch
+from core.sources.memory import open_memory_file
 from core.storage.database import Database
 from core.storage.schema import Schema
 
@@ -91,5 +91,5 @@ class NotionMemory:
 
 @contextmanager
 def open_memory(folder: Path) -> Iterator[NotionMemory]:
-    with open_scratch(folder, FILE, SCHEMA) as database:
+    with open_memory_file(folder / FILE, SCHEMA) as database:
         yield NotionMemory(database)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.conversation import value
-from core.sources.scratch import open_scratch
+from core.sources.memory import open_memory_file
 from core.storage.database import Database
 from core.storage.schema import Schema
 
@@ -229,5 +229,5 @@ class SiteMemory:
 
 @contextmanager
 def open_memory(folder: Path) -> Iterator[SiteMemory]:
-    with open_scratch(folder, FILE, SCHEMA) as database:
+    with open_memory_file(folder / FILE, SCHEMA) as database:
         yield SiteMemory(database)
