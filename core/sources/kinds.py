@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from core.settings import Settings
 from core.sources.git import source as git
 from core.sources.git.address import local_address
+from core.sources.github import source as github
+from core.sources.github.address import list_address
 from core.sources.notion import source as notion
 from core.sources.notion.address import page_address as notion_address
 from core.sources.source import SourceKind, kind_of
@@ -14,7 +16,12 @@ from core.sources.website import source as website
 from core.sources.website.address import canonical_address as website_address
 from core.sources.website.address import sitemap_address
 
-KINDS: Mapping[str, SourceKind] = {"git": git.KIND, "website": website.KIND, "notion": notion.KIND}
+KINDS: Mapping[str, SourceKind] = {
+    "git": git.KIND,
+    "website": website.KIND,
+    "notion": notion.KIND,
+    "github": github.KIND,
+}
 
 
 def source_address(name: str, *, follow: bool = False, settings: Settings | None = None) -> str | None:
@@ -29,4 +36,5 @@ def source_address(name: str, *, follow: bool = False, settings: Settings | None
         return kind.canonical(name)
     if settings is not None and settings.notion_token and (page := notion_address(name)) is not None:
         return page
-    return sitemap_address(name) or local_address(name)
+    enterprise = (*settings.git_tokens, *settings.private_hosts) if settings is not None else ()
+    return sitemap_address(name) or list_address(name, enterprise) or local_address(name)

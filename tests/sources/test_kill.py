@@ -15,6 +15,7 @@ from types import MappingProxyType
 import pytest
 from fakes.fork_server import DEVNULL, PIPE, start_python
 from fakes.git_server import Author
+from fakes.github import FakeGitHub, GitHubTeam
 from fakes.notion import TOKEN, FakeNotion
 from fakes.notion_author import NotionAuthor
 from fakes.website import FakeWebsite, WebAuthor, own_documents
@@ -138,13 +139,14 @@ async def test_no_page_is_lost_or_doubled_by_a_hundred_kills(settings, site, see
 
 
 def editions_of(library) -> dict[str, str]:
-    """What each document says of its edition."""
+    """The editions that each document names, in order."""
     rows = library.store.database.rows(
-        "SELECT d.address, p.text FROM documents d JOIN passages p ON p.document = d.id"
+        "SELECT d.address, p.text FROM documents d JOIN passages p ON p.document = d.id ORDER BY d.id, p.ordinal"
     )
-    return {
-        place: found[0] for place, text in rows if (found := re.search(r"Edition \d+\.", text)) is not None
-    }
+    found: dict[str, list[str]] = {}
+    for place, text in rows:
+        found.setdefault(place, []).extend(re.findall(r"Edition \d+\.", text))
+    return {place: " ".join(editions) for place, editions in found.items()}
 
 
 @pytest.fixture
@@ -179,5 +181,38 @@ async def test_no_page_of_notion_is_lost_or_doubled_by_kills(settings, notion):
 @pytest.mark.parametrize("seed", [2, 3])
 async def test_no_page_of_notion_is_lost_or_doubled_by_a_hundred_kills(settings, notion, seed):
     killed = await notion_read(settings, notion, kills=100, pages=40, seed=seed)
+
+    assert killed >= 100
+
+
+@pytest.fixture
+async def github(monkeypatch, certificate):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with FakeGitHub() as github:
+        yield github
+
+
+async def issues_read(settings, github, *, kills: int, issues: int, seed: int) -> int:
+    """The same of a repository on GitHub whose issues change; everything is listed each time."""
+    team, chance = GitHubTeam(github, seed), random.Random(seed)
+    team.begin(issues)
+    options = {"origin": github.url, "list_every": 0.0}
+    return await killed_again_and_again(
+        settings, "github+https://github.com/acme/handbook/issues", team, chance, kills=kills, length=4 * issues,
+        read=editions_of, go_on=lambda: team.go_on(max(2, issues // 8)),
+        variables={"SOURCE_OPTIONS": json.dumps({"github": options})},
+    )  # fmt: skip
+
+
+async def test_no_issue_is_lost_or_doubled_by_kills(settings, github):
+    killed = await issues_read(settings, github, kills=3, issues=20, seed=1)
+
+    assert killed >= 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [2, 3])
+async def test_no_issue_is_lost_or_doubled_by_a_hundred_kills(settings, github, seed):
+    killed = await issues_read(settings, github, kills=100, issues=60, seed=seed)
 
     assert killed >= 100
