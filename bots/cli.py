@@ -283,6 +283,10 @@ def _define_access(access: _Parser) -> None:
     access.add_argument(
         "--remove", nargs="+", action="extend", default=[], metavar="ID", help="close it to these"
     )
+    access.add_argument(
+        "--email", nargs="+", action="extend", default=[], metavar="PERSON_ID=ADDRESS",
+        help="whose e-mail address this is, for what sources open to it; without an ADDRESS: as the platform says",
+    )  # fmt: skip
 
 
 def _define_run(run: _Parser) -> None:

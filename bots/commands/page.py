@@ -25,6 +25,7 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError
 from core.gaps.finder import open_gaps
 from core.library.data_lock import make_data_dir, share_data_dir
+from core.library.readers import base_of
 from core.settings import Settings
 from core.sources.sources import open_source_store
 from core.storage.storage import open_storage
@@ -78,7 +79,7 @@ def _named(typed: str | None) -> frozenset[str] | None:
 
 def _check_collections(named: frozenset[str], settings: Settings) -> None:
     with closing(open_library(settings)) as library:
-        known = library.store.collections()
+        known = frozenset(map(base_of, library.store.collections()))
     if missing := sorted(named - known):
         raise SettingsError(
             f"There is no collection {', '.join(missing)}; there is {', '.join(sorted(known))}."
@@ -127,8 +128,8 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
         open_question_log(storage, days=settings.trace_days) as log,
         open_answers(storage, library, review_after=settings.review_after) as answers,
         open_page_store(storage) as database,
-        open_gaps(storage, lambda: library.embedder) as gaps,
         open_source_store(storage) as sources,
+        open_gaps(storage, lambda: library.embedder) as gaps,
     ):
         async with (
             open_remote_queue(

@@ -24,6 +24,7 @@ from core.errors import FootnoteError
 from core.gaps.finder import GapFinder
 from core.library.library import Library, Phase
 from core.settings import Settings
+from core.sources.sightings import Sightings
 from core.sources.store import SourceStore
 from core.storage.asynchronous import AsyncDatabase
 from core.traces.log import QuestionLog
@@ -76,12 +77,12 @@ async def open_page(
     settings: Settings,
     *,
     library: Library,
+    sources: SourceStore,
     log: QuestionLog,
     answers: Answers,
     gaps: GapFinder,
     channels: ChannelStore,
     database: AsyncDatabase,
-    sources: SourceStore,
     work: ServingProcess,
     meters: Meters | None = None,
 ) -> AsyncIterator[str]:
@@ -91,12 +92,12 @@ async def open_page(
         settings=settings,
         page=page,
         library=library,
+        sightings=Sightings(sources=sources, documents=library.store, stale_after=settings.stale_after),
         log=log,
         answers=answers,
         gaps=GapReports(gaps),
         channels=channels,
         sessions=sessions,
-        sources=sources,
         threads=PageThreads(database),
         work=work,
         templates=make_templates(views()),

@@ -19,7 +19,7 @@ from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.library.library import Library
 from core.settings import Settings
-from core.sources.store import SourceStore
+from core.sources.sightings import Sightings
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters
 from core.turns.messenger import ReplyRoute
@@ -64,6 +64,7 @@ class Site:
     settings: Settings
     page: PageSettings
     library: Library
+    sightings: Sightings
     log: QuestionLog
     answers: Answers
     gaps: GapReports
@@ -73,7 +74,6 @@ class Site:
     work: ServingProcess
     templates: Environment
     names: NameLookUps
-    sources: SourceStore
     probes: Probes = Probes()
     meters: Meters | None = None  #: of this process; None: another one answers
 

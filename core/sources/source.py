@@ -9,6 +9,7 @@ FootnoteError
 ├── SourceThrottled     it wants to be asked again later
 ├── CursorExpired       it no longer knows what changed since
 ├── ItemGone            what was listed is not there any more
+├── ItemChanged         it is not as it was listed: others may read it now
 └── ItemUnreadable      one item cannot be read; the sentence completes "ITEM: …"
 """
 
@@ -47,6 +48,14 @@ class ItemGone(FootnoteError):
     """What was listed is not there any more."""
 
 
+class ItemChanged(FootnoteError):
+    """What was listed has changed since: others may read it now. ``item``: as it is; it is fetched once more."""
+
+    def __init__(self, sentence: str, *, item: SourceItem) -> None:
+        super().__init__(sentence)
+        self.item = item
+
+
 class ItemUnreadable(FootnoteError):
     """One item cannot be read; the sentence completes "ITEM: …"."""
 
@@ -62,7 +71,9 @@ class SourceItem:
     title: str = ""  #: empty: as the document says, or its name
     url: str | None = None  #: opens the place in a browser
     changed_at: float | None = None  #: seconds since the epoch; None: unknown
-    readers: frozenset[str] | None = None  #: e-mail addresses; None: whoever may read the collection
+    #: E-mail addresses, and ``@`` with a domain for all addresses there; empty: nobody. None: whoever may read the
+    #: collection. What a source cannot map to addresses is left out.
+    readers: frozenset[str] | None = None
 
 
 @value
@@ -101,7 +112,9 @@ class KnowledgeSource(Protocol):
         ...
 
     async def fetch(self, item: SourceItem) -> bytes:
-        """The bytes of a file with the item's name. Raises ItemGone, ItemUnreadable."""
+        """The bytes of a file with the item's name. Raises ItemGone, ItemUnreadable, and ItemChanged where the source
+        sees, after it has the bytes, that others may read the item than it was listed with.
+        """
         ...
 
 

@@ -119,8 +119,8 @@ async def open_desk(folder, page=None, **settings):
                     )
                     async with open_page(
                         page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log, gaps=gaps,
-                        answers=footnote.answers,
-                        channels=channels, database=database, sources=footnote.sources.store, work=OwnWork(turns=turns, operations=operations, meters=footnote.meters), meters=footnote.meters,
+                        answers=footnote.answers, sources=footnote.sources.store,
+                        channels=channels, database=database, work=OwnWork(turns=turns, operations=operations, meters=footnote.meters), meters=footnote.meters,
                     ) as link:  # fmt: skip
                         parts = urlsplit(link)
                         yield Desk(

@@ -11,8 +11,11 @@ from fakes.git_server import Repository
 from test_attacks import HOSTILE
 
 from core.library.documents import Piece
+from core.library.formats.read import parse_html
 from core.library.store import NewDocument
 
+NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
+PIER = "https://tides.example/pier"
 FERRY = "The ferry to Sark leaves pier three"
 
 
@@ -211,3 +214,27 @@ async def test_words_and_names_of_documents_are_no_markup_and_the_documents_can_
     assert [fault for _, page in pages for fault in Inspection(page).faults] == []
     assert {status for status, _, _ in forgotten} == {303}
     assert desk.footnote.library.store.entries(collection="web") == []
+
+
+async def test_what_was_not_seen_at_its_source_for_too_long_is_marked(tmp_path):
+    async with open_desk(tmp_path, stale_after=30) as desk:
+        library = desk.footnote.library
+        desk.ingest(
+            tmp_path / "docs",
+            "harbour.md",
+            f"---\nupdated: 2026-02-01\n---\n{HANDBOOK}",
+            collection="default",
+        )
+        library.ingest_page(PIER, parse_html("<h1>Tides</h1><p>High water is later every day.</p>", url=PIER))
+        with library.store.transaction() as writing:
+            writing.execute("UPDATE documents SET seen_at = ? WHERE address = ?", (NOON, PIER))
+        browser = await desk.browser("reader")
+
+        _, listed = await browser.get("/sources?collection=default")
+        _, page = await browser.get(addressed(PIER))
+        _, file = await browser.get(addressed(tmp_path / "docs" / "harbour.md"))
+
+    sentence = "not seen at its source since 12 Mar 2026"
+    assert (listed.count(sentence), sentence in page, sentence in file) == (1, True, False)
+    assert "2026-02-01 00:00 UTC" in listed
+    assert "2026-02-01 00:00 UTC" in file

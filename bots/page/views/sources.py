@@ -6,19 +6,21 @@ Whoever is in sees the collections of the session and nothing of others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from bots.chat.access import access_rules, readers
+from bots.chat.texts import unseen_told
 from bots.cli import span_of
 from bots.page.site import PageRoute, View, Visit, go_to
 from core.conversation import value
 from core.errors import FootnoteError
 from core.library.documents import ANSWER, Retrieval, Scope, is_kept
 from core.library.library import Library
-from core.library.overview import CollectionSize, collection_sizes, cut_passages
+from core.library.overview import CollectionSize, collection_sizes, cut_passages, family
+from core.library.readers import base_of
 from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within
 from core.library.store import Entry
@@ -47,11 +49,11 @@ async def show_sources(visit: Visit) -> web.Response:
     sizes = await _sizes(visit)
     if name and name not in sizes:
         return visit.sorry(NOT_THERE)
-    searched = frozenset({name} if name else sizes)
+    searched = _searched(visit, {name} if name else set(sizes))
     database = visit.site.channels.database
     rules = await database.call(access_rules, database.database, sizes)
-    opened = await asyncio.to_thread(_read_collection, library, name, visit.query("text")) if name else None
-    sources = await asyncio.to_thread(visit.site.sources.listed, failures=FAILURES if name else 0)
+    opened = await asyncio.to_thread(_read_collection, visit, name, visit.query("text")) if name else None
+    sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=FAILURES if name else 0)
     return visit.show(
         "sources.html",
         title=name or "Sources",
@@ -59,6 +61,7 @@ async def show_sources(visit: Visit) -> web.Response:
         sizes=[sizes[name]] if name else list(sizes.values()),
         readers={each: readers(those) for each, those in rules.items()},
         opened=opened,
+        unseen=await asyncio.to_thread(visit.site.sightings.unseen, opened.entries) if opened else {},
         sources=[each for each in sources if each.record.collection in searched],
         label_of=label_of,
         span_of=span_of,
@@ -70,6 +73,9 @@ async def show_sources(visit: Visit) -> web.Response:
         path_of=path_of,
         collection_path=collection_path,
         change_path=change_path,
+        base_of=base_of,
+        changed_at=changed_at,
+        unseen_told=unseen_told,
         bytes_told=bytes_told,
     )
 
@@ -85,7 +91,7 @@ async def show_document(visit: Visit) -> web.Response:
     )
     below = [
         each
-        for each in await asyncio.to_thread(store.entries, collection=entry.collection)
+        for each in await asyncio.to_thread(_entries, visit, entry.collection)
         if each.address != entry.address and is_within(each.address, entry.address)
     ]
     last = passages[-1].number if passages else 0
@@ -93,6 +99,7 @@ async def show_document(visit: Visit) -> web.Response:
         "source.html",
         title=entry.title or entry.source,
         entry=entry,
+        unseen=await asyncio.to_thread(visit.site.sightings.unseen, [entry]),
         passages=passages,
         below=len(below),
         next=path_of(entry, first=last + 1) if last and last < entry.passages else "",
@@ -100,6 +107,8 @@ async def show_document(visit: Visit) -> web.Response:
         source=await _source_of(visit, entry),
         collection_path=collection_path,
         change_path=change_path,
+        changed_at=changed_at,
+        unseen_told=unseen_told,
         bytes_told=bytes_told,
     )
 
@@ -148,12 +157,12 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
 
 async def _source_of(visit: Visit, entry: Entry) -> SourceRecord | None:
     """The source that a document was read from; None for a file or a page."""
-    records = await asyncio.to_thread(visit.site.sources.all)
+    records = await asyncio.to_thread(visit.site.sightings.sources.all)
     return next(
         (
             each
             for each in records
-            if each.collection == entry.collection and is_within(entry.address, each.address)
+            if each.collection == base_of(entry.collection) and is_within(entry.address, each.address)
         ),
         None,
     )
@@ -172,23 +181,42 @@ async def _can_forget(visit: Visit, name: str, address: str) -> bool:
 
 async def _sizes(visit: Visit) -> Mapping[str, CollectionSize]:
     """The collections that the session may read, by name."""
-    sizes = await asyncio.to_thread(collection_sizes, visit.site.library.store.database)
+    database, with_restricted = visit.site.library.store.database, visit.session.collections is None
+    sizes = await asyncio.to_thread(collection_sizes, database, with_restricted=with_restricted)
     return {each.name: each for each in sizes if visit.session.may_read((each.name,))}
 
 
 async def _entry(visit: Visit, collection: str, address: str) -> Entry | None:
     if not visit.session.may_read((collection,)):
         return None
-    return await asyncio.to_thread(visit.site.library.store.entry, collection, address)
+    found = await asyncio.to_thread(visit.site.library.store.entry, collection, address)
+    if found is not None or visit.session.collections is not None:
+        return found
+    beside = await asyncio.to_thread(family, visit.site.library.store, collection)
+    return next((each for each in beside if each.address == address), None)
 
 
-def _read_collection(library: Library, name: str, text: str) -> CollectionView:
+def _entries(visit: Visit, name: str) -> list[Entry]:
+    """The documents of a collection; with those that only some people may read, for who reads everything. Blocks."""
+    store = visit.site.library.store
+    return family(store, name) if visit.session.collections is None else store.entries(collection=name)
+
+
+def _searched(visit: Visit, names: Collection[str]) -> frozenset[str]:
+    """These collections, and for who reads everything also what only some people may read of them."""
+    if visit.session.collections is not None:
+        return frozenset(names)
+    known = visit.site.library.store.collections()
+    return frozenset(each for each in known if base_of(each) in names)
+
+
+def _read_collection(visit: Visit, name: str, text: str) -> CollectionView:
     """Blocks."""
-    wanted = text.casefold()
+    wanted, library = text.casefold(), visit.site.library
     return CollectionView(
         entries=tuple(
             each
-            for each in library.store.entries(collection=name)
+            for each in _entries(visit, name)
             if wanted in each.source.casefold() or wanted in each.title.casefold()
         ),
         unreadable=tuple(library.store.roots.unreadable(name).values()),
@@ -213,6 +241,11 @@ def path_of(entry: Entry, *, first: int = 1) -> str:
     start = {"from": first} if first > 1 else {}
     named = {"collection": entry.collection, "address": entry.address}
     return f"/sources/document?{urlencode({**named, **start})}"
+
+
+def changed_at(entry: Entry) -> float:
+    """When a document was changed, as far as that is known; of a file that does not say it, when the file was; or 0."""
+    return entry.modified / 1e9 if entry.changed_at is None else entry.changed_at
 
 
 def bytes_told(size: int) -> str:
