@@ -24,6 +24,7 @@ from core.errors import SettingsError
 from core.library.documents import Document
 from core.sources.anchored import parse_anchored, to_bytes
 from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
+from core.sources.github.guide import GUIDE
 from core.sources.github.memory import ListMemory, open_memory
 from core.sources.github.thread import IssueRecord, record_of, text_of_issue
 from core.sources.hosts import addresses_of
@@ -337,5 +338,10 @@ async def open_github(
 
 
 KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=label_of, open=open_github, parse=parse_issue
+    prefixes=PREFIXES,
+    canonical=canonical_address,
+    label=label_of,
+    open=open_github,
+    parse=parse_issue,
+    guide=GUIDE,
 )

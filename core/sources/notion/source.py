@@ -19,6 +19,7 @@ from core.sources.anchored import parse_anchored, to_bytes
 from core.sources.hosts import addresses_of
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import INTERVAL, ORIGIN, NotionApi, NotionMissing, NotionRefused, open_api
+from core.sources.notion.guide import GUIDE
 from core.sources.notion.listing import PageListing
 from core.sources.notion.memory import NotionMemory, open_memory
 from core.sources.notion.page import NotionPage, is_trashed, item_of, page_of, text_of_page
@@ -190,4 +191,5 @@ KIND = SourceKind(
     label=lambda _address: LABEL,
     open=open_notion,
     parse=parse_page,
+    guide=GUIDE,
 )
