@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core.settings import Settings
+from core.sources.drive import source as drive
+from core.sources.drive.address import browser_address
 from core.sources.git import source as git
 from core.sources.git.address import local_address
 from core.sources.github import source as github
@@ -21,6 +23,7 @@ KINDS: Mapping[str, SourceKind] = {
     "website": website.KIND,
     "notion": notion.KIND,
     "github": github.KIND,
+    "drive": drive.KIND,
 }
 
 
@@ -30,6 +33,8 @@ def source_address(name: str, *, follow: bool = False, settings: Settings | None
     ``follow``: a page of the web is the first one of a website; ``settings``: an address on the web is of a source
     where they say how that is read. SettingsError for an address that begins like one of a source and is none.
     """
+    if (folder := browser_address(name)) is not None:
+        return folder
     if follow and name.startswith(("http://", "https://")):
         return website_address(name)
     if (kind := kind_of(name, KINDS)) is not None:
