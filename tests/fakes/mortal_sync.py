@@ -1,6 +1,7 @@
 """A process that reads a source and kills itself at one of its transactions: the point, and it alone, is given.
 
 ``python -m fakes.mortal_sync DATA_DIR DATABASE_URL ADDRESS POINT`` ends with the number of points that it passed.
+DRIVE_BASE in its environment is where a Google Drive of ours answers.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from core.bootstrap import open_library
 from core.library.data_lock import make_data_dir
 from core.settings import Settings
+from core.sources.drive import source as drive
 from core.sources.git import process
+from core.sources.kinds import KINDS
+from core.sources.source import SourceKind
 from core.sources.sources import SourceSyncs, open_source_store
 from core.storage.postgres import PostgresDatabase
 from core.storage.sqlite import SqliteDatabase
@@ -63,6 +69,12 @@ def count_commands(points: Points) -> None:
     process._start = counted
 
 
+def kinds_here() -> Mapping[str, SourceKind]:
+    if (base := os.environ.get("DRIVE_BASE")) is None:
+        return KINDS
+    return {**KINDS, "drive": replace(drive.KIND, open=partial(drive.open_drive, base=base))}
+
+
 async def sync(settings: Settings, address: str) -> None:
     make_data_dir(settings.data_dir)
     with (
@@ -70,7 +82,7 @@ async def sync(settings: Settings, address: str) -> None:
         open_source_store(storage) as store,
         closing(open_library(settings, storage)) as library,
     ):
-        syncs = SourceSyncs(library=library, store=store, settings=settings)
+        syncs = SourceSyncs(library=library, store=store, settings=settings, kinds=kinds_here())
         report = await syncs.ingest(address, collection="default")
     if report.failed:
         raise SystemExit(f"failed: {report.failed}")
@@ -82,7 +94,10 @@ def main(data_dir: str, url: str, address: str, point: str) -> None:
     for kind in (SqliteDatabase, PostgresDatabase):
         count_transactions(kind, points)
     count_commands(points)
-    settings = Settings(data_dir=Path(data_dir), database_url=url, private_hosts=("127.0.0.1",))
+    settings = Settings(
+        data_dir=Path(data_dir), database_url=url, private_hosts=("127.0.0.1",),
+        drive_credentials=os.environ.get("DRIVE_CREDENTIALS", ""),
+    )  # fmt: skip
     asyncio.run(sync(settings, address))
     sys.stdout.write(f"{points.passed}\n")
 

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fakes.drive.author import DriveAuthor
 from fakes.fork_server import DEVNULL, PIPE, start_python
 from fakes.git_server import Author
 from fakes.website import FakeWebsite, WebAuthor, own_documents
@@ -25,6 +26,7 @@ async def run(settings, address, point) -> tuple[int, int]:
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(settings.data_dir.parent), "LANG": "C.UTF-8",
         "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))), "SSL_CERT_FILE": os.environ["SSL_CERT_FILE"],
+        **{name: os.environ[name] for name in ("DRIVE_BASE", "DRIVE_CREDENTIALS") if name in os.environ},
     }  # fmt: skip
     process = await start_python(
         "-m", "fakes.mortal_sync", str(settings.data_dir), settings.database_url, address, str(point),
@@ -120,5 +122,39 @@ async def test_no_page_is_lost_or_doubled_by_kills(settings, site):
 @pytest.mark.parametrize("seed", [2, 3])
 async def test_no_page_is_lost_or_doubled_by_a_hundred_kills(settings, site, seed):
     killed = await website_read(settings, site, kills=100, pages=60, seed=seed)
+
+    assert killed >= 100
+
+
+async def drive_read(settings, google, *, kills: int, documents: int, shared: bool, seed: int) -> int:
+    """The same of a changing Google Drive."""
+    google.page_limit = 7
+    author, chance = DriveAuthor(google.world, shared=shared, seed=seed, is_open=True), random.Random(seed)
+    author.begin(documents)
+    return await killed_again_and_again(
+        settings, f"drive:{author.root}", author, chance,
+        kills=kills, length=3 * documents, go_on=lambda: author.go_on(max(2, documents // 8)),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def google(google, monkeypatch, certificate, tmp_path):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv("DRIVE_BASE", google.base)
+    monkeypatch.setenv("DRIVE_CREDENTIALS", str(tmp_path / "account.json"))
+    return google
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_no_file_of_a_drive_is_lost_or_doubled_by_kills(settings, google, shared):
+    killed = await drive_read(settings, google, kills=3, documents=24, shared=shared, seed=1)
+
+    assert killed >= 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shared", [False, True])
+async def test_no_file_of_a_drive_is_lost_or_doubled_by_a_hundred_kills(settings, google, shared):
+    killed = await drive_read(settings, google, kills=100, documents=60, shared=shared, seed=2)
 
     assert killed >= 100
