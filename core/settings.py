@@ -53,6 +53,9 @@ class Settings:
     review_after: int = 180  #: days for which an answer that a person gave is used before it must be reviewed
     web_trusted_hosts: tuple[str, ...] = ()  #: if set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
+    stale_after: int = (
+        0  #: days after which a document is marked that was not seen at its source since; 0: never
+    )
     private_hosts: tuple[
         str, ...
     ] = ()  #: hosts that are not public, which the operator's own sources may be read from
