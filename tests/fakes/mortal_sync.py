@@ -15,6 +15,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from fakes.confluence import LOGIN
+
 from core.bootstrap import open_library
 from core.library.data_lock import make_data_dir
 from core.settings import Settings
@@ -82,7 +84,12 @@ def main(data_dir: str, url: str, address: str, point: str) -> None:
     for kind in (SqliteDatabase, PostgresDatabase):
         count_transactions(kind, points)
     count_commands(points)
-    settings = Settings(data_dir=Path(data_dir), database_url=url, private_hosts=("127.0.0.1",))
+    settings = Settings(
+        data_dir=Path(data_dir),
+        database_url=url,
+        private_hosts=("127.0.0.1",),
+        confluence_tokens={"127.0.0.1": LOGIN},
+    )
     asyncio.run(sync(settings, address))
     sys.stdout.write(f"{points.passed}\n")
 

@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fakes.confluence_author import WikiAuthor
+from fakes.confluence_servers import FakeCloud
 from fakes.fork_server import DEVNULL, PIPE, start_python
 from fakes.git_server import Author
 from fakes.website import FakeWebsite, WebAuthor, own_documents
@@ -90,6 +92,16 @@ async def website_read(settings, site, *, kills: int, pages: int, seed: int) -> 
     )  # fmt: skip
 
 
+async def wiki_read(settings, wiki, *, kills: int, pages: int, seed: int) -> int:
+    """The same of a changing space of Confluence."""
+    author, chance = WikiAuthor(wiki, own_documents(), seed=seed, restricts=False), random.Random(seed)
+    author.begin(pages)
+    return await killed_again_and_again(
+        settings, wiki.address("/spaces/ENG"), author, chance,
+        kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
+    )  # fmt: skip
+
+
 async def test_nothing_is_lost_or_doubled_by_kills(settings, server, repository):
     killed = await repository_read(settings, server, repository, kills=4, files=24, seed=1)
 
@@ -122,3 +134,23 @@ async def test_no_page_is_lost_or_doubled_by_a_hundred_kills(settings, site, see
     killed = await website_read(settings, site, kills=100, pages=60, seed=seed)
 
     assert killed >= 100
+
+
+@pytest.fixture
+async def wiki(monkeypatch, certificate):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with FakeCloud(certificate) as wiki:
+        yield wiki
+
+
+async def test_no_page_of_a_wiki_is_lost_or_doubled_by_kills(settings, wiki):
+    killed = await wiki_read(settings, wiki, kills=3, pages=24, seed=1)
+
+    assert killed >= 3
+
+
+@pytest.mark.long
+async def test_no_page_of_a_wiki_is_lost_or_doubled_by_two_hundred_kills(settings, wiki):
+    killed = await wiki_read(settings, wiki, kills=200, pages=60, seed=2)
+
+    assert killed >= 200
