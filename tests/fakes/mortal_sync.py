@@ -15,14 +15,19 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from fakes.sources import Shelf
+
 from core.bootstrap import open_library
 from core.library.data_lock import make_data_dir
 from core.settings import Settings
 from core.sources.git import process
+from core.sources.kinds import KINDS
 from core.sources.sources import SourceSyncs, open_source_store
 from core.storage.postgres import PostgresDatabase
 from core.storage.sqlite import SqliteDatabase
 from core.storage.storage import open_storage
+
+SHELF = "shelf://"
 
 
 class Points:
@@ -63,6 +68,22 @@ def count_commands(points: Points) -> None:
     process._start = counted
 
 
+def shelf_at(address: str) -> Shelf:
+    """The shelf of a file. Each page whose readers change while it is fetched is in the folder ``changes``."""
+    file = Path(address.removeprefix(SHELF))
+    shelf = Shelf.saved(file)
+
+    def change(name: str) -> None:
+        waiting = file.parent / "changes" / name
+        if waiting.exists():
+            shelf.restrict(frozenset(waiting.read_text().split()), name)
+            shelf.save(file)
+            waiting.unlink()
+
+    shelf.before_fetch = change
+    return shelf
+
+
 async def sync(settings: Settings, address: str) -> None:
     make_data_dir(settings.data_dir)
     with (
@@ -70,7 +91,8 @@ async def sync(settings: Settings, address: str) -> None:
         open_source_store(storage) as store,
         closing(open_library(settings, storage)) as library,
     ):
-        syncs = SourceSyncs(library=library, store=store, settings=settings)
+        kinds = {**KINDS, **(shelf_at(address).kinds if address.startswith(SHELF) else {})}
+        syncs = SourceSyncs(library=library, store=store, settings=settings, kinds=kinds)
         report = await syncs.ingest(address, collection="default")
     if report.failed:
         raise SystemExit(f"failed: {report.failed}")
