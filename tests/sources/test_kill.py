@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from fakes.drive.author import DriveAuthor
 from fakes.fork_server import DEVNULL, PIPE, start_python
 from fakes.git_server import Author
 from fakes.github import FakeGitHub, GitHubTeam
@@ -214,5 +215,41 @@ async def test_no_issue_is_lost_or_doubled_by_kills(settings, github):
 @pytest.mark.parametrize("seed", [2, 3])
 async def test_no_issue_is_lost_or_doubled_by_a_hundred_kills(settings, github, seed):
     killed = await issues_read(settings, github, kills=100, issues=60, seed=seed)
+
+    assert killed >= 100
+
+
+async def drive_read(settings, google, *, kills: int, documents: int, shared: bool, seed: int) -> int:
+    """The same of a changing Google Drive."""
+    google.page_limit = 7
+    author, chance = DriveAuthor(google.world, shared=shared, seed=seed, is_open=True), random.Random(seed)
+    author.begin(documents)
+    return await killed_again_and_again(
+        settings, f"drive:{author.root}", author, chance,
+        kills=kills, length=3 * documents, go_on=lambda: author.go_on(max(2, documents // 8)),
+        variables={
+            "DRIVE_CREDENTIALS": settings.drive_credentials,
+            "SOURCE_OPTIONS": json.dumps({"drive": {"base": google.base}}),
+        },
+    )  # fmt: skip
+
+
+@pytest.fixture
+def google(google, monkeypatch, certificate):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    return google
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_no_file_of_a_drive_is_lost_or_doubled_by_kills(drive_settings, google, shared):
+    killed = await drive_read(drive_settings, google, kills=3, documents=24, shared=shared, seed=1)
+
+    assert killed >= 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shared", [False, True])
+async def test_no_file_of_a_drive_is_lost_or_doubled_by_a_hundred_kills(drive_settings, google, shared):
+    killed = await drive_read(drive_settings, google, kills=100, documents=60, shared=shared, seed=2)
 
     assert killed >= 100
