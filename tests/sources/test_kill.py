@@ -16,6 +16,7 @@ from fakes.git_server import Author
 from fakes.website import FakeWebsite, WebAuthor, own_documents
 
 from core.bootstrap import open_library
+from core.library.readers import collection_for
 from core.storage.storage import open_storage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +50,12 @@ def assert_equal(settings, address, repository) -> None:
     assert {e.address.removeprefix(f"{address}/"): e.hash for e in entries} == repository.hashes()
     assert (passages, documents) == (sum(e.passages for e in entries), len(entries))
     assert indexed == passages
+    if isinstance(repository, DriveAuthor):  # whose files have readers of their own
+        readers = {
+            f"{address}/{name}": collection_for("default", each)
+            for name, each in repository.readers().items()
+        }
+        assert {e.address: e.collection for e in entries} == readers
 
 
 async def killed_again_and_again(settings, address, author, chance, *, kills, length, go_on) -> int:
@@ -129,7 +136,7 @@ async def test_no_page_is_lost_or_doubled_by_a_hundred_kills(settings, site, see
 async def drive_read(settings, google, *, kills: int, documents: int, shared: bool, seed: int) -> int:
     """The same of a changing Google Drive."""
     google.page_limit = 7
-    author, chance = DriveAuthor(google.world, shared=shared, seed=seed, is_open=True), random.Random(seed)
+    author, chance = DriveAuthor(google.world, shared=shared, seed=seed), random.Random(seed)
     author.begin(documents)
     return await killed_again_and_again(
         settings, f"drive:{author.root}", author, chance,
