@@ -29,7 +29,7 @@ def credentials(_address: str, settings: Settings) -> Sequence[Credential]:
 GUIDE = SourceGuide(
     title="Google Drive",
     asks="The address of a folder or a shared drive in your browser; drive: reads all that is shared with the account",
-    example="https://drive.google.com/drive/folders/ID",
+    example="https://drive.google.com/drive/folders/1AbCdEfGhIjKlMnOpQrStUvWxYz",
     address=typed_address,
     credentials=credentials,
 )
