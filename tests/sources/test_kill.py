@@ -25,6 +25,7 @@ from fakes.notion_author import NotionAuthor
 from fakes.website import FakeWebsite, WebAuthor, own_documents
 
 from core.bootstrap import open_library
+from core.library.readers import collection_for
 from core.storage.storage import open_storage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +63,12 @@ def assert_equal(settings, address, author, read) -> None:
     assert {place.removeprefix(f"{address}/"): held for place, held in found.items()} == author.hashes()
     assert (passages, documents) == (sum(e.passages for e in entries), len(entries))
     assert indexed == passages
+    if isinstance(repository, DriveAuthor):  # whose files have readers of their own
+        readers = {
+            f"{address}/{name}": collection_for("default", each)
+            for name, each in repository.readers().items()
+        }
+        assert {e.address: e.collection for e in entries} == readers
 
 
 async def killed_again_and_again(
@@ -236,7 +243,7 @@ async def test_no_issue_is_lost_or_doubled_by_a_hundred_kills(settings, github, 
 async def drive_read(settings, google, *, kills: int, documents: int, shared: bool, seed: int) -> int:
     """The same of a changing Google Drive."""
     google.page_limit = 7
-    author, chance = DriveAuthor(google.world, shared=shared, seed=seed, is_open=True), random.Random(seed)
+    author, chance = DriveAuthor(google.world, shared=shared, seed=seed), random.Random(seed)
     author.begin(documents)
     return await killed_again_and_again(
         settings, f"drive:{author.root}", author, chance,
