@@ -19,7 +19,7 @@ from core.conversation import value
 from core.library.store import Entry
 from core.settings import Settings
 from core.sources.sightings import Sightings
-from core.sources.sources import open_source_store
+from core.sources.sources import open_source_store, typed_of
 from core.sources.store import FailedItem, SourceCounts, SourceRecord
 from core.storage.storage import open_storage
 
@@ -43,7 +43,7 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
         return 0
     for each in listed:
         screen.write(
-            f"{each.record.address}\t{described(each)}\t{each.counts.read}\t{each.record.collection}"
+            f"{typed_of(each.record.address)}\t{described(each)}\t{each.counts.read}\t{each.record.collection}"
         )
         for failed in each.failed:
             screen.write(f"  {failed.label}: {failed.failure}")

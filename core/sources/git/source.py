@@ -31,6 +31,7 @@ from core.sources.git.address import (
     is_repository,
     item_of,
     parse,
+    without_branch,
 )
 from core.sources.git.process import STDERR_LOGGED, Git, GitFailed
 from core.sources.hosts import addresses_of
@@ -373,5 +374,9 @@ async def _make_repository(git: Git) -> None:
 
 
 KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=lambda address: parse(address).name, open=open_git
+    prefixes=PREFIXES,
+    canonical=canonical_address,
+    label=lambda address: parse(address).name,
+    open=open_git,
+    without_version=without_branch,
 )

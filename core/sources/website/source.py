@@ -386,5 +386,10 @@ async def open_website(
 
 
 KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=label_of, open=open_website, parse=parse_page
+    prefixes=PREFIXES,
+    canonical=canonical_address,
+    label=label_of,
+    open=open_website,
+    parse=parse_page,
+    typed=label_of,
 )
