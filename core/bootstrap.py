@@ -350,7 +350,7 @@ def _deps_maker(
             approvers=settings.web_approvers,
             report=report,
             note_dispute=answers.note_dispute,
-            withdrawn=partial(answers.withdrawn, collections=readable.collections),
+            withdrawn=answers.withdrawn,
             remark=readable.remark,
             look_up_rights=look_up_rights,
         )

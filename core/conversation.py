@@ -218,6 +218,7 @@ class Proposal:
     closest: tuple[Citation, ...] = ()
     dismissed: tuple[str, ...] = ()  #: ids of passages found to be about something else
     collections: tuple[str, ...] = ()  #: of the documents' passages that its words may come from
+    documents: tuple[str, ...] = ()  #: the sources of these passages
     attempt: int = 1  #: 1 for the first web search about this question
     verdict: Verdict | None = None  #: None while open
     decided_by: str | None = None

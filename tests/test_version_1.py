@@ -23,9 +23,11 @@ from shelf import files_read, found, open_library, quotable
 from test_graph import TOWER, assistant_over
 
 from bots.chat.channels import open_channel_store, own_collection
+from bots.chat.emails import state_email, stated_emails
 from core.conversation import Conversation, Decision, Exchange, Outcome, Proposal, Question
 from core.errors import StoreTrouble
 from core.graph.state import Work
+from core.library.readers import ReaderSets, collection_for
 from core.library.sync import SyncReport
 from core.reasoning.limits import open_budget
 from core.storage.schema import version_in
@@ -280,6 +282,20 @@ async def test_channels_and_threads_are_known(data):
         assert [await rooms.is_first(word) for word in ("w1", "w2")] == [False, True]
 
 
+def test_readers_and_their_addresses_can_be_noted(data):
+    readers = collection_for("default", {"ann@harbour.example"})
+    with closing(open_library(data)) as library:
+        sets = ReaderSets(library.store.database)
+        with library.store.transaction() as writing:
+            sets.note(writing, readers, {"ann@harbour.example"})
+
+        assert sets.open_to(["ann@harbour.example"]) == {readers}
+    with open_channel_store(Storage(data_dir=data)) as rooms:
+        state_email(rooms.database.database, "U1", "Ann@harbour.example")
+
+        assert stated_emails(rooms.database.database) == [("U1", "ann@harbour.example")]
+
+
 async def test_tokens_of_the_day_are_counted(data):
     with open_budget(100, Storage(data_dir=data), now=lambda: SPENT_ON, per_person=10) as budget:
         assert await budget.spent_today() == 42
@@ -338,4 +354,4 @@ async def test_an_older_version_refuses_the_turns_and_conversations_of_this_one(
     async with turns_of(data, RecordingMessenger()):
         pass
 
-    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [3, 3]
+    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [4, 4]

@@ -25,6 +25,7 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError
 from core.gaps.finder import open_gaps
 from core.library.data_lock import make_data_dir, share_data_dir
+from core.library.readers import base_of
 from core.settings import Settings
 from core.sources.sources import open_source_store
 from core.storage.storage import open_storage
@@ -78,7 +79,7 @@ def _named(typed: str | None) -> frozenset[str] | None:
 
 def _check_collections(named: frozenset[str], settings: Settings) -> None:
     with closing(open_library(settings)) as library:
-        known = library.store.collections()
+        known = frozenset(map(base_of, library.store.collections()))
     if missing := sorted(named - known):
         raise SettingsError(
             f"There is no collection {', '.join(missing)}; there is {', '.join(sorted(known))}."
@@ -135,8 +136,8 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
                 queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: None
             ) as queue,
             open_page(
-                page, settings, library=library, log=log, answers=answers, gaps=gaps, channels=channels, sources=sources,
-                database=database,
+                page, settings, library=library, log=log, answers=answers, gaps=gaps, channels=channels,
+                database=database, sources=sources,
                 work=WorkBeside(RemoteOperations(queue=queue)),
             ) as link,
         ):  # fmt: skip

@@ -30,6 +30,7 @@ class Block:
     level: int = 0  #: 1 to 6 for a heading, else 0
     page: int | None = None  #: or slide of a presentation, or cell of a notebook; counts from 1
     row: int | None = None  #: first data row of a table file, or row of a sheet; counts from 1
+    is_recognized: bool = False  #: read from a picture of its page
 
 
 @value

@@ -31,7 +31,7 @@ def document_of(
     """What is written of an item; DocumentError if it cannot be read."""
     document = drop_surrogates(parse(item, data))
     return NewDocument(
-        collection=record.collection,
+        collection=record.collection_of(item),
         address=record.place_of(item.id),
         root=record.address,
         source=item.source,

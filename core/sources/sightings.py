@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.conversation import Citation, Outcome
+from core.library.readers import base_of
 from core.library.store import DocumentStore, Entry
 from core.sources.store import SourceRecord, SourceStore
 
@@ -54,7 +55,7 @@ class Sightings:
         for entry in entries:
             if entry.seen_at is not None:
                 seen[entry.id] = entry.seen_at
-            elif (record := records.get((entry.collection, entry.root))) is not None:
+            elif (record := records.get((base_of(entry.collection), entry.root))) is not None:
                 item = entry.address.removeprefix(record.place_of(""))
                 items.setdefault(record, {})[item] = entry
         for record, known in items.items():

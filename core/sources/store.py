@@ -13,6 +13,7 @@ from typing import Literal
 
 from core.conversation import value
 from core.errors import SettingsError
+from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
 from core.library.scoping import among_texts
 from core.sources.source import SourceItem
@@ -42,7 +43,7 @@ CREATE TABLE IF NOT EXISTS source_items (
     source INTEGER NOT NULL, id TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL,
     label TEXT NOT NULL,        -- how people name it
     title TEXT NOT NULL, url TEXT, changed_at REAL,
-    readers TEXT,               -- JSON list of e-mail addresses; NULL: whoever may read the collection
+    readers TEXT,               -- JSON list of e-mail addresses and domains; NULL: whoever may read the collection
     listed_in INTEGER NOT NULL, -- the number of the last full listing that had it
     state TEXT NOT NULL,        -- due, read or failed
     failure TEXT NOT NULL DEFAULT '',
@@ -99,6 +100,10 @@ class SourceRecord:
         """The address of an item's document."""
         return f"{self.address}/{item}"
 
+    def collection_of(self, item: SourceItem) -> str:
+        """Where an item's document is: with the source's others, or with those that the same people may read."""
+        return collection_for(self.collection, item.readers)
+
 
 @value
 class KnownItem:
@@ -123,6 +128,15 @@ class FailedItem:
 
     label: str
     failure: str
+
+
+@value
+class ListedSource:
+    """A source as an operator reads it."""
+
+    record: SourceRecord
+    counts: SourceCounts
+    failed: tuple[FailedItem, ...] = ()  #: the first of them
 
 
 _COLUMNS = tuple(field.name for field in fields(SourceRecord))
@@ -330,6 +344,17 @@ class SourceStore:
             (number, limit),
         )
         return [FailedItem(label=label, failure=failure) for label, failure in rows]
+
+    def listed(self, *, failures: int) -> list[ListedSource]:
+        """All sources, each with at most so many of the items that failed."""
+        return [
+            ListedSource(
+                record=record,
+                counts=self.counts(record.number),
+                failed=tuple(self.failed(record.number, limit=failures)),
+            )
+            for record in self.all()
+        ]
 
     # Forgetting
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from datetime import datetime, timedelta
 
 import pytest
 from fakes.git_server import Repository, git
@@ -49,10 +50,18 @@ async def test_a_repository_is_read_listed_and_forgotten(machine, repository):
     assert [each["source"] for each in asked.record["citations"]] == ["wiki/docs/ferry.md"]
     assert part.out.startswith("Forgot wiki/docs/harbour.md")
     assert again.out.splitlines()[0] == "1 document added, 1 unchanged, 1 failed."
-    assert [each["source"] for each in json.loads(documents.out)] == [
-        "wiki/docs/bus.md",
-        "wiki/docs/ferry.md",
+    bus, ferry, source = json.loads(documents.out)
+    assert [(each["source"], each["kind"]) for each in (bus, ferry)] == [
+        ("wiki/docs/bus.md", "document"),
+        ("wiki/docs/ferry.md", "document"),
     ]
+    assert source.keys() > ferry.keys()
+    assert (source["kind"], source["address"], source["source"]) == ("source", address, "wiki/docs")
+    assert (source["read"], source["due"], source["failed"], source["every"]) == (2, 0, 1, 5400.0)
+    assert source["failures"] == [{"source": "wiki/docs/empty.md", "reason": "is empty"}]
+    synced, upcoming = (datetime.fromisoformat(source[name]) for name in ("synced_at", "next_at"))
+    assert upcoming - synced == timedelta(minutes=90)
+    assert source["failure"] is None
     assert forgotten.code == 0
     assert left.out == ""
 

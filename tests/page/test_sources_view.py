@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 from fakes.desk import HANDBOOK, SECRET, Inspection, open_desk
+from fakes.git_server import Repository
 from test_attacks import HOSTILE
 
 from core.library.documents import Piece
@@ -147,6 +148,39 @@ async def test_collections_of_others_are_neither_seen_nor_changed(desk, tmp_path
     assert not [page for _, page in pages if "ninety thousand" in page or "payroll.md" in page]
     assert {status for status, _, _ in changes} == {404}
     assert ("payroll", "payroll.md") in sources(desk)
+
+
+async def test_sources_are_listed_with_how_far_they_were_read_to_who_may_read_their_collection(
+    desk, tmp_path
+):
+    wiki, closed = Repository.made(tmp_path / "wiki"), Repository.made(tmp_path / "closed-wiki")
+    wiki.commit({"ferry.md": HANDBOOK, "empty.md": " "})
+    closed.commit({"pay.md": SECRET})
+    sources = desk.footnote.sources
+    await sources.ingest(f"git+file://{wiki.folder}", collection="default", every=5400.0)
+    await sources.ingest(f"git+file://{closed.folder}", collection="payroll")
+    browser = await desk.browser("reader", collections=frozenset({"default"}))
+    editor = await desk.browser()
+
+    _, page = await browser.get("/sources")
+    _, opened = await browser.get("/sources?collection=default")
+    _, both = await editor.get("/sources")
+    place = addressed(f"git+file://{wiki.folder}/ferry.md")
+    _, document = await editor.get(place)
+    again = await editor.post(place.replace("/document?", "/change?"), change="read")
+
+    row = page[page.index("Read from elsewhere") :]
+    assert "<td>default</td>" in row
+    assert "every 90m" in row
+    assert "wiki/empty.md" not in page
+    assert "wiki/empty.md: is empty" in opened
+    assert "closed-wiki" not in page + opened
+    assert "closed-wiki" in both
+    assert "when it is ingested" in both
+    assert "Read it again" not in document
+    assert "Its source was read" in document
+    assert again[0] == 404
+    assert [fault for each in (page, opened, both, document) for fault in Inspection(each).faults] == []
 
 
 async def test_a_reader_changes_nothing(desk, tmp_path):
