@@ -13,6 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from fakes.confluence import LOGIN
+from fakes.confluence_author import WikiAuthor
+from fakes.confluence_servers import FakeCloud
 from fakes.drive.author import DriveAuthor
 from fakes.fork_server import DEVNULL, PIPE, start_python
 from fakes.git_server import Author
@@ -102,6 +105,17 @@ async def website_read(settings, site, *, kills: int, pages: int, seed: int) -> 
     return await killed_again_and_again(
         settings, f"site+{site.url}", author, chance,
         kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
+    )  # fmt: skip
+
+
+async def wiki_read(settings, wiki, *, kills: int, pages: int, seed: int) -> int:
+    """The same of a changing space of Confluence."""
+    author, chance = WikiAuthor(wiki, own_documents(), seed=seed, restricts=False), random.Random(seed)
+    author.begin(pages)
+    return await killed_again_and_again(
+        settings, wiki.address("/spaces/ENG"), author, chance,
+        kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
+        variables={"CONFLUENCE_TOKENS": f"127.0.0.1={LOGIN}"},
     )  # fmt: skip
 
 
@@ -253,3 +267,23 @@ async def test_no_file_of_a_drive_is_lost_or_doubled_by_a_hundred_kills(drive_se
     killed = await drive_read(drive_settings, google, kills=100, documents=60, shared=shared, seed=2)
 
     assert killed >= 100
+
+
+@pytest.fixture
+async def wiki(monkeypatch, certificate):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with FakeCloud(certificate) as wiki:
+        yield wiki
+
+
+async def test_no_page_of_a_wiki_is_lost_or_doubled_by_kills(settings, wiki):
+    killed = await wiki_read(settings, wiki, kills=3, pages=24, seed=1)
+
+    assert killed >= 3
+
+
+@pytest.mark.long
+async def test_no_page_of_a_wiki_is_lost_or_doubled_by_two_hundred_kills(settings, wiki):
+    killed = await wiki_read(settings, wiki, kills=200, pages=60, seed=2)
+
+    assert killed >= 200

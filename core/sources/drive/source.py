@@ -34,6 +34,7 @@ from core.sources.drive.client import (
 )
 from core.sources.drive.credentials import read_account
 from core.sources.drive.files import FOLDER, LOCKED, MARKDOWN, STORED, WORD, DriveFile, file_of
+from core.sources.drive.guide import GUIDE
 from core.sources.drive.memory import DriveMemory, DriveProgress, open_memory
 from core.sources.drive.reader import (
     AT_ONCE,
@@ -319,5 +320,10 @@ async def open_drive(
 
 
 KIND = SourceKind(
-    prefixes=(PREFIX,), canonical=canonical_address, label=str, open=open_drive, parse=parse_exported
+    prefixes=(PREFIX,),
+    canonical=canonical_address,
+    label=str,
+    open=open_drive,
+    parse=parse_exported,
+    guide=GUIDE,
 )
