@@ -162,6 +162,9 @@ class SourceKind:
     ]  #: how people name the source of a kept address: the sources of its items begin with it
     open: Callable[[str, SourceContext], AbstractAsyncContextManager[KnowledgeSource]]
     parse: Callable[[SourceItem, bytes], Document] = parse_as_file  #: what was fetched; DocumentError
+    typed: Callable[[str], str] = str  #: a kept address as a person types it, and reads it
+    #: a kept address without what chooses one of several versions of the same place, as a branch does
+    without_version: Callable[[str], str] = str
     #: whether it can be read now, by as few requests as that takes; None: by listing its first batch
     check: Callable[[str, SourceContext], Awaitable[None]] | None = None
     guide: SourceGuide | None = None  #: None: it is added by its address alone

@@ -8,8 +8,9 @@ import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -19,9 +20,16 @@ from core.library.roots import is_within, resolve_name
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources.kinds import KINDS, source_address
-from core.sources.source import SourceContext, SourceKind, SourceThrottled, SourceUnavailable, kind_of
+from core.sources.source import (
+    KnowledgeSource,
+    SourceContext,
+    SourceKind,
+    SourceThrottled,
+    SourceUnavailable,
+    kind_of,
+)
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
-from core.sources.sync import SourceForgotten, SyncRun
+from core.sources.sync import LONGEST_WAIT, WAITS, SourceForgotten, SyncRun
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
 
@@ -62,7 +70,9 @@ class SourceSyncs:
         """
         kept = self.address_of(address)
         number, is_new = await asyncio.to_thread(
-            lambda: self.store.add(collection, kept, every=every, now=self.now())
+            lambda: self.store.add(
+                collection, kept, every=every, now=self.now(), typed=partial(typed_of, kinds=self.kinds)
+            )
         )
         report = await self.sync(number, notify=notify, retries=True)
         record = await asyncio.to_thread(self.store.get, number)
@@ -109,17 +119,34 @@ class SourceSyncs:
         if kind is None:
             raise SourceUnavailable("This Footnote reads no sources of this kind.")
         context = SourceContext(settings=self.settings, folder=self._folder(record.number))
-        async with kind.open(record.address, context) as source:
+        async with AsyncExitStack() as stack:
             run = SyncRun(
-                number=record.number, source=source, library=self.library, store=self.store, notify=notify,
-                now=self.now, pause=self.pause, parse=kind.parse, retries=retries,
+                number=record.number, source=await self._opened(kind, record, context, stack), library=self.library,
+                store=self.store, notify=notify, now=self.now, pause=self.pause, parse=kind.parse,
+                typed=kind.typed, retries=retries,
             )  # fmt: skip
             return await run.run()
+
+    async def _opened(
+        self, kind: SourceKind, record: SourceRecord, context: SourceContext, stack: AsyncExitStack
+    ) -> KnowledgeSource:
+        """The source, once it no longer asks to wait; ``stack`` closes it."""
+        for _ in range(WAITS):
+            try:
+                return await stack.enter_async_context(kind.open(record.address, context))
+            except SourceThrottled as throttled:
+                if throttled.retry_after > LONGEST_WAIT:
+                    raise
+                waiting = f"{throttled} It is waited for."
+                await asyncio.to_thread(self.store.fail, record.number, waiting)
+                await self.pause(throttled.retry_after)
+        return await stack.enter_async_context(kind.open(record.address, context))
 
     async def _fail(self, record: SourceRecord, reason: str, *, next_at: float | None = None) -> SyncReport:
         logger.info("a sync did not end: %s", reason, extra={"source": record.number})
         await asyncio.to_thread(lambda: self.store.fail(record.number, reason, next_at=next_at))
-        return SyncReport(failed=(Failure(source=record.address, reason=reason),))
+        typed = typed_of(record.address, self.kinds)
+        return SyncReport(failed=(Failure(source=typed, reason=reason),))
 
     def _folder(self, number: int) -> Path:
         return folder_of(self.settings.data_dir, number)
@@ -171,6 +198,22 @@ def label_of(address: str, kinds: Mapping[str, SourceKind] = KINDS) -> str:
     """How people name a source: its own address where its kind is not known here."""
     kind = kind_of(address, kinds)
     return kind.label(address) if kind else address
+
+
+def only_version(store: SourceStore, name: str, kinds: Mapping[str, SourceKind] = KINDS) -> str | None:
+    """The one source that has this address but for what chooses its version, as a branch; None if there are several."""
+    kind = kind_of(name, kinds)
+    if kind is None:
+        return None
+    wanted = kind.without_version(name)
+    found = {each.address for each in store.all() if kind.without_version(each.address) == wanted == name}
+    return found.pop() if len(found) == 1 else None
+
+
+def typed_of(address: str, kinds: Mapping[str, SourceKind] = KINDS) -> str:
+    """The address of a source as a person types it."""
+    kind = kind_of(address, kinds)
+    return kind.typed(address) if kind else address
 
 
 def name_as_kept(name: str) -> str:
