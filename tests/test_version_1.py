@@ -9,6 +9,7 @@ import json
 import sqlite3
 from contextlib import asynccontextmanager, closing
 from dataclasses import MISSING, fields
+from datetime import UTC, datetime
 from importlib import import_module
 
 import ormsgpack
@@ -110,6 +111,28 @@ def test_all_is_found_and_no_file_is_read_again(data):
     assert uploaded == ["winter.md"]
     assert report == SyncReport(skipped=3)
     assert set(opened) <= {"ferry.md", "harbour.md"}  # for their dates are those of the copy
+
+
+def test_what_may_say_when_it_was_changed_is_read_again(data):
+    ferry = data.parent / "docs" / "ferry.md"
+    ferry.write_text(f"---\nupdated: 2026-03-12\n---\n{ferry.read_text()}")
+    with closing(sqlite3.connect(data / "library.sqlite")) as database, database:  # as if it had been so then
+        database.execute(
+            'UPDATE passages SET start = start + 28, "end" = "end" + 28'
+            " WHERE document = (SELECT id FROM documents WHERE source = 'docs/ferry.md')"
+        )
+        for file in (ferry, ferry.with_name("harbour.md")):
+            status = file.stat()
+            values = (status.st_size, max(status.st_mtime_ns, status.st_ctime_ns), str(file))
+            database.execute("UPDATE documents SET size = ?, modified = ? WHERE address = ?", values)
+
+    with closing(open_library(data)) as library, files_read(data.parent / "docs") as opened:
+        library.refresh()
+        dates = {entry.source: entry.changed_at for entry in library.store.entries()}
+
+    assert opened == ["ferry.md"]
+    assert dates["docs/ferry.md"] == datetime(2026, 3, 12, tzinfo=UTC).timestamp()
+    assert dates["docs/harbour.md"] is None
 
 
 def test_what_was_forgotten_stays_forgotten(data):

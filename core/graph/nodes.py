@@ -315,7 +315,8 @@ def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[St
     closest = outcomes.closest_of(work, deps.policy)
     reason = outcomes.why_not_enough(work, closest)
     beside = None if outcomes.is_about_its_files(work) else propose_beside(state, work, deps, reason, closest)
-    answer = replace(to_answer(replace(draft, quotes=draft.quotes[:1]), strips), is_sure=False)
+    shown = 2 if draft.is_newer_first else 1  # with what an older document says otherwise
+    answer = replace(to_answer(replace(draft, quotes=draft.quotes[:shown]), strips), is_sure=False)
     return outcomes.end_with_answer(state, work, answer, reason if beside else None, beside)
 
 

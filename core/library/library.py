@@ -172,8 +172,9 @@ class Library:
         """Index a fetched page under its URL, in place of its older version."""
         document = drop_surrogates(document)
         digest = hashlib.sha256(document.text.encode()).hexdigest()
-        old = self.store.entry(collection, url)
+        old, now = self.store.entry(collection, url), time.time()
         if old is not None and old.hash == digest:
+            self.store.note_visit(old.id, seen_at=now, changed_at=document.changed_at)
             return SyncReport(skipped=1)
         self.store.put(
             NewDocument(
@@ -187,6 +188,8 @@ class Library:
                 size=len(document.text),
                 modified=0,
                 pieces=cut(document),
+                changed_at=document.changed_at,
+                seen_at=now,
             )
         )
         return SyncReport(changed=1) if old else SyncReport(added=1)

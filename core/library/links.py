@@ -97,13 +97,7 @@ class SourceLinks:
 
     def linked(self, outcome: Outcome) -> Outcome:
         """The outcome with links in its citations."""
-        answer, proposal = outcome.answer, outcome.proposal
-        return replace(
-            outcome,
-            answer=answer and replace(answer, citations=self._all(answer.citations)),
-            closest=self._all(outcome.closest),
-            proposal=proposal and replace(proposal, closest=self._all(proposal.closest)),
-        )
+        return outcome.with_citations(self._all)
 
     def _all(self, citations: Iterable[Citation]) -> tuple[Citation, ...]:
         return tuple(
@@ -119,8 +113,8 @@ class SourceLinks:
         if tail is None:
             return self._at_section(citation, url)
         line = self.store.line_of(citation.collection, citation.source, citation.quote, citation.start)
-        if line is None:
-            return url
+        if line is None:  # what an API gave, as an issue, has no lines
+            return self._at_section(citation, url)
         return url + tail.format(line=line, last_line=line + citation.quote.count("\n"))
 
     def _at_section(self, citation: Citation, url: str) -> str:

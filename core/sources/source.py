@@ -15,7 +15,7 @@ FootnoteError
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +25,7 @@ from core.errors import FootnoteError
 from core.library.documents import Document
 from core.library.formats.read import parse_file
 from core.settings import Settings
+from core.sources.credentials import Credential
 
 
 class SourceUnavailable(FootnoteError):
@@ -91,6 +92,9 @@ class SourceBatch:
     gone: Sequence[str] = ()  #: ids
     unread: Sequence[UnreadItem] = ()
     note: str = ""  #: sentences about the whole source, as that a limit was reached; told with its last sync
+    total: int | None = (
+        None  #: about how many items the whole source has, where its listing tells; for people alone
+    )
     cursor: str | None = None  #: where to go on if it is cut off after this batch, or at the next sync
 
 
@@ -127,6 +131,24 @@ def parse_as_file(item: SourceItem, data: bytes) -> Document:
     return parse_file(Path(item.name), data)
 
 
+def _no_credentials(_address: str, _settings: Settings) -> Sequence[Credential]:
+    return ()
+
+
+@value
+class SourceGuide:
+    """What a person is asked and told who adds a source of a kind."""
+
+    title: str  #: "A repository"
+    asks: str  #: what is to be typed
+    example: str
+    address: Callable[[str], str]  #: the address as it is kept, of what was typed; SettingsError
+    credentials: Callable[[str, Settings], Sequence[Credential]] = _no_credentials  #: of a kept address
+    extra: str = ""  #: the extra of Footnote that installs its client; empty: none is needed
+    packages: tuple[str, ...] = ()  #: that the extra brings, as they are imported
+    every: str = "1h"  #: how often it is read unless a person says otherwise, as it is typed
+
+
 @value
 class SourceKind:
     """A kind of source."""
@@ -140,6 +162,9 @@ class SourceKind:
     ]  #: how people name the source of a kept address: the sources of its items begin with it
     open: Callable[[str, SourceContext], AbstractAsyncContextManager[KnowledgeSource]]
     parse: Callable[[SourceItem, bytes], Document] = parse_as_file  #: what was fetched; DocumentError
+    #: whether it can be read now, by as few requests as that takes; None: by listing its first batch
+    check: Callable[[str, SourceContext], Awaitable[None]] | None = None
+    guide: SourceGuide | None = None  #: None: it is added by its address alone
 
 
 def kind_of(address: str, kinds: Mapping[str, SourceKind]) -> SourceKind | None:

@@ -47,6 +47,7 @@ CREATE TABLE IF NOT EXISTS source_items (
     listed_in INTEGER NOT NULL, -- the number of the last full listing that had it
     state TEXT NOT NULL,        -- due, read or failed
     failure TEXT NOT NULL DEFAULT '',
+    seen_at REAL,               -- when it was last seen, if it could not be looked at since; NULL: at the last sync
     PRIMARY KEY (source, id)
 );
 CREATE INDEX IF NOT EXISTS source_items_by_state ON source_items (source, state);
@@ -56,8 +57,15 @@ CREATE TABLE IF NOT EXISTS forgotten_source_items (
     PRIMARY KEY (source, place)
 );
 """
+
+
+def _add_sightings(sources: Connection) -> None:
+    sources.execute("ALTER TABLE source_items ADD COLUMN seen_at REAL")
+
+
 SCHEMA = Schema(
     tables=_TABLES,
+    migrations=(_add_sightings,),
     cure="Move it away, and ingest your sources again: their documents stay, and are compared.",
 )
 #: What forgetting deletes from.
@@ -82,6 +90,11 @@ class SourceRecord:
     synced_at: float | None
     next_at: float | None
     failure: str
+
+    @property
+    def seen_at(self) -> float:
+        """When all of it was last seen, in seconds since the epoch."""
+        return self.added_at if self.synced_at is None else self.synced_at
 
     def place_of(self, item: str) -> str:
         """The address of an item's document."""
@@ -117,11 +130,20 @@ class FailedItem:
     failure: str
 
 
+@value
+class ListedSource:
+    """A source as an operator reads it."""
+
+    record: SourceRecord
+    counts: SourceCounts
+    failed: tuple[FailedItem, ...] = ()  #: the first of them
+
+
 _COLUMNS = tuple(field.name for field in fields(SourceRecord))
 _ITEM = ("id", "version", "name", "label", "title", "url", "changed_at", "readers")
 _PUT = (
     f"INSERT INTO source_items (source, listed_in, state, {', '.join(_ITEM)}) VALUES ({', '.join('?' * (len(_ITEM) + 3))})"
-    " ON CONFLICT (source, id) DO UPDATE SET listed_in = excluded.listed_in, state = excluded.state, failure = '', "
+    " ON CONFLICT (source, id) DO UPDATE SET listed_in = excluded.listed_in, state = excluded.state, failure = '', seen_at = NULL, "
     + ", ".join(f"{name} = excluded.{name}" for name in _ITEM[1:])
 )
 
@@ -239,9 +261,26 @@ class SourceStore:
         """Note that a listing has these items, as they are stored."""
         with self.database.transaction() as writing:
             writing.executemany(
-                "UPDATE source_items SET listed_in = ? WHERE source = ? AND id = ?",
+                "UPDATE source_items SET listed_in = ?, seen_at = NULL WHERE source = ? AND id = ?",
                 ((listing, number, each) for each in ids),
             )
+
+    def leave(self, number: int, ids: Iterable[str], *, listing: int, seen_at: float) -> None:
+        """Note that a listing has these items, but could not look at them; ``seen_at``: when they were, before."""
+        with self.database.transaction() as writing:
+            writing.executemany(
+                "UPDATE source_items SET listed_in = ?, seen_at = coalesce(seen_at, ?) WHERE source = ? AND id = ?",
+                ((listing, seen_at, number, each) for each in ids),
+            )
+
+    def last_seen(self, number: int, ids: Iterable[str]) -> dict[str, float]:
+        """When those of these items were last seen that could not be looked at since."""
+        condition, wanted = among_texts(self.database.dialect, ids)
+        rows = self.database.rows(
+            f"SELECT id, seen_at FROM source_items WHERE source = ? AND seen_at IS NOT NULL AND id {condition}",
+            (number, wanted),
+        )
+        return {str(each): float(seen) for each, seen in rows}
 
     def mark(self, number: int, item: SourceItem, state: ItemState, failure: str = "") -> bool:
         """Note what became of an item; False if it is stored in another version by now, or not at all."""
@@ -296,6 +335,17 @@ class SourceStore:
             (number, limit),
         )
         return [FailedItem(label=label, failure=failure) for label, failure in rows]
+
+    def listed(self, *, failures: int) -> list[ListedSource]:
+        """All sources, each with at most so many of the items that failed."""
+        return [
+            ListedSource(
+                record=record,
+                counts=self.counts(record.number),
+                failed=tuple(self.failed(record.number, limit=failures)),
+            )
+            for record in self.all()
+        ]
 
     # Forgetting
 

@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from core.errors import DocumentError, FootnoteError
 from core.library.documents import Document
+from core.library.formats.dates import plausible
 from core.library.library import Library, Notify
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
@@ -74,7 +75,8 @@ class SyncRun:
     added: int = 0
     changed: int = 0
     removed: int = 0
-    _done: int = 0  #: items that were fetched
+    _done: int = 0  #: items that are read, or were found to be unchanged
+    _total: int = 0  #: that the source says it has; 0: it does not say
     _waits: int = 0  #: in a row
     _note: str = ""  #: what the source says of itself
 
@@ -158,6 +160,8 @@ class SyncRun:
 
     async def _take(self, batch: SourceBatch, listing: int) -> None:
         wanted = await self._thread(self._compare, batch, listing)
+        self._total = batch.total or self._total
+        self._done += len(batch.items) - len(wanted)
         await self._read(wanted)
         if batch.gone:
             await self._thread(self._remove, batch.gone)
@@ -186,7 +190,10 @@ class SyncRun:
         self._compare_unread(batch, record, forgotten, listing)
         for item in told:
             self._documents(record).note_change(
-                record.place_of(item.id), source=item.source, url=item.url, changed_at=item.changed_at
+                record.place_of(item.id),
+                source=item.source,
+                url=item.url,
+                changed_at=plausible(item.changed_at),
             )
         return wanted
 
@@ -222,7 +229,7 @@ class SyncRun:
             if not any(is_within(record.place_of(each.item.id), place) for place in forgotten)
         }
         known = self.store.known(self.number, unread)
-        self.store.see(self.number, known, listing=listing)
+        self.store.leave(self.number, known, listing=listing, seen_at=record.seen_at)
         new = [each for each in unread.values() if each.item.id not in known]
         self.store.put(self.number, (each.item for each in new), listing=listing, state="failed")
         for each in new:
@@ -240,7 +247,7 @@ class SyncRun:
             for item in remaining:
                 await self._read_item(item)
                 self._done += 1
-                self.notify("reading", self._done, 0)
+                self.notify("reading", self._done, max(self._total, self._done) if self._total else 0)
 
         workers = [asyncio.create_task(work()) for _ in range(min(IN_FLIGHT, len(items)))]
         try:

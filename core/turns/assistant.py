@@ -54,10 +54,9 @@ class Assistant:
     checkpoints: Checkpoints
     make_deps: Callable[[Turn, Report], Awaitable[Deps]]  #: the ports of one turn
     turn_timeout: float  #: seconds
-    link: Callable[[Outcome], Outcome] | None = (
-        None  #: puts links to the documents into an outcome; may block
-    )
-    links_all: bool = True  #: whether documents without an address get one too
+    #: puts into an outcome what is known of its documents besides, as links to them; may block
+    complete: Callable[[Outcome], Outcome] | None = None
+    completes_all: bool = True  #: whether it has something of documents without an address too
     #: how an error is put to the person who asked
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence")
     replicas: Replicas = ALONE
@@ -173,17 +172,17 @@ class Assistant:
             *(outcome.proposal.closest if outcome.proposal else ()),
             *outcome.closest,
         )
-        if self.link is not None and (self.links_all or any(map(attrgetter("url"), cited))):
-            values = await self._linked(kept.state, outcome)
+        if self.complete is not None and (self.completes_all or any(map(attrgetter("url"), cited))):
+            values = await self._completed(kept.state, outcome)
         await kept.finish(values)
         outcome = cast("Outcome", values["outcome"])
         await self.log.record(turn, outcome, deps.tracer.trace() if deps else Trace())
         return outcome
 
-    async def _linked(self, state: State, outcome: Outcome) -> dict[str, Any]:
+    async def _completed(self, state: State, outcome: Outcome) -> dict[str, Any]:
         """The outcome with links to its documents, and the conversation's proposals with them."""
-        assert self.link is not None
-        outcome = await asyncio.to_thread(self.link, outcome)
+        assert self.complete is not None
+        outcome = await asyncio.to_thread(self.complete, outcome)
         if outcome.proposal is None:
             return {"outcome": outcome}
         return {"outcome": outcome, "proposals": with_proposal(state.get("proposals", ()), outcome.proposal)}

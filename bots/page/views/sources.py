@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from bots.chat.access import access_rules, readers
+from bots.chat.texts import unseen_told
+from bots.cli import span_of
 from bots.page.site import PageRoute, View, Visit, go_to
 from core.conversation import value
 from core.errors import FootnoteError
@@ -22,10 +24,14 @@ from core.library.readers import base_of
 from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within
 from core.library.store import Entry
+from core.sources.sources import label_of
+from core.sources.store import SourceRecord
 
 DOCUMENTS, PASSAGES = 200, 50  # on one page
 FOUND = 10  # passages of one try
+FAILURES = 20  # items of a source, which is shown with its collection
 WORDS_LIMIT = 1_000  # characters of a question that is tried
+NOT_ALONE = "It is part of a source, which is read as a whole: when it is due, or with `footnote ingest`."
 NOT_THERE = "There is no such collection or document, or it is closed to you."
 
 
@@ -47,6 +53,7 @@ async def show_sources(visit: Visit) -> web.Response:
     database = visit.site.channels.database
     rules = await database.call(access_rules, database.database, sizes)
     opened = await asyncio.to_thread(_read_collection, visit, name, visit.query("text")) if name else None
+    sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=FAILURES if name else 0)
     return visit.show(
         "sources.html",
         title=name or "Sources",
@@ -54,6 +61,10 @@ async def show_sources(visit: Visit) -> web.Response:
         sizes=[sizes[name]] if name else list(sizes.values()),
         readers={each: readers(those) for each, those in rules.items()},
         opened=opened,
+        unseen=await asyncio.to_thread(visit.site.sightings.unseen, opened.entries) if opened else {},
+        sources=[each for each in sources if each.record.collection in searched],
+        label_of=label_of,
+        span_of=span_of,
         limit=DOCUMENTS,
         text=visit.query("text"),
         words=words,
@@ -63,6 +74,8 @@ async def show_sources(visit: Visit) -> web.Response:
         collection_path=collection_path,
         change_path=change_path,
         base_of=base_of,
+        changed_at=changed_at,
+        unseen_told=unseen_told,
         bytes_told=bytes_told,
     )
 
@@ -86,12 +99,16 @@ async def show_document(visit: Visit) -> web.Response:
         "source.html",
         title=entry.title or entry.source,
         entry=entry,
+        unseen=await asyncio.to_thread(visit.site.sightings.unseen, [entry]),
         passages=passages,
         below=len(below),
         next=path_of(entry, first=last + 1) if last and last < entry.passages else "",
         answer=entry.source.removeprefix(ANSWER) if is_kept(entry.source) else "",
+        source=await _source_of(visit, entry),
         collection_path=collection_path,
         change_path=change_path,
+        changed_at=changed_at,
+        unseen_told=unseen_told,
         bytes_told=bytes_told,
     )
 
@@ -122,6 +139,8 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
     entry = await _entry(visit, name, address) if address else None
     if (address and entry is None) or (entry is not None and is_kept(entry.source)):
         return visit.sorry(NOT_THERE)
+    if entry is not None and await _source_of(visit, entry) is not None:
+        return visit.sorry(NOT_ALONE)
     if entry is None:
         targets = {"paths": [root for own, root in await _roots(visit) if own == name], "urls": []}
     elif "://" in entry.address:
@@ -134,6 +153,19 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
         return visit.sorry(f"{failed[0]['source']}: {failed[0]['reason']}", status=502)
     is_there = entry is not None and await _entry(visit, name, address) is not None
     return go_to(path_of(entry) if entry is not None and is_there else collection_path(name))
+
+
+async def _source_of(visit: Visit, entry: Entry) -> SourceRecord | None:
+    """The source that a document was read from; None for a file or a page."""
+    records = await asyncio.to_thread(visit.site.sightings.sources.all)
+    return next(
+        (
+            each
+            for each in records
+            if each.collection == base_of(entry.collection) and is_within(entry.address, each.address)
+        ),
+        None,
+    )
 
 
 async def _roots(visit: Visit) -> list[tuple[str, str]]:
@@ -209,6 +241,11 @@ def path_of(entry: Entry, *, first: int = 1) -> str:
     start = {"from": first} if first > 1 else {}
     named = {"collection": entry.collection, "address": entry.address}
     return f"/sources/document?{urlencode({**named, **start})}"
+
+
+def changed_at(entry: Entry) -> float:
+    """When a document was changed, as far as that is known; of a file that does not say it, when the file was; or 0."""
+    return entry.modified / 1e9 if entry.changed_at is None else entry.changed_at
 
 
 def bytes_told(size: int) -> str:
