@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bots.chat.channels import OWN, SCHEMA, STORE, AccessRule
 from bots.chat.uploads import discard
+from bots.source_kinds import ADDRESSES
 from core.conversation import value
 from core.errors import NotFound, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
@@ -133,8 +134,10 @@ def forget_documents(
 def _forget(library: Library, storage: Storage, name: str, collection: str | None) -> list[Entry]:
     """Of sources too: first there, or the next sync would bring it back. NotFound when nothing has this name."""
     with open_source_store(storage) as sources:
-        for each in dict.fromkeys((name, name_as_kept(name))):
-            is_source = forget_in_sources(sources, library, each, storage.data_dir, collection=collection)
+        for each in dict.fromkeys((name, name_as_kept(name, ADDRESSES))):
+            is_source = forget_in_sources(
+                sources, library, each, storage.data_dir, collection=collection, kinds=ADDRESSES
+            )
             try:
                 return library.forget(each, collection=collection)
             except NotFound:

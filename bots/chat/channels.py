@@ -67,6 +67,9 @@ CREATE TABLE IF NOT EXISTS parents (  -- of channels whose members all read anot
     channel TEXT PRIMARY KEY, parent TEXT NOT NULL  -- platform/space/channel
 );
 """
+_OPTED_OUT = """
+CREATE TABLE IF NOT EXISTS opted_out (person TEXT PRIMARY KEY);  -- platform/person, whose messages are not read
+"""
 
 
 def _follow_askers(database: Connection) -> None:
@@ -100,10 +103,15 @@ def _know_parents(database: Connection) -> None:
     database.execute(_PARENTS)
 
 
+def _know_opted_out(database: Connection) -> None:
+    """Version 6: people may ask not to be read where a channel is a source."""
+    database.execute(_OPTED_OUT)
+
+
 STORE = "rooms"
 SCHEMA = Schema(
-    tables=_CHANNELS + _TABLES + _UNASKED + _ACCESS + _PARENTS,
-    migrations=(_follow_askers, _rename_words, _open_collections, _know_parents),
+    tables=_CHANNELS + _TABLES + _UNASKED + _ACCESS + _PARENTS + _OPTED_OUT,
+    migrations=(_follow_askers, _rename_words, _open_collections, _know_parents, _know_opted_out),
     cure="Move it away: channels then have their defaults again, threads are followed up with a mention, "
     "collections other than default are closed, and documents and conversations are not affected.",
 )
@@ -286,6 +294,18 @@ class ChannelStore:
                 "INSERT INTO parents VALUES (?, ?) ON CONFLICT DO NOTHING",
                 conversation.channel_id, parent_id,
             )  # fmt: skip
+
+    async def opt_out(self, person: str) -> None:
+        """From now on, what this person writes is not read where a channel is a source."""
+        await self._write("INSERT INTO opted_out VALUES (?) ON CONFLICT DO NOTHING", person)
+
+    async def opt_in(self, person: str) -> None:
+        await self._write("DELETE FROM opted_out WHERE person = ?", person)
+
+    async def opted_out(self) -> frozenset[str]:
+        """Who asked not to be read, as "platform/person"."""
+        rows = await self.database.rows("SELECT person FROM opted_out")
+        return frozenset(str(person) for (person,) in rows)
 
     async def is_first(self, request_id: str) -> bool:
         """True the first time; a command that is delivered again is not carried out again."""

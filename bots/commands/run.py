@@ -36,6 +36,7 @@ from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import SlackServer, open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
+from bots.source_kinds import source_kinds
 from bots.terminal.messenger import TerminalMessenger, sweeping
 from bots.terminal.operations import Operations
 from bots.terminal.screen import Screen
@@ -107,6 +108,7 @@ async def _run(served: Served, settings: Settings) -> int:
                 storage=storage,
                 refresh=refresher.refresh,
                 sentence=for_people,
+                source_kinds=source_kinds(channel_store),
             ) as footnote,
             _refreshing(refresher, footnote),
             _serving(
