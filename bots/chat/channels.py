@@ -374,6 +374,11 @@ def own_collections(conversation: Conversation) -> frozenset[str]:
     return frozenset((own, f"{own}-thread-{conversation.thread.replace('/', '-')}"))
 
 
+def source_of(conversation: Conversation) -> str:
+    """The address of the channel as a source, as it is kept."""
+    return f"{conversation.platform}://{conversation.space}/{conversation.channel}"
+
+
 def own_collection(conversation: Conversation) -> str:
     """The collection of a channel's learned documents."""
     return min(own_collections(conversation), key=len)

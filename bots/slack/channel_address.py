@@ -1,4 +1,4 @@
-"""The address of a Slack channel as a source: ``slack:#support``, ``slack:C0123``, and as it is kept ``slack:T01/C0123``."""
+"""The address of a Slack channel as a source: ``slack:#support``, ``slack:C0123``, as it is kept ``slack://T01/C0123``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.sources.source import AddressKind
 
 PREFIX = f"{PLATFORM}:"
 
-_ADDRESS = re.compile(r"slack:(?:#[^\s/#]+|(?:[TE][A-Z0-9]+/)?[CG][A-Z0-9]+)")
+_ADDRESS = re.compile(r"slack:(?:#[^\s/#]+|(?:(?://)?[TE][A-Z0-9]+/)?[CG][A-Z0-9]+)")
 
 
 def canonical_address(address: str) -> str:
@@ -26,11 +26,7 @@ def canonical_address(address: str) -> str:
 ADDRESS = AddressKind(prefixes=(PREFIX,), canonical=canonical_address, label=str)
 
 
-def address_of(team: str, channel: str) -> str:
-    return f"{PREFIX}{team}/{channel}"
-
-
 def channel_in(address: str) -> tuple[str, str]:
     """The team, which may be empty, and the channel's id or "#name"."""
-    team, _, channel = address.removeprefix(PREFIX).rpartition("/")
+    team, _, channel = address.removeprefix(PREFIX).removeprefix("//").rpartition("/")
     return team, channel

@@ -17,7 +17,7 @@ from typing import Any
 
 from bots.chat.channel_documents import ChannelMessage, parse_channel
 from bots.chat.channel_source import ChannelSource, EntryPage
-from bots.chat.channels import ChannelStore, own_collection
+from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.slack.calls import (
     AskedToWait,
     MissingScope,
@@ -27,7 +27,7 @@ from bots.slack.calls import (
     SlackRefused,
     open_calls,
 )
-from bots.slack.channel_address import ADDRESS, PREFIX, address_of, channel_in
+from bots.slack.channel_address import ADDRESS, PREFIX, channel_in
 from bots.slack.channel_messages import (
     SlackPlace,
     channel_entry,
@@ -168,7 +168,9 @@ async def _open_channel(
         api = SlackApi(calls=people.calls, team=team, interval=interval)
         known = await _look_up(api, channel)
         name = f"#{known.get('name') or channel}"
-        refusal = _refusal(known, name, is_own=context.collection == _own(team, channel))
+        refusal = _refusal(
+            known, name, is_own=context.collection == own_collection(_conversation(team, channel))
+        )
         if refusal:
             raise SourceWithdrawn(refusal)
         identity = await api.read("auth.test")
@@ -180,8 +182,8 @@ async def _open_channel(
         )
 
 
-def _own(team: str, channel: str) -> str:
-    return own_collection(Conversation(platform=PLATFORM, space=team, channel=channel, thread=""))
+def _conversation(team: str, channel: str) -> Conversation:
+    return Conversation(platform=PLATFORM, space=team, channel=channel, thread="")
 
 
 def _refusal(known: Payload, name: str, *, is_own: bool) -> str:
@@ -214,7 +216,7 @@ async def _resolve(address: str, _context: SourceContext, *, channel_store: Chan
     async with _people(channel_store) as people:
         teams = [team] if team else people.calls.installations.spaces()
         found = [
-            address_of(each, known)
+            source_of(_conversation(each, known))
             for each in teams
             if (known := await _channel_id(SlackApi(calls=people.calls, team=each, interval=0.0), channel))
         ]

@@ -53,6 +53,10 @@ class SourceSchedule:
                 self._command(record, SYNC_SOURCE, f"source-{record.number}-{record.next_at:.0f}", {})
             )
 
+    async def reads(self, address: str) -> bool:
+        """Whether there is a source with this address."""
+        return bool(await asyncio.to_thread(self.store.at, address))
+
     async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
         """Have these items of a source read again, or all of it if none is named; ``change`` is the id of what was told."""
         for record in await asyncio.to_thread(self.store.at, address):

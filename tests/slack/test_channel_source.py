@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import closing
-from dataclasses import replace
 
 import pytest
 from fakes.slack import RateLimited
@@ -47,9 +45,14 @@ def desk(settings, rooms):
 
 
 @pytest.fixture
-def support(slack, ann, ben):
+def people(ann, ben):
+    return ann, ben
+
+
+@pytest.fixture
+def support(slack, people):
     slack.state.clock.ahead = -10 * DAY
-    return slack.add_channel("support", ann, ben)
+    return slack.add_channel("support", *people)
 
 
 @pytest.fixture
@@ -113,8 +116,9 @@ async def talk(slack, channel, people, days=6):
     return made
 
 
-async def test_the_index_equals_the_channel_after_everything_that_happens_to_it(desk, slack, ann, ben, support):
-    made = await talk(slack, support, (ann, ben))
+async def test_the_index_equals_the_channel_after_everything_that_happens_to_it(desk, slack, people, support):
+    _, ben = people
+    made = await talk(slack, support, people)
     await desk.syncs.ingest("slack:#support", collection="default")
     first = sections(desk)
     at_first = said(slack, support)
@@ -137,8 +141,10 @@ async def test_the_index_equals_the_channel_after_everything_that_happens_to_it(
     assert (again.added, again.changed, again.removed) == (0, 0, 0)
 
 
-async def test_pages_of_fifteen_and_rate_limits_are_waited_for_and_nothing_is_missed(desk, slack, ann, ben, support):
-    await talk(slack, support, (ann, ben))
+async def test_pages_of_fifteen_and_rate_limits_are_waited_for_and_nothing_is_missed(
+    desk, slack, people, support
+):
+    await talk(slack, support, people)
     slack.messages_per_call = 4
     slack.faults.queue("conversations.history", RateLimited(1), RateLimited(1))
     slack.faults.queue("conversations.replies", *[RateLimited(1)] * 5)
@@ -158,8 +164,8 @@ async def test_pages_of_fifteen_and_rate_limits_are_waited_for_and_nothing_is_mi
     assert slack.rejected == []
 
 
-async def test_single_items_are_read_again_when_an_event_says_so(desk, slack, ann, ben, support):
-    made = await talk(slack, support, (ann, ben), days=2)
+async def test_single_items_are_read_again_when_an_event_says_so(desk, slack, people, support):
+    made = await talk(slack, support, people, days=2)
     await desk.syncs.ingest("slack:#support", collection="default")
     (record,) = desk.syncs.store.all()
     calls = len(slack.api.calls)
@@ -179,8 +185,9 @@ def items(desk):
     return [known.item for known in desk.syncs.store.known(record.number, ids).values()]
 
 
-async def test_who_opts_out_is_gone_at_once_and_stays_out(desk, rooms, slack, ann, ben, support):
-    await talk(slack, support, (ann, ben), days=2)
+async def test_who_opts_out_is_gone_at_once_and_stays_out(desk, rooms, slack, people, support):
+    _, ben = people
+    await talk(slack, support, people, days=2)
     await desk.syncs.ingest("slack:#support", collection="default")
 
     await rooms.opt_out(person_of("slack", ben))
@@ -194,7 +201,8 @@ async def test_who_opts_out_is_gone_at_once_and_stays_out(desk, rooms, slack, an
 
     everything = said(slack, support)
     by_ben = everything.keys() - said(slack, support, without=(ben,)).keys()
-    assert by_ben and not by_ben & at_once.keys()
+    assert by_ben
+    assert not by_ben & at_once.keys()
     assert without == said(slack, support, without=(ben,))
     assert sections(desk) == everything
 
@@ -214,11 +222,12 @@ async def test_a_private_channel_is_read_for_itself_alone(desk, rooms, slack, an
 
 
 @pytest.mark.parametrize("becomes", ["private", "left", "shared"])
-async def test_what_may_not_be_read_any_more_is_removed(desk, slack, ann, ben, support, becomes):
-    await talk(slack, support, (ann, ben), days=1)
+async def test_what_may_not_be_read_any_more_is_removed(desk, slack, people, support, becomes):
+    await talk(slack, support, people, days=1)
     await desk.syncs.ingest("slack:#support", collection="default")
     (record,) = desk.syncs.store.all()
 
+    ann, _ = people
     match becomes:
         case "private":
             await slack.make_private(ann, support)
@@ -234,13 +243,13 @@ async def test_what_may_not_be_read_any_more_is_removed(desk, slack, ann, ben, s
 
 
 async def test_a_renamed_channel_stays_the_same_source_and_its_name_does_not_lead_to_another(
-    desk, slack, ann, ben, support
+    desk, slack, people, support
 ):
-    await talk(slack, support, (ann, ben), days=1)
+    await talk(slack, support, people, days=1)
     await desk.syncs.ingest("slack:#support", collection="default")
     (record,) = desk.syncs.store.all()
     slack.state.conversations[support].name = "help"
-    await slack.say(ann, slack.add_channel("support", ann), "Something else.")
+    await slack.say(people[0], slack.add_channel("support", people[0]), "Something else.")
 
     await desk.syncs.sync(record.number)
 
@@ -261,7 +270,10 @@ async def test_a_channel_that_the_bot_is_not_in_is_refused_with_what_to_do(desk,
         await desk.syncs.ingest("slack:#elsewhere", collection="default")
 
 
-async def test_what_is_said_to_the_bot_is_kept_only_where_another_person_answers(desk, slack, ann, ben, support):
+async def test_what_is_said_to_the_bot_is_kept_only_where_another_person_answers(
+    desk, slack, people, support
+):
+    ann, ben = people
     await slack.mention(ann, support, "help")
     lonely = await slack.mention(ann, support, "How deep is the harbour?")
     await slack.bot_says(support, "I do not know.", lonely.ts, bot=slack.bot)
@@ -271,11 +283,14 @@ async def test_what_is_said_to_the_bot_is_kept_only_where_another_person_answers
 
     await desk.syncs.ingest("slack:#support", collection="default")
 
-    assert sections(desk) == {link(slack, asked): "How high is the crane?", link(slack, answer): "Forty metres."}
+    assert sections(desk) == {
+        link(slack, asked): "How high is the crane?",
+        link(slack, answer): "Forty metres.",
+    }
 
 
-async def test_a_channel_is_forgotten_by_the_name_that_it_was_ingested_by(settings, desk, slack, ann, ben, support):
-    await talk(slack, support, (ann, ben), days=1)
+async def test_a_channel_is_forgotten_by_the_name_that_it_was_ingested_by(desk, slack, people, support):
+    await talk(slack, support, people, days=1)
     await desk.syncs.ingest("slack:#support", collection="default")
 
     forget_documents(desk.library, desk.storage, "slack:#support")

@@ -41,7 +41,8 @@ async def replies(slack: FakeSlack, call: Call, installation: Installation) -> d
     shown, more = page([first, *thread], call, slack.messages_per_call or PAGE, slack.messages_per_call)
     with_metadata = call.is_true("include_all_metadata")
     messages = [
-        _standing(conversation, one, with_metadata=with_metadata) | _streaming_state(slack, one) for one in shown
+        _standing(conversation, one, with_metadata=with_metadata) | _streaming_state(slack, one)
+        for one in shown
     ]
     return {"messages": messages, **more}
 
