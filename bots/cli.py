@@ -238,6 +238,7 @@ def _define_decide(decide: _Parser) -> None:
 
 
 def _define_ingest(ingest: _Parser) -> None:
+    ingest.description = "Without arguments, in a terminal, it asks what to add and looks at it first."
     ingest.add_argument("targets", nargs="*", metavar="PATH_OR_URL")
     ingest.add_argument("--collection", metavar="NAME", help="put them into this part of the library")
     ingest.add_argument(
@@ -245,11 +246,12 @@ def _define_ingest(ingest: _Parser) -> None:
     )
     ingest.add_argument(
         "--every",
-        type=_every,
+        type=every_of,
         metavar="SPAN",
         help="read a source again after each 1h, 30m or 7d; off: no more",
     )
     ingest.add_argument("--rebuild", action="store_true", help="read and embed everything indexed again")
+    _add_json(ingest)
 
 
 def _define_archive(command: _Parser) -> None:
@@ -281,6 +283,10 @@ def _define_access(access: _Parser) -> None:
     access.add_argument(
         "--remove", nargs="+", action="extend", default=[], metavar="ID", help="close it to these"
     )
+    access.add_argument(
+        "--email", nargs="+", action="extend", default=[], metavar="PERSON_ID=ADDRESS",
+        help="whose e-mail address this is, for what sources open to it; without an ADDRESS: as the platform says",
+    )  # fmt: skip
 
 
 def _define_run(run: _Parser) -> None:
@@ -312,9 +318,9 @@ def _define_doctor(doctor: _Parser) -> None:
     doctor.add_argument(
         "platforms",
         nargs="*",
-        choices=PLATFORMS,
-        metavar="PLATFORM",
-        help="also require these to work: slack, discord",
+        choices=(*PLATFORMS, "sources"),
+        metavar="PART",
+        help="also require these to be there and to work: slack, discord, sources",
     )
     _add_json(doctor)
 
@@ -418,12 +424,18 @@ def _span(typed: str) -> float:
     return int(number) * SPANS[unit]
 
 
-def _every(typed: str) -> float:
+def every_of(typed: str) -> float:
     """Seconds; 0 for "off"."""
     seconds = 0.0 if typed == "off" else _span(typed)
     if 0 < seconds < SHORTEST_EVERY:
         raise argparse.ArgumentTypeError(f"{typed} is too often, {SHORTEST_EVERY:.0f} seconds are the least")
     return seconds
+
+
+def span_of(seconds: float) -> str:
+    """As it is typed: "90m"."""
+    unit = max((each for each in SPANS if seconds % SPANS[each] == 0), key=SPANS.__getitem__)
+    return f"{seconds / SPANS[unit]:.0f}{unit}"
 
 
 def _price(typed: str) -> float:

@@ -19,7 +19,7 @@ from bots.chat.texts import clipped, say_in
 from core.conversation import Conversation, value
 from core.errors import FootnoteError
 from core.gaps.finder import GapFinder, GapReport
-from core.gaps.questions import GapQuestion, TimeSpan
+from core.gaps.questions import GapQuestion, TimeSpan, still_open
 from core.library.library import Library
 from core.turns.messenger import ReplyRoute, Unreachable
 
@@ -107,11 +107,12 @@ class GapDigests:
                 there = Conversation.parse(each.conversation)
                 read = await self.channel_store.reads(there, each.author, self.library)
                 reads[key] = here.issuperset(read.collections)
-        return frozenset(
-            each.turn
+        open_here = [
+            each
             for each in questions
             if reads.get((each.conversation, each.author)) and here.issuperset(each.collections)
-        )
+        ]
+        return await asyncio.to_thread(still_open, self.library.store.database, open_here, here)
 
     async def _is_seen(self, channel: Conversation, other: str) -> bool:
         """Whether the people of a channel see what is said in another: it is the same, or a public one beside it."""

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from math import ceil
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from core.library.throttle import enable_throttling
 from core.settings import Settings
@@ -45,6 +45,8 @@ SWITCH_INTERVAL = 0.0005
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 def run(command: Coroutine[Any, Any, int]) -> int:
     """Like ``asyncio.run``, but it does not wait for blocked threads.
@@ -52,15 +54,21 @@ def run(command: Coroutine[Any, Any, int]) -> int:
     By then everything that was opened is closed again. A thread may still hang in a download or
     a search until its timeout, or wait for a full disk, and the interpreter would wait for it.
     """
-    runner = asyncio.Runner()
-    try:
-        code = runner.run(command)
-        runner.close()
-    except KeyboardInterrupt:
-        _exit(INTERRUPTED)
+    code = result_of(command)
     if _has_blocked_threads():
         _exit(code)
     return code
+
+
+def result_of(work: Coroutine[Any, Any, T]) -> T:
+    """What work returns. At Ctrl-C the process ends, whatever its threads still wait for."""
+    runner = asyncio.Runner()
+    try:
+        result = runner.run(work)
+        runner.close()
+    except KeyboardInterrupt:
+        _exit(INTERRUPTED)
+    return result
 
 
 @contextmanager

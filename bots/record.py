@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from bots.chat.texts import reason_of, text_of
-from core.conversation import Outcome, Usage
+from core.conversation import Citation, Outcome, Usage
 
 #: What is shown of each value, in this order.
 _CITATION = ("number", "title", "location", "source", "url", "quote", "start", "end")
@@ -21,9 +22,9 @@ def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bo
         "outcome": outcome.kind,
         "text": text_of(outcome, engine=engine),
         "grounding": answer.grounding if answer else "none",
-        "citations": [_fields(each, _CITATION) for each in answer.citations] if answer else [],
+        "citations": [_citation(each) for each in answer.citations] if answer else [],
         "proposal": _fields(outcome.proposal, _PROPOSAL) if outcome.proposal else None,
-        "closest": [] if answer else [_fields(each, _CITATION) for each in outcome.closest],
+        "closest": [] if answer else [_citation(each) for each in outcome.closest],
         "reason": reason_of(outcome),
         "thread": thread,
         "turn": outcome.turn_id or None,
@@ -54,3 +55,15 @@ def _fields(of: object, names: tuple[str, ...]) -> dict[str, Any]:
     """As JSON gives them back: tuples are lists."""
     contents = ((name, getattr(of, name)) for name in names)
     return {name: list(content) if isinstance(content, tuple) else content for name, content in contents}
+
+
+def _citation(citation: Citation) -> dict[str, Any]:
+    moments = {"changed_at": iso(citation.changed_at), "unseen_since": iso(citation.unseen_since)}
+    return _fields(citation, _CITATION) | moments
+
+
+def iso(moment: float | None) -> str | None:
+    """ "2026-03-12T09:00:00Z" of seconds since the epoch."""
+    if moment is None:
+        return None
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

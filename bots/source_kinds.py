@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 ADDRESSES: Mapping[str, AddressKind] = {**KINDS, SLACK: SLACK_ADDRESS}
 
 
-def source_kinds(channel_store: ChannelStore) -> Mapping[str, SourceKind]:
-    """Those that can be read. The store says who is served, and who asked not to be read."""
+def source_kinds(channel_store: ChannelStore | None) -> Mapping[str, SourceKind]:
+    """Those that can be read. The store says who is served, and who asked not to be read; without it channels are
+    looked up and not read.
+    """
     from bots.slack.channel_source import slack_kind
 
     return {**KINDS, SLACK: slack_kind(channel_store)}

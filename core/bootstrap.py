@@ -128,7 +128,8 @@ async def open_footnote(
         assistant = Assistant(
             graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, sentence=sentence,
             make_deps=_deps_maker(settings, answers, reads, models, refresh), turn_timeout=settings.turn_timeout,
-            link=_linker(settings, library), links_all=bool(settings.source_url_base), log=CountedUses(log, answers),
+            complete=_completer(settings, library, sources), completes_all=_completes_all(settings),
+            log=CountedUses(log, answers),
         )  # fmt: skip
         yield Footnote(
             settings=settings, storage=storage, library=library, assistant=assistant, log=log, answers=answers,
@@ -263,11 +264,19 @@ def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) 
     return (open_now.enter_context(telemetry).turn_ended,)
 
 
-def _linker(settings: Settings, library: Library) -> Callable[[Outcome], Outcome]:
+def _completer(settings: Settings, library: Library, sources: SourceSyncs) -> Callable[[Outcome], Outcome]:
+    """What puts links to the documents into an outcome, and marks those that were not seen for too long."""
     from core.library.links import SourceLinks
+    from core.sources.sightings import Sightings
 
     links = SourceLinks(templates=settings.source_url_base, store=library.store, private=settings.data_dir)
-    return links.linked
+    sightings = Sightings(sources=sources.store, documents=library.store, stale_after=settings.stale_after)
+    return lambda outcome: sightings.marked(links.linked(outcome))
+
+
+def _completes_all(settings: Settings) -> bool:
+    """Whether documents without an address are linked, or marked, too."""
+    return bool(settings.source_url_base) or bool(settings.stale_after)
 
 
 def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadProgress) -> Embedder | None:
@@ -340,7 +349,7 @@ def _deps_maker(
             approvers=settings.web_approvers,
             report=report,
             note_dispute=answers.note_dispute,
-            withdrawn=partial(answers.withdrawn, collections=readable.collections),
+            withdrawn=answers.withdrawn,
             remark=readable.remark,
             look_up_rights=look_up_rights,
         )

@@ -5,7 +5,7 @@ All are frozen, so that tasks can share them, checkpoints hold them and tests co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform
 
@@ -172,6 +172,9 @@ class Citation:
     origin: Origin = "documents"
     published: str | None = None  #: date of a web page as its search engine gave it
     collection: str = ""  #: of a document; empty: unknown, or a web page
+    changed_at: float | None = None  #: the document's last change, seconds since the epoch; None: unknown
+    #: set where the document was not seen at its source for longer than the operator allows: when it was, the last time
+    unseen_since: float | None = None
 
 
 @value
@@ -193,6 +196,7 @@ class Answer:
     left_out: tuple[Omission, ...] = ()  #: what the draft said and its sources do not support
     missing: str = ""  #: what of the question the sources do not answer, a few words; empty: nothing
     is_sure: bool = True  #: False: a quote that may answer, and is shown as such
+    is_newer_first: bool = False  #: its quotes differ, and the first is of the document that was changed last
 
 
 @value
@@ -214,6 +218,7 @@ class Proposal:
     closest: tuple[Citation, ...] = ()
     dismissed: tuple[str, ...] = ()  #: ids of passages found to be about something else
     collections: tuple[str, ...] = ()  #: of the documents' passages that its words may come from
+    documents: tuple[str, ...] = ()  #: the sources of these passages
     attempt: int = 1  #: 1 for the first web search about this question
     verdict: Verdict | None = None  #: None while open
     decided_by: str | None = None
@@ -283,6 +288,16 @@ class Outcome:
     unreadable: tuple[str, ...] = ()  #: a sentence for each attachment that could not be read
     collections: tuple[str, ...] = ()  #: of the documents' passages that its words may come from
     is_shown: bool = True  #: False: nobody called the bot, and it has no sure answer; nothing of it is kept
+
+    def with_citations(self, change: Callable[[Sequence[Citation]], tuple[Citation, ...]]) -> Outcome:
+        """This outcome with other citations wherever it has some."""
+        answer, proposal = self.answer, self.proposal
+        return replace(
+            self,
+            answer=answer and replace(answer, citations=change(answer.citations)),
+            closest=change(self.closest),
+            proposal=proposal and replace(proposal, closest=change(proposal.closest)),
+        )
 
     @property
     def is_small_talk(self) -> bool:

@@ -113,6 +113,10 @@ def _review_days(raw: str) -> int:
     return days
 
 
+def _stale_days(raw: str) -> int:
+    return 0 if raw.lower() == "off" else _days(raw)
+
+
 def _channels(raw: str) -> tuple[str, ...]:
     names = _names(raw)
     for name in names:
@@ -253,6 +257,7 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "learners": _names,
     "experts": _experts,
     "review_after": _review_days,
+    "stale_after": _stale_days,
     "gaps_channel": _channels,
     "web_trusted_hosts": _hosts,
     "web_blocked_hosts": _hosts,

@@ -53,10 +53,16 @@ class Settings:
     review_after: int = 180  #: days for which an answer that a person gave is used before it must be reviewed
     web_trusted_hosts: tuple[str, ...] = ()  #: if set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
+    stale_after: int = (
+        0  #: days after which a document is marked that was not seen at its source since; 0: never
+    )
     private_hosts: tuple[
         str, ...
     ] = ()  #: hosts that are not public, which the operator's own sources may be read from
     git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: TOKEN or USER:TOKEN, by host
+    drive_credentials: str = (
+        ""  #: path of the JSON file of a service account's key; what is in it is read when it is used
+    )
     model_timeout: float = 60.0  #: seconds for one model call
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn

@@ -36,6 +36,10 @@ class Wording:
         months: list[str] = self.entries["months"]
         return self("date", day=str(day.day), month=months[day.month - 1], year=str(day.year))
 
+    def day(self, moment: float) -> str:
+        """The day of a moment, in seconds since the epoch; in UTC, so that it is the same for everybody."""
+        return self.date(datetime.fromtimestamp(moment, UTC).date())
+
     def number(self, number: float) -> str:
         """ "1,024" of a whole one, else "2.1"."""
         if isinstance(number, int):

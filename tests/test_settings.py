@@ -106,6 +106,11 @@ def test_every_policy_can_be_chosen(policy):
     assert read(POLICY=policy).policy == policy
 
 
+@pytest.mark.parametrize(("raw", "days"), [("off", 0), ("0", 0), ("90", 90)])
+def test_after_how_many_days_a_document_is_marked(raw, days):
+    assert read(STALE_AFTER=raw).stale_after == days
+
+
 @pytest.mark.parametrize(
     ("name", "raw", "sentence"),
     [
@@ -140,6 +145,7 @@ def test_every_policy_can_be_chosen(policy):
         ("data_dir", "~nobody-of-that-name/x", "DATA_DIR names a home folder that does not exist, “~nobody-of-that-name/x”"),
         ("embedding_model", "~nobody-of-that-name", "EMBEDDING_MODEL names a home folder that does not exist, “~nobody-of-that-name”"),
         ("web_trusted_hosts", "example.org, a b", "WEB_TRUSTED_HOSTS holds “a b”, which is not the name of a host"),
+        ("stale_after", "soon", "STALE_AFTER must be a number of days, at most 3,650, not “soon”"),
         ("private_hosts", "wiki.corp.example, a b", "PRIVATE_HOSTS holds “a b”, which is not the name of a host"),
         *(
             ("git_tokens", wrong, "GIT_TOKENS must be HOST=TOKEN, or HOST=USER:TOKEN, several with commas")

@@ -9,6 +9,7 @@ import json
 import sqlite3
 from contextlib import asynccontextmanager, closing
 from dataclasses import MISSING, fields
+from datetime import UTC, datetime
 from importlib import import_module
 
 import ormsgpack
@@ -22,9 +23,11 @@ from shelf import files_read, found, open_library, quotable
 from test_graph import TOWER, assistant_over
 
 from bots.chat.channels import open_channel_store, own_collection
+from bots.chat.emails import state_email, stated_emails
 from core.conversation import Conversation, Decision, Exchange, Outcome, Proposal, Question
 from core.errors import StoreTrouble
 from core.graph.state import Work
+from core.library.readers import ReaderSets, collection_for
 from core.library.sync import SyncReport
 from core.reasoning.limits import open_budget
 from core.storage.schema import version_in
@@ -108,6 +111,28 @@ def test_all_is_found_and_no_file_is_read_again(data):
     assert uploaded == ["winter.md"]
     assert report == SyncReport(skipped=3)
     assert set(opened) <= {"ferry.md", "harbour.md"}  # for their dates are those of the copy
+
+
+def test_what_may_say_when_it_was_changed_is_read_again(data):
+    ferry = data.parent / "docs" / "ferry.md"
+    ferry.write_text(f"---\nupdated: 2026-03-12\n---\n{ferry.read_text()}")
+    with closing(sqlite3.connect(data / "library.sqlite")) as database, database:  # as if it had been so then
+        database.execute(
+            'UPDATE passages SET start = start + 28, "end" = "end" + 28'
+            " WHERE document = (SELECT id FROM documents WHERE source = 'docs/ferry.md')"
+        )
+        for file in (ferry, ferry.with_name("harbour.md")):
+            status = file.stat()
+            values = (status.st_size, max(status.st_mtime_ns, status.st_ctime_ns), str(file))
+            database.execute("UPDATE documents SET size = ?, modified = ? WHERE address = ?", values)
+
+    with closing(open_library(data)) as library, files_read(data.parent / "docs") as opened:
+        library.refresh()
+        dates = {entry.source: entry.changed_at for entry in library.store.entries()}
+
+    assert opened == ["ferry.md"]
+    assert dates["docs/ferry.md"] == datetime(2026, 3, 12, tzinfo=UTC).timestamp()
+    assert dates["docs/harbour.md"] is None
 
 
 def test_what_was_forgotten_stays_forgotten(data):
@@ -257,6 +282,20 @@ async def test_channels_and_threads_are_known(data):
         assert [await rooms.is_first(word) for word in ("w1", "w2")] == [False, True]
 
 
+def test_readers_and_their_addresses_can_be_noted(data):
+    readers = collection_for("default", {"ann@harbour.example"})
+    with closing(open_library(data)) as library:
+        sets = ReaderSets(library.store.database)
+        with library.store.transaction() as writing:
+            sets.note(writing, readers, {"ann@harbour.example"})
+
+        assert sets.open_to(["ann@harbour.example"]) == {readers}
+    with open_channel_store(Storage(data_dir=data)) as rooms:
+        state_email(rooms.database.database, "U1", "Ann@harbour.example")
+
+        assert stated_emails(rooms.database.database) == [("U1", "ann@harbour.example")]
+
+
 async def test_tokens_of_the_day_are_counted(data):
     with open_budget(100, Storage(data_dir=data), now=lambda: SPENT_ON, per_person=10) as budget:
         assert await budget.spent_today() == 42
@@ -315,4 +354,4 @@ async def test_an_older_version_refuses_the_turns_and_conversations_of_this_one(
     async with turns_of(data, RecordingMessenger()):
         pass
 
-    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [3, 3]
+    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [4, 4]

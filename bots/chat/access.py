@@ -16,6 +16,7 @@ from bots.source_kinds import ADDRESSES
 from core.conversation import value
 from core.errors import NotFound, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.readers import base_of
 from core.library.store import Entry
 from core.sources.sources import forget_in_sources, name_as_kept, open_source_store
 from core.storage.database import Database
@@ -79,7 +80,8 @@ def change_access(
             f"{collection} is what a channel learned, or would be: it is read there alone. Names that begin with "
             f"{OWN} are no collections of yours."
         )
-    there_are = sorted({DEFAULT_COLLECTION, *(name for name in known if not name.startswith(OWN))})
+    bases = (base_of(name) for name in known)
+    there_are = sorted({DEFAULT_COLLECTION, *(name for name in bases if not name.startswith(OWN))})
     if collection not in there_are:
         raise SettingsError(f"There is no collection {collection}. There are: {', '.join(there_are)}.")
     with database.transaction() as writing:
@@ -97,7 +99,7 @@ def change_access(
 def access_rules(database: Database, known: Iterable[str]) -> Mapping[str, tuple[AccessRule, ...]]:
     """The rules of each of the operator's collections, in a fixed order; none: it is closed."""
     found: dict[str, list[AccessRule]] = {
-        name: [] for name in sorted({DEFAULT_COLLECTION, *known}) if not name.startswith(OWN)
+        name: [] for name in sorted({DEFAULT_COLLECTION, *map(base_of, known)}) if not name.startswith(OWN)
     }
     for collection, kind, name in database.rows("SELECT collection, kind, id FROM access"):
         if collection in found:
@@ -125,9 +127,9 @@ def forget_documents(
     """
     entries = _forget(library, storage, source, collection)
     discard(storage.data_dir, (Path(entry.address) for entry in entries))
-    left = {entry.collection for entry in library.store.entries()}
+    left = {base_of(entry.collection) for entry in library.store.entries()}
     with closing(storage.database(STORE, SCHEMA)) as database:
-        drop_rules(database, {entry.collection for entry in entries} - left)
+        drop_rules(database, {base_of(entry.collection) for entry in entries} - left)
     return entries
 
 

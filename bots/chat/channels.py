@@ -13,11 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from bots.chat.emails import TABLE as EMAILS
+from bots.chat.emails import Emails
 from bots.chat.incoming import Follow, ThreadState
 from bots.chat.platform import People, Refused
 from core.conversation import Conversation, value
 from core.library.documents import Readable
 from core.library.library import DEFAULT_COLLECTION, Library
+from core.library.readers import ReaderSets, base_of
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Connection
 from core.storage.schema import Schema
@@ -103,15 +106,27 @@ def _know_parents(database: Connection) -> None:
     database.execute(_PARENTS)
 
 
+def _know_emails(database: Connection) -> None:
+    """Version 6: what a source opens to e-mail addresses is open to the people to whom an operator gives them."""
+    database.execute(EMAILS)
+
+
 def _know_opted_out(database: Connection) -> None:
-    """Version 6: people may ask not to be read where a channel is a source."""
+    """Version 7: people may ask not to be read where a channel is a source."""
     database.execute(_OPTED_OUT)
 
 
 STORE = "rooms"
 SCHEMA = Schema(
-    tables=_CHANNELS + _TABLES + _UNASKED + _ACCESS + _PARENTS + _OPTED_OUT,
-    migrations=(_follow_askers, _rename_words, _open_collections, _know_parents, _know_opted_out),
+    tables=_CHANNELS + _TABLES + _UNASKED + _ACCESS + _PARENTS + EMAILS + _OPTED_OUT,
+    migrations=(
+        _follow_askers,
+        _rename_words,
+        _open_collections,
+        _know_parents,
+        _know_emails,
+        _know_opted_out,
+    ),
     cure="Move it away: channels then have their defaults again, threads are followed up with a mention, "
     "collections other than default are closed, and documents and conversations are not affected.",
 )
@@ -224,7 +239,7 @@ class ChannelStore:
     async def open_to(self, conversation: Conversation, author: str, library: Library) -> frozenset[str]:
         """The operator's collections that may be read there, chosen or not."""
         _, readable = await self._rights(conversation, author, library)
-        return frozenset(name for name in readable.collections if not name.startswith(OWN))
+        return frozenset(base_of(name) for name in readable.collections if not name.startswith(OWN))
 
     async def reads(self, conversation: Conversation, author: str, library: Library) -> Readable:
         """The collections that a question may read; looked up for every question.
@@ -235,7 +250,7 @@ class ChannelStore:
         chosen, readable = await self._rights(conversation, author, library)
         if chosen == DEFAULT_COLLECTION:
             return readable
-        names = (name for name in readable.collections if name == chosen or name.startswith(OWN))
+        names = (name for name in readable.collections if base_of(name) == chosen or name.startswith(OWN))
         return replace(readable, collections=frozenset(names))
 
     async def _rights(
@@ -263,8 +278,35 @@ class ChannelStore:
         learned = own_collections(conversation)
         if parent:
             learned |= {OWN + parent.replace("/", "-")}
-        collections = learned | opened | more.collections
-        return chosen or DEFAULT_COLLECTION, replace(more, collections=collections & known)
+        readable = replace(more, collections=(learned | opened | more.collections) & known)
+        restricted = await self._opened_by_source(conversation, author, readable, known, library)
+        return chosen or DEFAULT_COLLECTION, replace(
+            readable,
+            collections=readable.collections | restricted.collections,
+            remark=readable.remark or restricted.remark,
+        )
+
+    async def _opened_by_source(
+        self,
+        conversation: Conversation,
+        author: str,
+        readable: Readable,
+        known: frozenset[str],
+        library: Library,
+    ) -> Readable:
+        """What sources open to the author's e-mail address beside these collections; in direct messages alone, too."""
+        people = self.people.get(conversation.platform)
+        if people is None or not people.is_direct_message(conversation):
+            return Readable()
+        sets, emails = ReaderSets(library.store.database), Emails(self.database, self.people)
+        try:
+            beside = await emails.opened(conversation, author, known, readable.collections, sets)
+        except (Refused, Unreachable):
+            logger.warning(
+                "an e-mail address could not be looked up", extra={"conversation": conversation.id}
+            )
+            return Readable(remark=Sentence("email_unknown"))
+        return Readable(collections=beside)
 
     async def _opened_to_person(
         self, conversation: Conversation, author: str, rules: Sequence[AccessRule]

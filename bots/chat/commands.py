@@ -20,8 +20,8 @@ from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.upload_index import UploadIndex
 from core.bootstrap import Footnote
 from core.errors import NotFound
-from core.graph.rights import outcome_within
 from core.library.library import DEFAULT_COLLECTION
+from core.library.readers import base_of
 from core.library.sync import SyncReport
 from core.turns.archive import forget_turns, outcome_of, stored_turn
 from core.turns.messenger import ReplyRoute
@@ -112,7 +112,7 @@ class ChatCommands:
         library = self.footnote.library
         read = await self._readable(command)
         documents = sum(entry.collection in read for entry in library.store.entries())
-        collections = tuple(sorted(_display_name(command, name) for name in read))
+        collections = tuple(sorted({_display_name(command, name) for name in read}))
         age = await asyncio.to_thread(library.refresh_age)
         unasked = await self.channel_store.unasked(command.conversation, time.time())
         lines = help_lines(
@@ -128,7 +128,7 @@ class ChatCommands:
             for entry in self.footnote.library.store.entries()
             if entry.collection in read
         ]
-        entries.sort(key=lambda entry: entry.collection)
+        entries.sort(key=lambda entry: (entry.collection, entry.source, entry.address))
         return (Sources(language=command.language, entries=tuple(entries)),)
 
     async def _forget(self, command: ChatCommand, route: ReplyRoute) -> Replies:
@@ -194,11 +194,7 @@ class ChatCommands:
         if turn is None or turn.conversation != command.conversation or outcome is None:
             return (Note(text=say_in(command.language)("no_footnotes_left")),)
         store, collections = self.footnote.library.store, await self._readable(command)
-        cited = (
-            each.source for each in (*(outcome.answer.citations if outcome.answer else ()), *outcome.closest)
-        )
-        withdrawn = await self.footnote.answers.withdrawn(cited, collections)
-        readable = outcome_within(outcome, collections, withdrawn)
+        readable = await self.footnote.answers.within(outcome, collections)
         if (outcome.answer or outcome.closest) and not (readable.answer or readable.closest):
             return (Note(text=say_in(outcome.language)("no_longer_readable")),)
         return (await asyncio.to_thread(footnotes_of, readable, store, collections),)
@@ -266,4 +262,5 @@ def _display_name(command: ChatCommand, collection: str) -> str:
         own_collection(command.conversation): "own_collection",
         thread_collection(command.conversation): "thread_collection",
     }
-    return say_in(command.language)(own[collection]) if collection in own else collection
+    base = base_of(collection)
+    return say_in(command.language)(own[base]) if base in own else base

@@ -221,12 +221,12 @@ class ChatMessenger(Generic[Shown]):
 
     async def _as_readable_now(self, turn: Turn, outcome: Outcome) -> Outcome:
         """An outcome that was recorded before a kill: rights may have changed until it is delivered."""
-        store, library = self.commands.channel_store, self.commands.footnote.library
+        store, footnote = self.commands.channel_store, self.commands.footnote
         try:
-            readable = (await store.reads(turn.conversation, turn.author, library)).collections
+            reads = await store.reads(turn.conversation, turn.author, footnote.library)
+            return await footnote.answers.within(outcome, reads.collections)
         except FootnoteError:
-            readable = frozenset()
-        return outcome_within(outcome, readable)
+            return outcome_within(outcome, frozenset())
 
     async def _join(self, question: Question) -> None:
         """Become part of a thread by an answer that nobody asked the bot for."""

@@ -302,6 +302,14 @@ class People(Protocol):
         """
         ...
 
+    async def email_of(self, space: str, user: str) -> str:
+        """The e-mail address of a member who confirmed it; empty where the platform says none, and for bots, guests
+        and people of other places.
+
+        Raises Refused and Unreachable where it does not say now; what it says is some minutes old at most.
+        """
+        ...
+
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
         """Those of these people and groups whom the platform knows where the route leads."""
         ...

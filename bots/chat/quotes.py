@@ -7,9 +7,10 @@ from itertools import groupby
 
 from bots.chat.platform import Excerpt, Footnotes
 from core.conversation import Citation, Outcome
-from core.graph.rights import outcome_within
+from core.graph.rights import collections_of, documents_in, outcome_within
 from core.grounding.citations import by_place
 from core.library.documents import Passage, Scope
+from core.library.readers import ReaderSets
 from core.library.store import DocumentStore
 from core.text.blocks import split_blocks
 
@@ -22,7 +23,8 @@ def footnotes_of(outcome: Outcome, store: DocumentStore, collections: frozenset[
     Args:
         collections: what may be read now; what an outcome took from others is not shown any more
     """
-    outcome = outcome_within(outcome, collections)
+    closed = ReaderSets(store.database).closed(documents_in(outcome), collections_of(outcome), collections)
+    outcome = outcome_within(outcome, collections, closed)
     citations = by_place(outcome.answer).citations if outcome.answer else outcome.closest
     scope = Scope(collections=collections)
     return Footnotes(outcome=outcome, excerpts=tuple(_excerpt(one, store, scope) for one in citations))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Generic, Protocol
 
 from bots.chat.channels import own_collection
@@ -83,10 +82,7 @@ def fault_of(name: str) -> Fault:
 
 def validity(answer: KeptAnswer, say: Wording) -> str:
     """From when to when it is used, and where it may be read."""
-    since, until = (
-        say.date(datetime.fromtimestamp(moment, UTC).date())
-        for moment in (answer.kept_at, answer.valid_until)
-    )
+    since, until = (say.day(moment) for moment in (answer.kept_at, answer.valid_until))
     return f"{say('valid_from_until', since=since, until=until)} {say('read_here_only')}"
 
 

@@ -107,13 +107,14 @@ def provenance(outcome: Outcome, answer: Answer) -> str:
 
 
 def remarks(outcome: Outcome) -> tuple[str, ...]:
-    """Notes below an answer: files that could not be read, what its sources do not say, how much was left out."""
+    """Notes below an answer: files that could not be read, that documents differ, what they do not say, what was left out."""
     if (answer := outcome.answer) is None:
         return ()
     say, suffix = say_in(outcome.language), "_web" if answer.grounding == "web" else ""
     left_out = say(f"left_out{suffix}", count=len(answer.left_out)) if answer.left_out else ""
     missing = say(f"missing{suffix}", missing=answer.missing) if answer.missing else ""
-    return tuple(filter(None, (*outcome.unreadable, missing, left_out)))
+    newer_first = say("newer_first") if answer.is_newer_first else ""
+    return tuple(filter(None, (*outcome.unreadable, newer_first, missing, left_out)))
 
 
 def omissions(outcome: Outcome) -> tuple[str, ...]:
@@ -143,14 +144,28 @@ def origin_of(citation: Citation, language: str) -> str:
     return " · ".join(part for part in (citation.location, published) if part)
 
 
+def freshness_of(citation: Citation, language: str) -> str:
+    """When its document was last changed, and that it was not seen at its source for too long; often empty."""
+    say = say_in(language)
+    moments = {"last_changed": citation.changed_at, "unseen_since": citation.unseen_since}
+    return " · ".join(say(key, date=say.day(at)) for key, at in moments.items() if at is not None)
+
+
+def unseen_told(moment: float) -> str:
+    """That something was not seen at its source for too long: for the operator."""
+    say = say_in(ENGLISH)
+    return say("unseen_since", date=say.day(moment))
+
+
 def place_of(citation: Citation, language: str) -> tuple[str, str]:
-    """Its headings, and its source unless that says the same; each on one short line."""
+    """Its headings; and its source unless that says the same, with how fresh it is. Each on one short line."""
     title, origin = (
         clipped(words, TITLE_SHOWN)
         for words in (plain_line(headings(citation)), line(origin_of(citation, language)))
     )
     title = say_in(language)("untitled") if is_blank(title) else title
-    return title, "" if origin == title else origin
+    beside = ("" if origin == title else origin, freshness_of(citation, language))
+    return title, " · ".join(filter(None, beside))
 
 
 def places_of(citations: Iterable[Citation]) -> tuple[Citation, ...]:
@@ -346,7 +361,7 @@ def _request(proposal: Proposal, say: Wording, engine: str) -> str:
 def _footnotes(citations: Sequence[Citation], language: str, *, with_quotes: bool = True) -> str:
     lines = []
     for place in places_of(citations):
-        where = (headings(place), origin_of(place, language), place.url or "")
+        where = (headings(place), origin_of(place, language), freshness_of(place, language), place.url or "")
         lines.append(f"[{place.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
         quotes = (one.quote for one in citations if one.number == place.number and with_quotes)
         lines += [f"    “{clipped(plain_words(quote), QUOTE_SHOWN)}”" for quote in quotes]

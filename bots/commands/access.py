@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 
 from bots.chat.access import CHANNEL, GROUP, PERSON, AccessChange, access_rules, change_access, readers
 from bots.chat.channels import SCHEMA, STORE
+from bots.chat.emails import state_email, stated_emails
 from bots.discord import route as discord
 from bots.slack import route as slack
 from bots.terminal.screen import Screen
@@ -27,7 +28,7 @@ _EXAMPLES = {
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """List, or change one collection and list it. It works beside a bot, whose next question goes by it."""
+    """List, or change one collection or people's e-mail addresses and list them. It works beside a bot, whose next question goes by it."""
     change = _change(arguments)
     if not change.is_empty and not arguments.collection:
         raise SettingsError("Name the collection: footnote access COLLECTION --channels ID.")
@@ -40,12 +41,16 @@ def run(arguments: Namespace, settings: Settings) -> int:
             if not change.is_empty:
                 for name in change_access(database, arguments.collection, change, known=known):
                     screen.note(f"{name} had no access to {arguments.collection}.")
-            rules = access_rules(database, known)
+            for person, address in _emails(arguments.email):
+                state_email(database, person, address)
+            rules, emails = access_rules(database, known), stated_emails(database)
     if arguments.collection and arguments.collection not in rules:
         raise SettingsError(f"There is no collection {arguments.collection}. There are: {', '.join(rules)}.")
     for name, those in rules.items():
         if name == (arguments.collection or name):
             screen.write(f"{name}\t{readers(those)}")
+    for person, address in emails if not arguments.collection else ():
+        screen.write(f"person {person}\t{address}")
     return 0
 
 
@@ -77,6 +82,17 @@ def _ids(kind: str, written: Iterable[str]) -> list[str]:
         if known is None:
             raise SettingsError(f"{each} is no id. Write {_EXAMPLES[kind]}; names change, ids do not.")
         found.append(known)
+    return found
+
+
+def _emails(written: Iterable[str]) -> list[tuple[str, str]]:
+    """Persons and addresses; SettingsError for what is neither."""
+    found = []
+    for each in written:
+        person, sign, address = each.partition("=")
+        if not sign:
+            raise SettingsError(f"{each} names no address: --email U0123ABCD=ann@example.org")
+        found += [(known, address) for known in _ids(PERSON, [person])]
     return found
 
 

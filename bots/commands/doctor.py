@@ -20,6 +20,7 @@ from bots.doctor.findings import (
     secrets_in,
     summary,
     to_record,
+    tokens_in,
 )
 from bots.doctor.settings import Configuration, read_configuration
 from bots.process import log_to_stderr
@@ -38,7 +39,7 @@ def run(arguments: Namespace, _settings: Settings) -> int:
 
 async def _examine(arguments: Namespace, configuration: Configuration) -> int:
     console = SafeConsole(highlight=False)
-    secrets = secrets_in(configuration.values, SECRET_NAMES)
+    secrets = [*secrets_in(configuration.values, SECRET_NAMES), *tokens_in(configuration.settings)]
     found: list[Finding] = []
     async for finding in examine(checks_for(arguments.platforms), configuration):
         found.append(conceal(finding, secrets))

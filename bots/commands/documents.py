@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 
 from bots import process, rebuild
 from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
 from bots.chat.channels import open_channel_store
+from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside
 from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
 from bots.source_kinds import source_kinds
 from bots.terminal.backend import Forgotten
+from bots.terminal.prompt import ask_line, is_interactive
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher, open_library, own_data_dir
 from core.errors import IndexDamaged, ModelTrouble, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library, Notify
 from core.library.sync import SyncReport
-from core.settings import Settings
+from core.settings import Settings, read_settings
+from core.sources.kinds import KINDS
 from core.sources.sources import SourceSyncs, open_source_store
 from core.storage.storage import open_storage
 
@@ -30,10 +36,15 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
 
     What is indexed by then is kept.
     """
-    if not arguments.rebuild and not arguments.targets:
-        raise SettingsError("There is nothing to ingest: footnote ingest PATH_OR_URL…")
     if arguments.collection is not None:
         check_name(arguments.collection)
+    screen = Screen()
+    if not arguments.rebuild and not arguments.targets:
+        if not is_interactive() or arguments.json or arguments.follow:
+            raise SettingsError(
+                "There is nothing to ingest: footnote ingest PATH_OR_URL…. In a terminal, footnote ingest alone asks."
+            )
+        return _ask_and_ingest(arguments, screen)
     targets = read_targets(arguments.targets, follow=arguments.follow)
     if arguments.follow and not targets.sources:
         raise SettingsError("--follow is for websites: footnote ingest https://HOST/ --follow.")
@@ -41,7 +52,34 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
         raise SettingsError(
             "--every is for sources: files are looked at before each question, pages when you say."
         )
-    screen = Screen()
+    return _carry_out(arguments, targets, settings, screen)
+
+
+def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
+    """What a person chooses, with the settings as they are by then."""
+    read = partial(read_settings, os.environ)
+    questions = Questions(
+        ask=ask_line, screen=screen, read_settings=read, kinds=KINDS, collections=_collections(read())
+    )
+    try:
+        chosen = process.result_of(questions.addition(collection=arguments.collection, every=arguments.every))
+    except EOFError:
+        screen.note("Nothing was added.")
+        return process.INTERRUPTED
+    screen.note(f"The same without questions: {chosen.command}")
+    given = {**vars(arguments), "collection": chosen.collection, "every": chosen.every}
+    return _carry_out(Namespace(**given), chosen.targets, read(), screen)
+
+
+def _collections(settings: Settings) -> Sequence[str]:
+    """Those that there are; nothing is made where nothing was ever indexed."""
+    if settings.postgres_url is None and not (settings.data_dir / "library.sqlite").is_file():
+        return ()
+    with closing(open_library(settings)) as library:
+        return sorted(library.store.collections())
+
+
+def _carry_out(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
     return here_or_beside(
         settings,
         screen,
@@ -57,9 +95,10 @@ def _ingest_here(arguments: Namespace, targets: Targets, settings: Settings, scr
             rebuild.set_old_stores_aside(settings, screen)
         with closing(open_library(settings, is_owner=True)) as library:
             report = report or _ingest(library, targets, arguments, settings, screen)
-            _print_report(report, screen)
-            _print_vectors(_embed(library, settings, screen), screen)
-    return _exit_code(report)
+            if not arguments.json:
+                _print_report(report, screen)
+            made = _embed(library, settings, screen)
+    return _finish(report, made, arguments, screen)
 
 
 async def _ingest_beside(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
@@ -73,24 +112,36 @@ async def _ingest_beside(arguments: Namespace, targets: Targets, settings: Setti
             report, made = await backend.ingest(
                 targets, arguments.collection or DEFAULT_COLLECTION, screen, every=arguments.every
             )
-    _print_report(report, screen)
-    _print_vectors(made, screen)
-    return _exit_code(report)
+    if not arguments.json:
+        _print_report(report, screen)
+    return _finish(report, made, arguments, screen)
+
+
+def _finish(report: SyncReport, made: int, arguments: Namespace, screen: Screen) -> int:
+    """Say how many vectors were made, or everything as JSON; the exit code."""
+    if arguments.json:
+        print(json.dumps(record_of(report, made)))  # noqa: T201 - this is the output
+    elif made:
+        screen.write(f"{texts.counted(made, 'passage')} indexed by meaning too.")
+    return 1 if report.failed and not report.added + report.changed + report.skipped else 0
+
+
+def record_of(report: SyncReport, made: int) -> dict[str, object]:
+    """What ``footnote ingest --json`` prints."""
+    return {
+        "added": report.added,
+        "changed": report.changed,
+        "removed": report.removed,
+        "unchanged": report.skipped,
+        "failed": [{"source": each.source, "reason": each.reason} for each in report.failed],
+        "vectors": made,
+    }
 
 
 def _print_report(report: SyncReport, screen: Screen) -> None:
     screen.write(texts.synced(report))
     for failure in report.failed:
         screen.write(f"  {failure.source}: {failure.reason}")
-
-
-def _print_vectors(made: int, screen: Screen) -> None:
-    if made:
-        screen.write(f"{texts.counted(made, 'passage')} indexed by meaning too.")
-
-
-def _exit_code(report: SyncReport) -> int:
-    return 1 if report.failed and not report.added + report.changed + report.skipped else 0
 
 
 def _check_rebuild(arguments: Namespace) -> None:

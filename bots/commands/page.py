@@ -25,7 +25,9 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError
 from core.gaps.finder import open_gaps
 from core.library.data_lock import make_data_dir, share_data_dir
+from core.library.readers import base_of
 from core.settings import Settings
+from core.sources.sources import open_source_store
 from core.storage.storage import open_storage
 from core.traces.log import open_question_log
 from core.traces.meters import Gauges
@@ -77,7 +79,7 @@ def _named(typed: str | None) -> frozenset[str] | None:
 
 def _check_collections(named: frozenset[str], settings: Settings) -> None:
     with closing(open_library(settings)) as library:
-        known = library.store.collections()
+        known = frozenset(map(base_of, library.store.collections()))
     if missing := sorted(named - known):
         raise SettingsError(
             f"There is no collection {', '.join(missing)}; there is {', '.join(sorted(known))}."
@@ -126,6 +128,7 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
         open_question_log(storage, days=settings.trace_days) as log,
         open_answers(storage, library, review_after=settings.review_after) as answers,
         open_page_store(storage) as database,
+        open_source_store(storage) as sources,
         open_gaps(storage, lambda: library.embedder) as gaps,
     ):
         async with (
@@ -134,7 +137,7 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
             ) as queue,
             open_page(
                 page, settings, library=library, log=log, answers=answers, gaps=gaps, channels=channels,
-                database=database,
+                database=database, sources=sources,
                 work=WorkBeside(RemoteOperations(queue=queue)),
             ) as link,
         ):  # fmt: skip

@@ -182,7 +182,8 @@ async def _serving(
         work = OwnWork(turns=turns, operations=operations, meters=footnote.meters, platforms=connections)
         page = open_page(
             served.page, footnote.settings, library=footnote.library, log=footnote.log, answers=footnote.answers,
-            gaps=gaps, channels=channel_store, database=page_store, work=work, meters=footnote.meters,
+            gaps=gaps, channels=channel_store, database=page_store, sources=footnote.sources.store,
+            work=work, meters=footnote.meters,
         )  # fmt: skip
         yield await open_now.enter_async_context(page)
 

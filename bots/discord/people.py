@@ -103,6 +103,10 @@ class DiscordPeople:
             found |= {rule for rule in rules if rule.rpartition("/")[2] in roles}
         return frozenset(found)
 
+    async def email_of(self, space: str, user: str) -> str:  # noqa: ARG002 - the port has them
+        """Discord tells a bot nobody's: the scope "email" is of people who log in ("OAuth2")."""
+        return ""
+
     async def _roles_of(self, server: str, user: str) -> frozenset[str]:
         """With the role of all members, whose id is the server's; none for who is no member."""
         path = "/guilds/{guild_id}/members/{user_id}"

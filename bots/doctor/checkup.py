@@ -6,14 +6,16 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from functools import partial
 from typing import Protocol
 
 from bots.discord import doctor as discord
-from bots.doctor import folder, index, models, search, settings
+from bots.doctor import folder, index, models, search, settings, sources
 from bots.doctor.findings import Finding, failed, skipped, warning
 from bots.doctor.settings import NAMES, SECRETS, Configuration
 from bots.page.settings import NAMES as PAGE_SETTINGS
 from bots.slack import doctor as slack
+from bots.source_kinds import source_kinds
 from core.conversation import value
 
 TIMEOUT = 30.0  # seconds for one check
@@ -58,7 +60,9 @@ class Check:
 
 
 def checks_for(names: Collection[str]) -> tuple[Check, ...]:
-    """All checks. A platform that is named has to work, the others only where one of their tokens is set."""
+    """All checks. A platform that is named has to work, the others only where one of their tokens is set. Where the
+    sources are named, there has to be one.
+    """
     model_settings = (
         "GOOGLE_API_KEY",
         "GOOGLE_GEMINI_BASE_URL",
@@ -71,10 +75,17 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     )  # fmt: skip
     embedding_settings = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
     turn_settings = ("DATA_DIR", "DATABASE_URL")
+    source_settings = (*turn_settings, "PRIVATE_HOSTS", "GIT_TOKENS")
     return (
         Check(name=settings.NAME, examine=_in_thread(lambda each: settings.examine(each, SETTING_NAMES))),
         Check(name=folder.NAME, examine=_in_thread(folder.examine), reads=("DATA_DIR",)),
         Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=folder.NAME),
+        Check(
+            name=sources.NAME,
+            examine=partial(sources.examine, is_named=sources.NAME in names, kinds=source_kinds(None)),
+            reads=source_settings,
+            after=folder.NAME,
+        ),
         Check(name=models.NAME, examine=models.examine, reads=model_settings),
         Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=embedding_settings),
         Check(name=search.NAME, examine=search.examine, reads=search_settings),

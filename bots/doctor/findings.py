@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from textwrap import wrap
 from typing import Literal
 
 from core.conversation import value
 from core.errors import FootnoteError
+from core.settings import Settings
 
 State = Literal["ok", "warning", "failed", "skipped"]
 
@@ -66,6 +67,14 @@ def secrets_in(values: Mapping[str, str], names: Collection[str]) -> list[str]:
     """The values of these settings, longest first."""
     secrets = {values.get(name, "").strip() for name in names}
     return sorted((each for each in secrets if len(each) >= SHORTEST), key=len, reverse=True)
+
+
+def tokens_in(settings: Settings) -> list[str]:
+    """Those of settings that have one for each host: alone, and without the user before it."""
+    tables = (getattr(settings, each.name) for each in fields(settings) if not each.repr)
+    tokens = {token for table in tables if isinstance(table, Mapping) for token in table.values()}
+    tokens |= {token.partition(":")[2] for token in tokens}
+    return sorted((each for each in tokens if len(each) >= SHORTEST), key=len, reverse=True)
 
 
 def conceal(finding: Finding, secrets: Sequence[str]) -> Finding:

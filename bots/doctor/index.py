@@ -17,6 +17,7 @@ from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.data_lock import refuse_incomplete
 from core.library.library import Library
+from core.library.readers import base_of
 from core.library.store import DocumentStore
 from core.library.sync import plan_sync, scan
 from core.library.tables import SCHEMA
@@ -88,7 +89,7 @@ def _count_documents(library: Library) -> Iterator[Finding]:
         yield warning(NAME, "Nothing is indexed yet.", "`footnote ingest PATH`")
         return
     passages = sum(entry.passages for entry in entries)
-    collections = sorted({entry.collection for entry in entries})
+    collections = sorted({base_of(entry.collection) for entry in entries})
     yield ok(
         NAME,
         f"{counted(len(entries), 'document')} with {counted(passages, 'passage')}"

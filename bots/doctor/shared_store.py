@@ -46,13 +46,13 @@ def examine(check: str, url: str) -> list[Finding]:
 
 
 def rows(url: str, query: str, *values: object) -> list[Any]:
-    """Of a table that need not exist. SettingsError if PostgreSQL cannot be asked."""
+    """Of a table that need not exist, or may be of another version. SettingsError if PostgreSQL cannot be asked."""
     import psycopg
 
     with _reading(url) as connection:
         try:
             return connection.execute(query, values).fetchall()
-        except psycopg.errors.UndefinedTable:
+        except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
             return []
 
 

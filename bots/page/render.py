@@ -17,6 +17,7 @@ from bots.page.site import Site
 from bots.page.threads import PageTurn
 from core.conversation import Citation, Decision, Outcome, Proposal, Question, value
 from core.grounding.citations import by_place
+from core.library.readers import base_of
 from core.settings import WebSearch
 
 
@@ -95,7 +96,7 @@ def _ended(
     cited = answer.citations if answer else outcome.closest
     read_from = {*outcome.collections, *(each.collection for each in cited)} - {""}
     if closed := read_from - collections:
-        names = ", ".join(sorted(closed))
+        names = ", ".join(sorted(set(map(base_of, closed))))
         return replace(basis, reason=f"This read {names}, which you may not read any more.")
     return replace(
         basis,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from bots.page.receive import PLATFORM, SPACE, collections_of
@@ -9,6 +10,7 @@ from bots.page.sessions import PageSession
 from bots.page.site import Site
 from bots.terminal.session import PLATFORM as TERMINAL
 from core.conversation import Conversation
+from core.library.readers import ReaderSets
 from core.traces.log import LoggedQuestion
 from core.traces.trace import Trace
 
@@ -40,9 +42,19 @@ async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQ
             then = (
                 trace.collections if trace else ()
             )  # it may have read more then, as its author's groups did
-            if session.may_read({*collections_in(trace), *then}):
+            is_open = session.may_read({*collections_in(trace), *then})
+            if is_open and not await asyncio.to_thread(_closed_since, site, session.collections, trace):
                 allowed.add(question.turn)
     return allowed
+
+
+def _closed_since(site: Site, readable: frozenset[str], trace: Trace | None) -> bool:
+    """Whether a document that a trace has words of may be read by others now. Blocks."""
+    if trace is None:
+        return False
+    sources = {each.source for each in trace.passages if each.origin == "documents"}
+    sources |= {each.source for each in trace.citations if each.origin == "documents"}
+    return bool(ReaderSets(site.library.store.database).closed(sources, collections_in(trace), readable))
 
 
 def channel_told(session: PageSession, channel: str) -> str:

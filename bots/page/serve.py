@@ -24,6 +24,8 @@ from core.errors import FootnoteError
 from core.gaps.finder import GapFinder
 from core.library.library import Library, Phase
 from core.settings import Settings
+from core.sources.sightings import Sightings
+from core.sources.store import SourceStore
 from core.storage.asynchronous import AsyncDatabase
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters, prometheus
@@ -75,6 +77,7 @@ async def open_page(
     settings: Settings,
     *,
     library: Library,
+    sources: SourceStore,
     log: QuestionLog,
     answers: Answers,
     gaps: GapFinder,
@@ -89,6 +92,7 @@ async def open_page(
         settings=settings,
         page=page,
         library=library,
+        sightings=Sightings(sources=sources, documents=library.store, stale_after=settings.stale_after),
         log=log,
         answers=answers,
         gaps=GapReports(gaps),

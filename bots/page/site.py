@@ -19,6 +19,7 @@ from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.library.library import Library
 from core.settings import Settings
+from core.sources.sightings import Sightings
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters
 from core.turns.messenger import ReplyRoute
@@ -63,6 +64,7 @@ class Site:
     settings: Settings
     page: PageSettings
     library: Library
+    sightings: Sightings
     log: QuestionLog
     answers: Answers
     gaps: GapReports

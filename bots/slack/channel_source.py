@@ -145,7 +145,8 @@ class SlackChannel:
         return await self.people.names({"team": self.api.team}, users)
 
 
-def slack_kind(channel_store: ChannelStore, *, interval: float = INTERVAL) -> SourceKind:
+def slack_kind(channel_store: ChannelStore | None, *, interval: float = INTERVAL) -> SourceKind:
+    """Without a store, which knows who asked not to be read, channels can be looked up and not read."""
     return SourceKind(
         prefixes=ADDRESS.prefixes,
         canonical=ADDRESS.canonical,
@@ -153,14 +154,17 @@ def slack_kind(channel_store: ChannelStore, *, interval: float = INTERVAL) -> So
         open=partial(_open_channel, channel_store=channel_store, interval=interval),
         parse=parse_channel,
         resolve=partial(_resolve, channel_store=channel_store),
+        check=partial(_check, channel_store=channel_store),
     )
 
 
 @asynccontextmanager
 async def _open_channel(
-    address: str, context: SourceContext, *, channel_store: ChannelStore, interval: float
+    address: str, context: SourceContext, *, channel_store: ChannelStore | None, interval: float
 ) -> AsyncIterator[ChannelSource]:
     team, channel = channel_in(address)
+    if channel_store is None:
+        raise SourceUnavailable("Who asked not to be read is not known here.")
     async with _people(channel_store) as people:
         installation = await people.calls.installation(team)
         if installation is None:
@@ -180,6 +184,15 @@ async def _open_channel(
             label=f"{PREFIX}{name}",
             opted_out=channel_store.opted_out,
         )
+
+
+async def _check(address: str, _context: SourceContext, *, channel_store: ChannelStore | None) -> None:
+    """Whether the channel may be read for itself; for which collection it is read is asked at each sync."""
+    team, channel = channel_in(address)
+    async with _people(channel_store) as people:
+        known = await _look_up(SlackApi(calls=people.calls, team=team), channel)
+        if refusal := _refusal(known, f"#{known.get('name') or channel}", is_own=True):
+            raise SourceUnavailable(refusal)
 
 
 def _conversation(team: str, channel: str) -> Conversation:
@@ -210,7 +223,7 @@ async def _look_up(api: SlackApi, channel: str) -> Payload:
     return known
 
 
-async def _resolve(address: str, _context: SourceContext, *, channel_store: ChannelStore) -> str:
+async def _resolve(address: str, _context: SourceContext, *, channel_store: ChannelStore | None) -> str:
     """The id of a channel that is named, as another may have the name tomorrow."""
     team, channel = channel_in(address)
     async with _people(channel_store) as people:
@@ -249,9 +262,9 @@ async def _channel_id(api: SlackApi, channel: str) -> str | None:
 
 
 @asynccontextmanager
-async def _people(channel_store: ChannelStore) -> AsyncIterator[SlackPeople]:
+async def _people(channel_store: ChannelStore | None) -> AsyncIterator[SlackPeople]:
     """Those of the app that is served here; else of the one that SLACK_BOT_TOKEN names."""
-    served = channel_store.people.get(PLATFORM)
+    served = channel_store.people.get(PLATFORM) if channel_store else None
     if isinstance(served, SlackPeople):
         yield served
         return

@@ -26,6 +26,7 @@ SCOPES: Mapping[str, str] = {
     "mpim:history": "direct messages of several people",
     "usergroups:read": "user groups among WEB_APPROVERS, LEARNERS and EXPERTS",
     "users:read": "the names of who asked and who decided",
+    "users:read.email": "what sources open to a person's e-mail address",
 }
 
 #: Event -> reason.

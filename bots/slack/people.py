@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from bots.chat.platform import Approver
@@ -23,6 +24,8 @@ from core.turns.messenger import ReplyRoute, Unreachable
 logger = logging.getLogger(__name__)
 
 REMEMBERED = 60.0  # seconds that the groups and their members are cached
+EMAIL_REMEMBERED = 180.0  # seconds that an e-mail address is cached
+UNKNOWN_USER = frozenset({"user_not_found", "user_not_visible"})  # errors of "users.info"
 UNKNOWN_GROUP = "no_such_subteam"  # error of "usergroups.users.list"
 PERSON = ("U", "W")  # how the ids of people begin
 #: A mention as :func:`bots.slack.route.spoken` leaves it; ids have nine characters or more.
@@ -39,6 +42,8 @@ class SlackPeople:
     _names: dict[tuple[str, str], str] = field(default_factory=dict)  #: by team and user
     #: Until when, and who; by team and group.
     _groups: dict[tuple[str, str], tuple[float, frozenset[str]]] = field(default_factory=dict)
+    #: Until when, and the address; by team and user.
+    _emails: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)
     #: Until when, and names by id; by team.
     _group_names: dict[str, tuple[float, Mapping[str, str]]] = field(default_factory=dict)
 
@@ -94,6 +99,22 @@ class SlackPeople:
         return frozenset(
             [rule for rule, group in groups.items() if user in await self._members(space, group)]
         )
+
+    async def email_of(self, space: str, user: str) -> str:
+        """Without the scope users:read.email, Slack leaves the address out."""
+        now = asyncio.get_running_loop().time()
+        until, email = self._emails.get((space, user), (0.0, ""))
+        if now >= until:
+            found: Mapping[str, Any] = {}
+            if user.startswith(PERSON):
+                try:
+                    found = (await self.calls.call("users.info", team=space, user=user))["user"]
+                except SlackRefused as refused:
+                    if refused.code not in UNKNOWN_USER:
+                        raise
+            email = confirmed_email(found, space)
+            self._emails[space, user] = now + EMAIL_REMEMBERED, email
+        return email
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
         """Groups by their handle, which as plain words pings nobody."""
@@ -158,6 +179,27 @@ class SlackPeople:
         members = frozenset(reply.get("users", ()))
         self._groups[team, group] = now + REMEMBERED, members
         return members
+
+
+#: What a user object has who is no full member of the workspace, "User object type".
+_NO_MEMBER = (
+    "deleted", "is_bot", "is_workflow_bot", "is_connector_bot", "is_restricted", "is_ultra_restricted",
+    "is_stranger", "is_invited_user",
+)  # fmt: skip
+
+
+def confirmed_email(user: Mapping[str, Any], team: str) -> str:
+    """The address in a user object; empty unless its owner confirmed it and is a full member of this workspace.
+
+    Guests and people of a channel that is shared with other workspaces set their addresses elsewhere.
+    """
+    grid = user.get("enterprise_user") or {}
+    teams = {user.get("team_id"), *(grid.get("teams") or ())}
+    if any(user.get(each) for each in _NO_MEMBER) or team not in teams:
+        return ""
+    if user.get("is_email_confirmed") is not True:
+        return ""
+    return str((user.get("profile") or {}).get("email") or "")
 
 
 #: By the mode of a file object, and by the error of "files.info".

@@ -161,6 +161,36 @@ def _completer(sources: Callable[[], Iterable[str]]) -> Any:
 
 def open_lines(history: Path, sources: Callable[[], Iterable[str]]) -> Lines:
     """Typed lines where input and output are a terminal, else piped ones."""
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        return TypedLines(history, sources)
-    return PipedLines(sys.stdin.fileno())
+    return TypedLines(history, sources) if is_interactive() else PipedLines(sys.stdin.fileno())
+
+
+def is_interactive() -> bool:
+    """Whether a person types, and sees what is drawn."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+async def ask_line(prompt: str, *, default: str = "", completes_paths: bool = False) -> str:
+    """The reply to one question, without the spaces around it.
+
+    KeyboardInterrupt for Ctrl-C, EOFError for Ctrl-D; nothing is remembered.
+    """
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import PathCompleter
+    from prompt_toolkit.history import InMemoryHistory
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    bindings = KeyBindings()
+
+    @bindings.add("c-d")
+    def _(event: KeyPressEvent) -> None:
+        """Leave, also where a reply is offered."""
+        event.app.exit(exception=EOFError, style="class:exiting")
+
+    session: PromptSession[str] = PromptSession(
+        history=InMemoryHistory(),
+        key_bindings=bindings,
+        completer=PathCompleter(expanduser=True) if completes_paths else None,
+        complete_while_typing=False,
+    )
+    replied: str = await session.prompt_async([("ansicyan bold", prompt)], default=default)
+    return replied.strip()

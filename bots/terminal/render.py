@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from rich.console import Group, RenderableType
@@ -22,6 +23,7 @@ from bots.chat.texts import (
     answered_in,
     clipped,
     counted,
+    freshness_of,
     headings,
     omissions,
     origin_of,
@@ -30,6 +32,7 @@ from bots.chat.texts import (
     remarks,
     say_in,
     text_of,
+    unseen_told,
 )
 from bots.terminal.markdown import AnswerMarkdown, line, link
 from bots.terminal.receive import COMMANDS
@@ -144,7 +147,7 @@ def _numbered() -> Table:
 
 
 def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
-    """ "Title › location · source", linked to the page or the file where there is one."""
+    """ "Title › location · source · changed 12 Mar 2026", linked to the page or the file where there is one."""
     address, title = link_of(citation, files), line(headings(citation))
     # A title that names another host than its link is not linked; the real host is shown and linked after it.
     is_forged = address is not None and not address.startswith("file:") and names_another_host(title, address)
@@ -154,6 +157,8 @@ def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
         place.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
     if (origin := line(origin_of(citation, language))) and origin != title:
         place.append(f" · {origin}", style="dim")
+    if fresh := freshness_of(citation, language):
+        place.append(f" · {fresh}", style="dim")
     return place
 
 
@@ -198,22 +203,31 @@ def proposal_list(proposals: Sequence[Proposal]) -> RenderableType:
     return Group(table, Text("/proposals 1 shows the first one and takes your y, n or e.", style="dim"))
 
 
-def source_list(entries: Sequence[Entry], *, limit: int | None = LISTED) -> RenderableType:
-    """Documents by collection, each with its title and number of passages."""
+def source_list(
+    entries: Sequence[Entry],
+    *,
+    limit: int | None = LISTED,
+    unseen: Mapping[int, float] = MappingProxyType({}),
+) -> RenderableType:
+    """Documents by collection, each with its title and number of passages, and since when it was not seen."""
     return Group(
         *(
-            _collection(name, list(members), limit)
+            _collection(name, list(members), limit, unseen)
             for name, members in groupby(entries, lambda e: e.collection)
         )
     )
 
 
-def _collection(name: str, entries: Sequence[Entry], limit: int | None) -> RenderableType:
+def _collection(
+    name: str, entries: Sequence[Entry], limit: int | None, unseen: Mapping[int, float]
+) -> RenderableType:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", justify="right", no_wrap=True)
     table.add_column(overflow="fold")
     for entry in entries[:limit]:
         document = Text.assemble(line(entry.source), (f"  {line(entry.title)}", "dim"))
+        if entry.id in unseen:
+            document.append(f"  {unseen_told(unseen[entry.id])}", style="yellow")
         table.add_row(f"{entry.passages:,}", document)
     passages = counted(sum(entry.passages for entry in entries), "passage")
     heading = Text(f"{line(name)}: {counted(len(entries), 'document')}, {passages}", style="bold")

@@ -39,6 +39,12 @@ _PHASES: Mapping[Phase, str] = {
     "embedding": "Indexing {done:,} of {total:,} passages by meaning…",
     "downloading": "Downloading…",
 }
+#: The same where it is not known how many there are.
+_UNCOUNTED: Mapping[Phase, str] = {
+    "reading": "Reading {done:,} documents…",
+    "embedding": "Indexing {done:,} passages by meaning…",
+    "downloading": "Downloading…",
+}
 
 
 class Screen:
@@ -97,6 +103,15 @@ class Screen:
             yield lambda progress: status.update(drawn(progress))
 
     @contextmanager
+    def looking(self, sentence: str) -> Iterator[None]:
+        """One line while something is waited for, then it disappears."""
+        if not self.err.is_terminal:
+            yield
+            return
+        with self.err.status(Text(sentence, style="dim"), spinner="dots", spinner_style="cyan"):
+            yield
+
+    @contextmanager
     def indexing(self) -> Iterator[Notify]:
         """A progress bar for each phase, from its first note of progress until the end."""
         columns = (TextColumn("{task.description}", style="dim"), BarColumn(), TaskProgressColumn())
@@ -107,7 +122,7 @@ class Screen:
             if phase not in tasks:
                 bars.start()
                 tasks[phase] = bars.add_task("")
-            description = _PHASES[phase].format(done=done, total=total)
+            description = (_PHASES if total else _UNCOUNTED)[phase].format(done=done, total=total)
             bars.update(tasks[phase], description=description, completed=done, total=total or None)
 
         try:

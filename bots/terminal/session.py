@@ -28,6 +28,7 @@ from core.conversation import Conversation, Decision, Outcome, Proposal, Questio
 from core.errors import FootnoteError, SettingsError
 from core.library.documents import Scope
 from core.library.library import Library
+from core.library.overview import as_listed
 from core.library.roots import is_within
 from core.library.store import Entry
 from core.text.language import language_of
@@ -238,7 +239,7 @@ class Session:
 
     def _entries(self) -> list[Entry]:
         """The documents that this conversation reads."""
-        every = self.library.store.entries()
+        every = as_listed(self.library.store.entries())
         if not self.sources:
             return every
         return [entry for entry in every if any(is_within(entry.address, root) for root in self.sources)]

@@ -14,8 +14,10 @@ from core.answers.kept import KeptAnswer, document_of, id_of, kept_in
 from core.answers.store import SCHEMA, STORE, ExpertRequest, ListedAnswer
 from core.conversation import Conversation, Outcome, Turn, log_fields
 from core.errors import FootnoteError
+from core.graph import rights
 from core.library.documents import ANSWER, Retrieval
 from core.library.library import Library
+from core.library.readers import ReaderSets
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Database
 from core.storage.storage import Storage
@@ -133,16 +135,34 @@ class Answers:
             await asyncio.to_thread(self.sync)
         return usable.issuperset(found)
 
-    async def withdrawn(self, sources: Iterable[str], collections: Collection[str]) -> frozenset[str]:
-        """Those of these sources that are kept answers which are not used any more, or not in these collections."""
-        asked = {f"{ANSWER}{answer}": answer for answer in kept_in(sources)}
+    async def withdrawn(
+        self, sources: Iterable[str], behind: Collection[str], readable: Collection[str]
+    ) -> frozenset[str]:
+        """Those of these sources that may not be quoted any more where these collections are readable: kept answers
+        that are not used any more, or elsewhere, and documents that others may read now.
+
+        ``behind``: the collections that the sources were cited from.
+        """
+        cited = tuple(sources)
+        asked = {f"{ANSWER}{answer}": answer for answer in kept_in(cited)}
+        closed = await asyncio.to_thread(self._readers.closed, cited, behind, readable)
         if not asked:
-            return frozenset()
+            return closed
         ids = tuple(asked.values())
-        readable = await self.database.call(
-            store.readable_among, self.database.database, ids, collections, self.now()
+        usable = await self.database.call(
+            store.readable_among, self.database.database, ids, readable, self.now()
         )
-        return frozenset(source for source, answer in asked.items() if answer not in readable)
+        return closed.union(source for source, answer in asked.items() if answer not in usable)
+
+    async def within(self, outcome: Outcome, readable: Collection[str]) -> Outcome:
+        """A stored outcome as it may be shown where these collections are readable by now."""
+        behind = rights.collections_of(outcome)
+        withdrawn = await self.withdrawn(rights.documents_in(outcome), behind, readable)
+        return rights.outcome_within(outcome, readable, withdrawn)
+
+    @property
+    def _readers(self) -> ReaderSets:
+        return ReaderSets(self.library.store.database)
 
     def sync(self) -> None:
         """Bring the library in step with the store. Blocking."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Literal
 
 from core.conversation import value
@@ -74,7 +73,7 @@ def kept_in(sources: Iterable[str]) -> tuple[str, ...]:
 def title_of(answer: KeptAnswer) -> str:
     """ "Ann, in #help, 12 Mar 2026": how it is cited."""
     say = wording(answer.language)
-    when = say.date(datetime.fromtimestamp(answer.said_at, UTC).date())
+    when = say.day(answer.said_at)
     key = "said_in" if answer.place else "said_on"
     return say(
         key, who=one_line(answer.name, NAME_SHOWN), where=one_line(answer.place, NAME_SHOWN), when=when

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
 
 from core.conversation import value
+from core.library.readers import ReaderSets
 from core.storage.database import Database, Row
 from core.traces.trace import record_of
 
@@ -137,6 +138,20 @@ def _question(row: Row, reason: Reason, told: dict[str, object], fault: str) -> 
         missing=str(told.get("missing") or ""), fault=fault, closest=tuple(dict.fromkeys(documents)), near=_near(told), confidence=row[12],
         collections=frozenset((*read, *(each.collection for each in documents if each.collection))),
     )  # fmt: skip
+
+
+def still_open(
+    database: Database, questions: Sequence[GapQuestion], readable: Collection[str]
+) -> frozenset[str]:
+    """The turns of those whose documents stand where these collections are read by now: one whose readers have
+    changed stands elsewhere. ``database``: the library's. Blocks.
+    """
+    sources = {each.source for question in questions for each in question.closest}
+    behind = {name for question in questions for name in question.collections}
+    closed = ReaderSets(database).closed(sources, behind, readable)
+    return frozenset(
+        question.turn for question in questions if all(each.source not in closed for each in question.closest)
+    )
 
 
 def _near(told: Mapping[str, object]) -> tuple[tuple[str, float], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -47,7 +47,9 @@ class Web(Protocol):
         ...
 
 
-async def _nothing_withdrawn(_sources: Sequence[str]) -> frozenset[str]:
+async def _nothing_withdrawn(
+    _sources: Sequence[str], _behind: Collection[str], _readable: Collection[str]
+) -> frozenset[str]:
     return frozenset()
 
 
@@ -66,8 +68,11 @@ class Deps:
     report: Callable[[Progress], None] = lambda _: None
     #: Told the source of a person's answer, and those of the documents that say something else.
     note_dispute: Callable[[str, Sequence[str]], Awaitable[None]] = _ignore_dispute
-    #: Of the sources of people's answers, those that are not used any more, or not here.
-    withdrawn: Callable[[Sequence[str]], Awaitable[frozenset[str]]] = _nothing_withdrawn
+    #: Of sources that were cited from some collections, those that may not be quoted any more where these others are
+    #: readable: people's answers that are not used any more, and documents that others may read now.
+    withdrawn: Callable[[Sequence[str], Collection[str], Collection[str]], Awaitable[frozenset[str]]] = (
+        _nothing_withdrawn
+    )
     remark: str = ""  #: a sentence: what could not be found out of what the person may read
     #: Looks up again what may be read; None: that never changes.
     look_up_rights: Callable[[], Awaitable[frozenset[str]]] | None = None

@@ -42,11 +42,11 @@ from core.graph.routing import (
 from core.graph.speculation import strips_ahead, with_draft, writing_ahead
 from core.graph.state import State, Work, context_of, proposal_by_id, with_proposal, with_reopened
 from core.graph.tracer import DraftCheck
-from core.graph.web_nodes import propose_beside
+from core.graph.web_nodes import may_send, propose_beside
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, edited, statements_of, verdicts_on
-from core.library.documents import Retrieval, Retrieved, is_kept
+from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Ask, Draft, Grounded, Plan, Rejected, Statement, Strip
 from core.text.characters import without_shaping
@@ -71,7 +71,7 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
         return {**update, "thread_context": turn.thread_context} if turn.thread_context else update
     turn = replace(turn, query=turn.query and without_shaping(turn.query))
     proposal = proposal_by_id(state, turn.proposal_id)
-    problem = _problem_with(turn, proposal, runtime.context)
+    problem = await _problem_with(turn, proposal, runtime.context)
     if proposal is None or problem:
         failure = outcomes.end_with_failure(state, Work(), problem or "")
         return {**failure, "proposals": proposals, "history": history}
@@ -89,10 +89,11 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
 
 async def _history(state: State, deps: Deps) -> tuple[Exchange, ...]:
     """What was said before, as far as it may still be read."""
-    history = state.get("history", ())
-    kept = [source for each in history for source in each.sources if is_kept(source)]
-    withdrawn = await deps.withdrawn(kept) if kept else frozenset()
-    return history_within(history, deps.documents.collections, withdrawn)
+    history, readable = state.get("history", ()), deps.documents.collections
+    cited = [source for each in history for source in each.sources]
+    behind = frozenset(name for each in history for name in each.collections)
+    withdrawn = await deps.withdrawn(cited, behind, readable) if cited else frozenset()
+    return history_within(history, readable, withdrawn)
 
 
 def _is_awaited(state: State, turn: Question) -> bool:
@@ -101,7 +102,7 @@ def _is_awaited(state: State, turn: Question) -> bool:
     return last is not None and last.kind == "clarify" and history[-1].author == turn.author
 
 
-def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str | None:
+async def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str | None:
     """Why a decision cannot be carried out, as a sentence."""
     if proposal is None:
         return Sentence("no_such_proposal", id=turn.proposal_id)
@@ -109,7 +110,7 @@ def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str 
         return refusal(proposal, approval=deps.approval)
     if not proposal.is_open:
         return already_decided(proposal)
-    if turn.verdict == "approve" and not deps.documents.collections.issuperset(proposal.collections):
+    if turn.verdict == "approve" and not await may_send(proposal, deps):
         return Sentence("no_longer_readable")  # its query may have their words
     if turn.verdict == "approve" and deps.web is None:
         return Sentence("web_switched_off")
@@ -314,7 +315,8 @@ def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[St
     closest = outcomes.closest_of(work, deps.policy)
     reason = outcomes.why_not_enough(work, closest)
     beside = None if outcomes.is_about_its_files(work) else propose_beside(state, work, deps, reason, closest)
-    answer = replace(to_answer(replace(draft, quotes=draft.quotes[:1]), strips), is_sure=False)
+    shown = 2 if draft.is_newer_first else 1  # with what an older document says otherwise
+    answer = replace(to_answer(replace(draft, quotes=draft.quotes[:shown]), strips), is_sure=False)
     return outcomes.end_with_answer(state, work, answer, reason if beside else None, beside)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from core.conversation import Citation, Exchange, Outcome
+from core.conversation import Citation, Exchange, Outcome, Proposal
 from core.graph.state import Work
 from core.wording import Sentence, in_language
 
@@ -24,6 +24,35 @@ def collections_behind(work: Work, history: tuple[Exchange, ...] = ()) -> tuple[
     looked_at = {hit.passage.collection for hit in work.passages if hit.passage.origin == "documents"}
     proposed = work.proposal.collections if work.proposal else ()
     return tuple(sorted(looked_at.union(proposed, *(each.collections for each in history))))
+
+
+def documents_behind(work: Work, history: tuple[Exchange, ...] = ()) -> tuple[str, ...]:
+    """The sources of the documents that a model's words may come from, as :func:`collections_behind`."""
+    looked_at = (hit.passage.source for hit in work.passages if hit.passage.origin == "documents")
+    proposed = documents_of(work.proposal) if work.proposal else ()
+    before = (source for each in history for source in each.sources)
+    return tuple(dict.fromkeys((*looked_at, *proposed, *before)))
+
+
+def documents_of(proposal: Proposal) -> tuple[str, ...]:
+    """The sources of the documents that its query may have words of, and of those that are shown with it."""
+    closest = (each.source for each in proposal.closest if each.origin == "documents")
+    return tuple(dict.fromkeys((*proposal.documents, *closest)))
+
+
+def documents_in(outcome: Outcome) -> tuple[str, ...]:
+    """The sources of the documents that an outcome quotes, and that its proposal rests on."""
+    cited = outcome.answer.citations if outcome.answer else ()
+    quoted = (each.source for each in (*cited, *outcome.closest) if each.origin == "documents")
+    proposed = documents_of(outcome.proposal) if outcome.proposal else ()
+    return tuple(dict.fromkeys((*quoted, *proposed)))
+
+
+def collections_of(outcome: Outcome) -> frozenset[str]:
+    """The collections that an outcome may have words of."""
+    cited = (*(outcome.answer.citations if outcome.answer else ()), *outcome.closest)
+    proposed = outcome.proposal.collections if outcome.proposal else ()
+    return frozenset((*outcome.collections, *proposed, *(each.collection for each in cited))) - {""}
 
 
 def may_go_on(work: Work, readable: Collection[str]) -> bool:
@@ -50,14 +79,23 @@ def _is_readable(exchange: Exchange, readable: Collection[str], withdrawn: Colle
     return not (is_unknown or is_withdrawn) and all(name in readable for name in exchange.collections)
 
 
-def outcome_within(outcome: Outcome, readable: Collection[str], withdrawn: Collection[str] = ()) -> Outcome:
+def outcome_within(
+    outcome: Outcome,
+    readable: Collection[str],
+    withdrawn: Collection[str] = (),
+    looked_at: Collection[str] = (),
+) -> Outcome:
     """The outcome as it may be shown: an answer that rests on another collection, or on a source that was withdrawn,
-    is replaced by a sentence."""
+    is replaced by a sentence.
+
+    Args:
+        looked_at: sources whose words a model may have used besides those that are cited, as far as that is known
+    """
     closest = tuple(one for one in _within(outcome.closest, readable) if one.source not in withdrawn)
     cited = outcome.answer.citations if outcome.answer else ()
-    is_whole = len(_within(cited, readable)) == len(cited) and all(
-        one.source not in withdrawn for one in cited
-    )
+    proposed = documents_of(outcome.proposal) if outcome.proposal else ()
+    used = (*(one.source for one in cited if one.origin == "documents"), *proposed, *looked_at)
+    is_whole = len(_within(cited, readable)) == len(cited) and not any(each in withdrawn for each in used)
     if is_whole and all(name in readable for name in outcome.collections):
         return outcome if closest == outcome.closest else _with_closest(outcome, closest, readable)
     reason = in_language(Sentence("no_longer_readable"), outcome.language)

@@ -19,7 +19,7 @@ from core.graph.approval import already_decided
 from core.graph.context import Deps, Web
 from core.graph.inputs import ask_of, grade
 from core.graph.policy import Policy
-from core.graph.rights import collections_behind
+from core.graph.rights import collections_behind, documents_behind, documents_of
 from core.graph.routing import after_looking, queries_sent, web_wordings
 from core.graph.state import Next, State, Work, context_of, history_before, proposal_by_id, with_proposal
 from core.library.confidence import coverage_of
@@ -63,6 +63,7 @@ def proposal_of(
 ) -> Proposal:
     """A proposal of the first wording; the others are tried if it is not enough."""
     sent = queries_sent(work.proposal) if work.proposal else ()
+    before = history_before(state.get("history", ()), work)
     return Proposal(
         id=_proposal_id(state["turn"].id, wordings[0]),
         turn_id=state["turn"].id,
@@ -78,7 +79,8 @@ def proposal_of(
         standalone=_standalone(work),
         sources=work.sources,
         dismissed=tuple(passage for passage, grade in work.grades.items() if grade.relevance == "incorrect"),
-        collections=collections_behind(work, history_before(state.get("history", ()), work)),
+        collections=collections_behind(work, before),
+        documents=documents_behind(work, before),
     )
 
 
@@ -109,6 +111,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
         return outcomes.end_unfinished(state, work, Sentence("web_switched_off"))
     if proposal.allowed is None:  # no route leads here without it; nothing is sent if one ever does
         raise RuntimeError("a search needs a query that was allowed")
+    if not await may_send(proposal, deps):
+        return outcomes.end_unfinished(state, work, Sentence("no_longer_readable"))
     deps.report(Progress(stage="searching"))
     question = proposal.standalone or work.question
     try:
@@ -141,6 +145,14 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     grades = await grade(deps, ask_of(state, work), work.passages if deps.policy.grades_web else kept)
     work = replace(work, grades={}, sufficient=()).with_grades(grades).with_step("web_search")
     return {"work": replace(work, next=_after_hits(work, deps.policy) if hits else "propose")}
+
+
+async def may_send(proposal: Proposal, deps: Deps) -> bool:
+    """Whether all that a query may have words of may be read by now."""
+    readable = await deps.readable_now()
+    if not readable.issuperset(proposal.collections):
+        return False
+    return not await deps.withdrawn(documents_of(proposal), proposal.collections, readable)
 
 
 def _kept_passages(

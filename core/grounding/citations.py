@@ -29,7 +29,10 @@ def to_answer(draft: Draft, strips: Sequence[Strip]) -> Answer:
     footnotes = _Footnotes({strip.number: strip for strip in strips})
     text = _composed(draft.text, footnotes) if draft.composed else _quotes(draft.quotes, footnotes)
     citations = footnotes.citations
-    return Answer(text=text, citations=citations, grounding=grounding_of(citations), composed=draft.composed)
+    return Answer(
+        text=text, citations=citations, grounding=grounding_of(citations), composed=draft.composed,
+        is_newer_first=draft.is_newer_first,
+    )  # fmt: skip
 
 
 class _Footnotes:
@@ -129,6 +132,7 @@ def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
         origin=passage.origin,
         published=passage.published,
         collection=passage.collection if passage.origin == "documents" else "",
+        changed_at=passage.changed_at,
     )
 
 

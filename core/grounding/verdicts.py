@@ -38,9 +38,10 @@ class Edited:
 
 
 def readable(strip: Strip) -> str:
-    """The strip with its title, headings and date."""
+    """The strip with its title, headings and dates."""
     passage = strip.retrieved.passage
-    return "\n".join((passage.title, *passage.path, passage.published or "", strip.text))
+    dates = (passage.published or "", passage.changed_on)
+    return "\n".join((passage.title, *passage.path, *dates, strip.text))
 
 
 def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Statement, ...]:

@@ -266,6 +266,8 @@ class _Locations:
         last = self._blocks[bisect_right(self._block_starts, span.end - 1) - 1]
         if first.page and last.page:
             pages = _range(self._unit, first.page, last.page)
+            if first.is_recognized or last.is_recognized:
+                pages += " (read by OCR)"
             return f"{pages}, {headings}" if headings else pages
         if headings and self._unit == "sheet" and first.row and last.row:
             return f"sheet “{headings}”, {_range('row', first.row, last.row)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import UTC, datetime
 from typing import Literal
 
 from core.conversation import Origin, value
@@ -29,6 +30,7 @@ class Block:
     level: int = 0  #: 1 to 6 for a heading, else 0
     page: int | None = None  #: or slide of a presentation, or cell of a notebook; counts from 1
     row: int | None = None  #: first data row of a table file, or row of a sheet; counts from 1
+    is_recognized: bool = False  #: read from a picture of its page
 
 
 @value
@@ -55,9 +57,9 @@ class Document:
     url: str | None = None
     unit: Unit = "page"  #: what its blocks' ``page`` counts; "sheet": its headings of level 1 are sheets
     pieces: tuple[Piece, ...] | None = None  #: if it was read in a worker, what it was cut into there
-    anchors: tuple[
-        tuple[int, str], ...
-    ] = ()  #: where its sections begin, and their names in its web address, or addresses of their own
+    #: Where its sections begin, and their names in its web address, or addresses of their own.
+    anchors: tuple[tuple[int, str], ...] = ()
+    changed_at: float | None = None  #: seconds since the epoch, as it says itself; None: it does not say
 
 
 @value
@@ -76,6 +78,14 @@ class Passage:
     url: str | None = None
     origin: Origin = "documents"
     published: str | None = None
+    changed_at: float | None = None  #: of its document, seconds since the epoch; None: unknown
+
+    @property
+    def changed_on(self) -> str:
+        """The day of its document's last change, in UTC, as ISO 8601 has it; empty: unknown."""
+        if self.changed_at is None:
+            return ""
+        return datetime.fromtimestamp(self.changed_at, UTC).date().isoformat()
 
 
 def is_kept(source: str) -> bool:

@@ -16,6 +16,7 @@ from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError, St
 from core.library.chunking import cut
 from core.library.documents import Document, Passage, Retrieval
 from core.library.formats import parser_process
+from core.library.readers import base_of
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
 from core.library.sameness import QuestionVectors
@@ -171,8 +172,9 @@ class Library:
         """Index a fetched page under its URL, in place of its older version."""
         document = drop_surrogates(document)
         digest = hashlib.sha256(document.text.encode()).hexdigest()
-        old = self.store.entry(collection, url)
+        old, now = self.store.entry(collection, url), time.time()
         if old is not None and old.hash == digest:
+            self.store.note_visit(old.id, seen_at=now, changed_at=document.changed_at)
             return SyncReport(skipped=1)
         self.store.put(
             NewDocument(
@@ -186,6 +188,8 @@ class Library:
                 size=len(document.text),
                 modified=0,
                 pieces=cut(document),
+                changed_at=document.changed_at,
+                seen_at=now,
             )
         )
         return SyncReport(changed=1) if old else SyncReport(added=1)
@@ -210,14 +214,18 @@ class Library:
     def forget(self, source: str, *, collection: str | None = None) -> list[Entry]:
         """Remove the documents with this address or source, or below it, until they are ingested by name.
 
-        Addresses are compared before sources. NotFound when there is neither.
+        Of a collection, also those that only some people may read. Addresses are compared before sources. NotFound when there is neither.
         """
         meant = resolve_name(source, self.known(collection))
         if not meant:
             self._clear_leftovers()  # by a forget that was interrupted
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")
         entries = self.store.entries()
-        gone = [e for e in entries if any(e.collection == c and is_within(e.address, p) for c, p in meant)]
+        gone = [
+            e
+            for e in entries
+            if any(base_of(e.collection) == c and is_within(e.address, p) for c, p in meant)
+        ]
         with self.store.transaction():
             for entry in gone:
                 self.store.remove(entry.collection, entry.address)
@@ -236,16 +244,18 @@ class Library:
             logger.warning("vectors of forgotten passages were not removed: %s", trouble)
 
     def known(self, collection: str | None) -> list[tuple[str, str, str]]:
-        """(collection, address, source) of documents, of files that could not be read, and of roots."""
+        """(collection, address, source) of documents, of files that could not be read, and of roots; the collection
+        as people know it.
+        """
         roots = self.store.roots
         return [
             (named, address, source)
             for named, address, source in (
-                *((e.collection, e.address, e.source) for e in self.store.entries()),
+                *((base_of(e.collection), e.address, e.source) for e in self.store.entries()),
                 *((c, u.address, u.source) for c in self._places() for u in roots.unreadable(c).values()),
                 *((c, root, Path(root).name) for c, root in roots.all()),
             )
-            if collection in (None, named)
+            if collection is None or base_of(collection) == named
         ]
 
     def embed_pending(self, *, notify: Notify = _ignore_progress) -> int:

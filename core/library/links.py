@@ -97,13 +97,7 @@ class SourceLinks:
 
     def linked(self, outcome: Outcome) -> Outcome:
         """The outcome with links in its citations."""
-        answer, proposal = outcome.answer, outcome.proposal
-        return replace(
-            outcome,
-            answer=answer and replace(answer, citations=self._all(answer.citations)),
-            closest=self._all(outcome.closest),
-            proposal=proposal and replace(proposal, closest=self._all(proposal.closest)),
-        )
+        return outcome.with_citations(self._all)
 
     def _all(self, citations: Iterable[Citation]) -> tuple[Citation, ...]:
         return tuple(

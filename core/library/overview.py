@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 
 from core.conversation import value
-from core.library.store import Entry
+from core.library.readers import base_of
+from core.library.store import DocumentStore, Entry
 from core.storage.database import Database
 
 
@@ -18,6 +21,15 @@ class CollectionSize:
     passages: int
     size: int  #: bytes of the files and pages that were read
     unreadable: int  #: files that could not be read
+
+    def __add__(self, other: CollectionSize) -> CollectionSize:
+        return CollectionSize(
+            name=self.name,
+            documents=self.documents + other.documents,
+            passages=self.passages + other.passages,
+            size=self.size + other.size,
+            unreadable=self.unreadable + other.unreadable,
+        )
 
 
 @value
@@ -33,8 +45,33 @@ class CutPassage:
     has_vector: bool
 
 
-def collection_sizes(database: Database) -> tuple[CollectionSize, ...]:
-    """Of all collections by their names, also of those of which nothing is left or could be read."""
+def as_listed(entries: Iterable[Entry]) -> list[Entry]:
+    """Documents as people list them: those that only some people may read are in the collection beside others."""
+    named = (replace(entry, collection=base_of(entry.collection)) for entry in entries)
+    return sorted(named, key=lambda entry: (entry.collection, entry.source, entry.address))
+
+
+def family(store: DocumentStore, collection: str) -> list[Entry]:
+    """The documents of a collection and those of it that only some people may read, as people list them."""
+    return as_listed(each for each in store.entries() if base_of(each.collection) == collection)
+
+
+def collection_sizes(database: Database, *, with_restricted: bool = True) -> tuple[CollectionSize, ...]:
+    """Of all collections by their names, also of those of which nothing is left or could be read.
+
+    ``with_restricted``: with the documents that only some people of a collection may read.
+    """
+    sizes: dict[str, CollectionSize] = {}
+    for size in _sizes(database):
+        name = base_of(size.name)
+        if name == size.name:
+            sizes[name] = size + sizes[name] if name in sizes else size
+        elif with_restricted:
+            sizes[name] = sizes[name] + size if name in sizes else replace(size, name=name)
+    return tuple(sizes[name] for name in sorted(sizes))
+
+
+def _sizes(database: Database) -> tuple[CollectionSize, ...]:
     rows = database.rows(
         "SELECT c.name, count(d.id), coalesce(sum(d.passages), 0), coalesce(sum(d.size), 0),"
         " (SELECT count(*) FROM unreadable u WHERE u.collection = c.name)"

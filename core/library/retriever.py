@@ -17,6 +17,7 @@ from core.conversation import Exchange
 from core.library.confidence import Observation, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope, is_kept
 from core.library.lexical import Words, bm25
+from core.library.newer import Dated, newer_first
 from core.library.rerank import Scored, rerank
 from core.library.sameness import QuestionVectors
 from core.library.store import DocumentStore, by_collection
@@ -37,6 +38,7 @@ HISTORY_WEIGHT = 0.35  # of a term from the history alone, beside the question's
 #: The limit of the history's total weight, relative to the question's: if a word points back, and if the
 #: question is merely short. Without a limit, a history of forty terms outweighs a question of one.
 HISTORY_SHARE, HISTORY_SHARE_OF_SHORT = 1.0, 0.5
+TIE = 0.95  # share of a passage's score: with as much, one that says the same answers as well
 TERM_LIMIT = 40  # terms of one lexical query
 COMPARED = (
     8  # answers of people whose questions are compared by meaning; another one costs a call of the embedder
@@ -208,15 +210,25 @@ class Candidates:
     def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
         """The best passages, preferring sources that were cited before."""
         scores = rerank(self._scored(cited), self.weights)
-        ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))
+        ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))[: 2 * limit]
+        ordered = newer_first(ranked, lambda number: self._dated(number, scores[number]), least=TIE)
         return tuple(
             Retrieved(
                 passage=self.passages[number],
-                score=scores[number],
+                score=scores[scored],  # that of its rank
                 lexical=self.lexical.get(number, 0.0),
                 dense=self.dense.get(number),
             )
-            for number in ranked[:limit]
+            for number, scored in list(zip(ordered, ranked, strict=True))[:limit]
+        )
+
+    def _dated(self, number: str, score: float) -> Dated:
+        passage = self.passages[number]
+        return Dated(
+            document=f"{passage.collection} {passage.source}",
+            terms=frozenset(self.words[number][1]),
+            day=passage.changed_on,
+            score=score,
         )
 
     def _scored(self, cited: Collection[str]) -> dict[str, Scored]:

@@ -31,7 +31,8 @@ PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense
 #: the scope to all of its passages. PostgreSQL knows how many passages there are.
 _JOIN: Mapping[Dialect, str] = {"sqlite": "CROSS JOIN", "postgresql": "JOIN"}
 _PASSAGE = """
-SELECT p.id, c.name, d.source, d.title, p.path, p.location, p.text, p.start, p."end", d.url
+SELECT p.id, c.name, d.source, d.title, p.path, p.location, p.text, p.start, p."end", d.url,
+    d.changed_at
 FROM passages p {join} documents d ON d.id = p.document {join} collections c ON c.number = d.collection
 """
 _CONTAINS: Mapping[Dialect, str] = {"sqlite": "instr(p.text, ?) > 0", "postgresql": "strpos(p.text, ?) > 0"}
@@ -51,7 +52,12 @@ class DocumentFields:
     size: int
     modified: int
     included: str = "[]"  #: JSON, see core/library/formats/includes.py
-    changed_at: float | None = None  #: seconds since the epoch, as its source says; None: unknown
+    changed_at: float | None = (
+        None  #: seconds since the epoch, as its source says, or it itself; None: unknown
+    )
+    seen_at: float | None = (
+        None  #: when a page was last read from the web; None: its source knows, or the disk
+    )
     anchors: str | None = None  #: JSON list: where each section begins, its name in the URL; None: unknown
 
 
@@ -240,6 +246,14 @@ class DocumentStore:
                 (modified, size, root, source, included, entry_id),
             )
 
+    def note_visit(self, entry_id: int, *, seen_at: float, changed_at: float | None) -> None:
+        """A page was read again, and its text is the same."""
+        with self.transaction() as writing:
+            writing.execute(
+                "UPDATE documents SET seen_at = ?, changed_at = coalesce(?, changed_at) WHERE id = ?",
+                (seen_at, changed_at, entry_id),
+            )
+
     def remove(self, collection: str, address: str) -> int:
         """Remove one document; how many passages it had."""
         with self.transaction() as writing:
@@ -416,8 +430,8 @@ def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]
 
 
 def _passage(row: Sequence[Any]) -> Passage:
-    number, collection, source, title, path, location, text, start, end, url = row
+    number, collection, source, title, path, location, text, start, end, url, changed_at = row
     return Passage(
         id=str(number), collection=collection, source=source, title=title, path=tuple(json.loads(path)),
-        location=location, text=text, start=start, end=end, url=url,
+        location=location, text=text, start=start, end=end, url=url, changed_at=changed_at,
     )  # fmt: skip

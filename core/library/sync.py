@@ -288,6 +288,7 @@ def _index_file(
             modified=file.modified,
             pieces=cut(document),
             included=included,
+            changed_at=document.changed_at,
         ),
     )
     return SyncReport(added=1) if entry is None else SyncReport(changed=1)

@@ -26,8 +26,9 @@ CREATE TABLE IF NOT EXISTS documents (
     modified INTEGER NOT NULL,  -- nanoseconds, as the file system says; 0 for URLs
     passages INTEGER NOT NULL,  -- how many it has
     included TEXT NOT NULL DEFAULT '[]',  -- JSON list of [path, size, modified] of the files that it includes
-    changed_at REAL,            -- seconds since the epoch, as its source says; NULL: unknown
+    changed_at REAL,            -- seconds since the epoch, as its source says, or it itself; NULL: unknown
     anchors TEXT,               -- JSON list: where each section begins, its name in the URL; NULL: unknown
+    seen_at REAL,               -- when a page was last read from the web; NULL: its source knows, or the disk
     UNIQUE (collection, address)
 );
 CREATE INDEX IF NOT EXISTS documents_counted ON documents (collection, passages);  -- before every search
@@ -59,7 +60,18 @@ CREATE TABLE IF NOT EXISTS unreadable (
     size INTEGER NOT NULL, modified INTEGER NOT NULL, reason TEXT NOT NULL,
     PRIMARY KEY (collection, address)
 );
+CREATE INDEX IF NOT EXISTS documents_named ON documents (source);
 CREATE TABLE IF NOT EXISTS stale_vectors (passage INTEGER PRIMARY KEY, collection INTEGER NOT NULL);
+"""
+
+#: Of the collections that only some people of another one may read, see core/library/readers.py.
+_READERS = """
+CREATE TABLE IF NOT EXISTS readers (
+    collection TEXT NOT NULL,
+    reader TEXT NOT NULL,  -- an e-mail address, or @ and a domain
+    PRIMARY KEY (collection, reader)
+);
+CREATE INDEX IF NOT EXISTS readers_found ON readers (reader, collection);
 """
 
 #: The lexical index in PostgreSQL. Four bytes for a term and for a document make a row a quarter smaller.
@@ -112,16 +124,35 @@ def _add_anchors(library: Connection) -> None:
     library.execute("ALTER TABLE documents ADD COLUMN anchors TEXT")
 
 
+def _add_readers(library: Connection) -> None:
+    library.execute("CREATE INDEX documents_named ON documents (source)")
+    for statement in filter(str.strip, _READERS.split(";")):
+        library.execute(statement)
+
+
+def _add_dates(library: Connection) -> None:
+    """Files that may say when they were changed are read again: pages, and what begins with front matter."""
+    library.execute("ALTER TABLE documents ADD COLUMN seen_at REAL")
+    begins_later = "id IN (SELECT document FROM passages WHERE ordinal = 0 AND start > 0)"
+    suffixes = ("md", "markdown", "mdown", "mkd", "mdx", "qmd")
+    is_markdown = " OR ".join("lower(address) LIKE ?" for _ in suffixes)
+    library.execute(
+        "UPDATE documents SET modified = -1, hash = ''"
+        f" WHERE modified > 0 AND (lower(address) LIKE ? OR {begins_later} AND ({is_markdown}))",
+        ("%.%htm%", *(f"%.{suffix}" for suffix in suffixes)),
+    )
+
+
 #: A change of these tables needs a migration. So does a change of what is stored for the same document:
 #: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(
-    tables=f"{_CATALOGUE}{WORDS_TABLE};",
-    postgresql=_CATALOGUE + _POSTINGS,
-    migrations=(_add_included, _add_changes_and_lines, _add_anchors),
+    tables=f"{_CATALOGUE}{_READERS}{WORDS_TABLE};",
+    postgresql=_CATALOGUE + _READERS + _POSTINGS,
+    migrations=(_add_included, _add_changes_and_lines, _add_anchors, _add_readers, _add_dates),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",
     damage=IndexDamaged,
 )
 
 #: What forgetting deletes from.
-ERASED = ("documents", "passages", "stale_vectors", "terms", "postings", "passage_terms")
+ERASED = ("documents", "passages", "stale_vectors", "terms", "postings", "passage_terms", "readers")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Retrieved
+from core.library.newer import Dated, differ, is_newer, newer_first
 from core.reasoning.reasoner import (
     Ask,
     Draft,
@@ -146,9 +147,10 @@ def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
     )
     best = max(scores, default=0.0)
     least = min(ENOUGH * best, best)  # scores may be negative
-    likely = [strips[i] for i in order if scores[i] >= least]
-    quotes = tuple(strip.number for strip in _quotes(likely, _own_weights(ask, weights)))
-    return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes))
+    likely = newer_first([strips[i] for i in order if scores[i] >= least], _dated)
+    chosen, is_newer_first = _with_older(_quotes(likely, _own_weights(ask, weights)), likely)
+    quotes = tuple(strip.number for strip in chosen)
+    return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes), is_newer_first=is_newer_first)
 
 
 def standalone_question(ask: Ask) -> str:
@@ -236,6 +238,28 @@ def _quotes(likely: Sequence[Strip], weights: Mapping[str, float]) -> list[Strip
         ):
             chosen.append(strip)
     return chosen[:QUOTES]
+
+
+def _with_older(chosen: Sequence[Strip], likely: Sequence[Strip]) -> tuple[list[Strip], bool]:
+    """The quotes, and behind the first one what an older document says otherwise; whether one does."""
+    if not chosen:
+        return [], False
+    first, *others = chosen
+    newest = _dated(first)
+    older = [strip for strip in likely if is_newer(newest, _dated(strip)) and differ(newest, _dated(strip))][
+        :1
+    ]
+    rest = [strip for strip in others if strip not in older]
+    return [first, *older, *rest][:QUOTES], bool(older)
+
+
+def _dated(strip: Strip) -> Dated:
+    passage = strip.retrieved.passage
+    return Dated(
+        document=f"{passage.collection} {passage.source}",
+        terms=frozenset(terms(strip.text, language_of(strip.text))),
+        day=passage.changed_on,
+    )
 
 
 def _added(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) -> float:

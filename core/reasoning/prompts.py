@@ -88,8 +88,9 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
         fence.quote(f"passage {number}", f"{title}\n{text}")
         for number, (title, text) in enumerate(zip(titles, shown, strict=True), start=1)
     )
-    judging = f"{GRADE}\n\n{PEOPLE} {PEOPLE_GRADED}" if any(map(_is_by_person, ordered)) else GRADE
-    instructions = _with_context(judging, ask, FILES_GRADED)
+    people = f"{PEOPLE} {PEOPLE_GRADED}" if any(map(_is_by_person, ordered)) else ""
+    dates = f"{DATES} {DATES_GRADED}" if _have_dates(ordered) else ""
+    instructions = _with_context("\n\n".join(filter(None, (GRADE, people, dates))), ask, FILES_GRADED)
     question = fence.quote("question", ask.question)
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
 
@@ -104,7 +105,8 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     blocks += [fence.quote(f"rejected {number}", text) for number, text in enumerate(rejected, start=1)]
     blocks += [fence.quote("standing 1", text) for text in standing]
     people = f"{PEOPLE} {PEOPLE_WRITTEN}" if any(_is_by_person(strip.retrieved) for strip in strips) else ""
-    instructions = "\n\n".join(filter(None, (WRITE, people, REWRITE if before else "")))
+    dates = f"{DATES} {DATES_WRITTEN}" if _have_dates(strip.retrieved for strip in strips) else ""
+    instructions = "\n\n".join(filter(None, (WRITE, people, dates, REWRITE if before else "")))
     question = fence.quote("question", ask.question)
     instructions = _with_context(instructions, ask)
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
@@ -129,8 +131,9 @@ def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ball
         blocks.append(fence.quote(f"sentence {statement.number} cites {cites or 'nothing'}", statement.text))
         if statement.doubts:
             blocks.append(fence.quote(f"doubt {statement.number}", "; ".join(statement.doubts)))
-    people = any(_is_by_person(strip.retrieved) for strip in strips)
-    return _messages(fence, f"{GROUNDING}\n\n{PEOPLE_CHECKED}" if people else GROUNDING, *blocks)
+    people = PEOPLE_CHECKED if any(_is_by_person(strip.retrieved) for strip in strips) else ""
+    dates = f"{DATES} {DATES_CHECKED}" if _have_dates(strip.retrieved for strip in strips) else ""
+    return _messages(fence, "\n\n".join(filter(None, (GROUNDING, people, dates))), *blocks)
 
 
 def usefulness(ask: Ask, text: str) -> Messages:
@@ -198,7 +201,14 @@ def _title(found: Retrieved) -> str:
     passage = found.passage
     parts = dict.fromkeys((passage.title, *passage.path, passage.published or ""))
     whose = "from a colleague" if _is_by_person(found) else "from"
+    if passage.changed_on:
+        whose = f"{whose}, last changed {passage.changed_on}"
     return f"{whose}: " + " ".join(" > ".join(part for part in parts if part).split())
+
+
+def _have_dates(found: Iterable[Retrieved]) -> bool:
+    """Whether documents were changed on different days, as far as that is known."""
+    return len({each.passage.changed_on for each in found} - {""}) > 1
 
 
 def _is_by_person(found: Retrieved) -> bool:
@@ -307,6 +317,22 @@ when, or that the documents say so. Do not decide between them unless one of the
 PEOPLE_CHECKED = """\
 What is marked “from a colleague” is what that person answered, on that day, to the question after the “>”. It states \
 the question and the answer together, and who said it, where and when. That another strip says otherwise makes a \
+sentence unsupported only where it claims that they agree."""
+
+DATES = """\
+“last changed” is the day on which a document was last changed, not what it is about."""
+
+DATES_GRADED = """\
+That two documents contradict each other makes neither incorrect, nor the evidence insufficient: the answer will give \
+both, what was changed last first."""
+
+DATES_WRITTEN = """\
+Where documents contradict each other, answer with the one that was changed last and name that day; then say in a \
+sentence of its own that an older document says otherwise, what it says, and on what day that was last changed. Where \
+they do not contradict each other, leave the days out."""
+
+DATES_CHECKED = """\
+It is stated by the strip, and so is which of two strips is the older one. That an older strip says otherwise makes a \
 sentence unsupported only where it claims that they agree."""
 
 WRITE = f"""\

@@ -88,6 +88,7 @@ class Draft:
     composed: bool  #: False: verbatim quotes
     quotes: tuple[int, ...] = ()  #: strips quoted, in order, when not composed; the text is made from them
     answers: bool = True  #: False: the writer says the strips do not answer the question
+    is_newer_first: bool = False  #: quotes of two documents differ, and the one changed last comes first
 
 
 @value

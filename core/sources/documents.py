@@ -13,6 +13,7 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document, Piece
 from core.library.formats.assembly import line_starts
+from core.library.formats.dates import plausible
 from core.library.formats.encoding import decode
 from core.library.links import OTHER_TEXT
 from core.library.store import NewDocument
@@ -30,7 +31,7 @@ def document_of(
     """What is written of an item; DocumentError if it cannot be read."""
     document = drop_surrogates(parse(item, data))
     return NewDocument(
-        collection=record.collection,
+        collection=record.collection_of(item),
         address=record.place_of(item.id),
         root=record.address,
         source=item.source,
@@ -40,7 +41,7 @@ def document_of(
         size=len(data),
         modified=0,
         pieces=with_lines(cut(document), PurePosixPath(item.name).suffix.lower(), data),
-        changed_at=item.changed_at,
+        changed_at=document.changed_at if (told := plausible(item.changed_at)) is None else told,
         anchors=json.dumps(document.anchors) if document.anchors else None,
     )
 

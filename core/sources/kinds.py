@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from core.sources.drive import source as drive
+from core.sources.drive.address import browser_address
 from core.sources.git import source as git
 from core.sources.git.address import local_address
 from core.sources.source import AddressKind, SourceKind, kind_of
@@ -11,7 +13,7 @@ from core.sources.website import source as website
 from core.sources.website.address import canonical_address as website_address
 from core.sources.website.address import sitemap_address
 
-KINDS: Mapping[str, SourceKind] = {"git": git.KIND, "website": website.KIND}
+KINDS: Mapping[str, SourceKind] = {"git": git.KIND, "website": website.KIND, "drive": drive.KIND}
 
 
 def source_address(
@@ -21,6 +23,8 @@ def source_address(
 
     ``follow``: a page of the web is the first one of a website. SettingsError for an address that begins like one of a source and is none.
     """
+    if (folder := browser_address(name)) is not None:
+        return folder
     if follow and name.startswith(("http://", "https://")):
         return website_address(name)
     kind = kind_of(name, kinds)

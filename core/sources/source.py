@@ -10,6 +10,7 @@ FootnoteError
 ├── SourceThrottled     it wants to be asked again later
 ├── CursorExpired       it no longer knows what changed since
 ├── ItemGone            what was listed is not there any more
+├── ItemChanged         it is not as it was listed: others may read it now
 └── ItemUnreadable      one item cannot be read; the sentence completes "ITEM: …"
 """
 
@@ -25,6 +26,7 @@ from core.errors import FootnoteError
 from core.library.documents import Document
 from core.library.formats.read import parse_file
 from core.settings import Settings
+from core.sources.credentials import Credential
 
 
 class SourceUnavailable(FootnoteError):
@@ -51,6 +53,14 @@ class ItemGone(FootnoteError):
     """What was listed is not there any more."""
 
 
+class ItemChanged(FootnoteError):
+    """What was listed has changed since: others may read it now. ``item``: as it is; it is fetched once more."""
+
+    def __init__(self, sentence: str, *, item: SourceItem) -> None:
+        super().__init__(sentence)
+        self.item = item
+
+
 class ItemUnreadable(FootnoteError):
     """One item cannot be read; the sentence completes "ITEM: …"."""
 
@@ -66,7 +76,9 @@ class SourceItem:
     title: str = ""  #: empty: as the document says, or its name
     url: str | None = None  #: opens the place in a browser
     changed_at: float | None = None  #: seconds since the epoch; None: unknown
-    readers: frozenset[str] | None = None  #: e-mail addresses; None: whoever may read the collection
+    #: E-mail addresses, and ``@`` with a domain for all addresses there; empty: nobody. None: whoever may read the
+    #: collection. What a source cannot map to addresses is left out.
+    readers: frozenset[str] | None = None
     authors: frozenset[str] = frozenset()  #: ids of who wrote it, where they may ask not to be read
 
 
@@ -86,6 +98,9 @@ class SourceBatch:
     gone: Sequence[str] = ()  #: ids
     unread: Sequence[UnreadItem] = ()
     note: str = ""  #: sentences about the whole source, as that a limit was reached; told with its last sync
+    total: int | None = (
+        None  #: about how many items the whole source has, where its listing tells; for people alone
+    )
     cursor: str | None = None  #: where to go on if it is cut off after this batch, or at the next sync
 
 
@@ -103,7 +118,9 @@ class KnowledgeSource(Protocol):
         ...
 
     async def fetch(self, item: SourceItem) -> bytes:
-        """The bytes of a file with the item's name. Raises ItemGone, ItemUnreadable."""
+        """The bytes of a file with the item's name. Raises ItemGone, ItemUnreadable, and ItemChanged where the source
+        sees, after it has the bytes, that others may read the item than it was listed with.
+        """
         ...
 
 
@@ -135,6 +152,24 @@ async def as_it_is(address: str, _context: SourceContext) -> str:
     return address
 
 
+def _no_credentials(_address: str, _settings: Settings) -> Sequence[Credential]:
+    return ()
+
+
+@value
+class SourceGuide:
+    """What a person is asked and told who adds a source of a kind."""
+
+    title: str  #: "A repository"
+    asks: str  #: what is to be typed
+    example: str
+    address: Callable[[str], str]  #: the address as it is kept, of what was typed; SettingsError
+    credentials: Callable[[str, Settings], Sequence[Credential]] = _no_credentials  #: of a kept address
+    extra: str = ""  #: the extra of Footnote that installs its client; empty: none is needed
+    packages: tuple[str, ...] = ()  #: that the extra brings, as they are imported
+    every: str = "1h"  #: how often it is read unless a person says otherwise, as it is typed
+
+
 @value
 class AddressKind:
     """How the addresses of a kind of source look. Whoever only reads addresses needs no more of it."""
@@ -156,6 +191,9 @@ class SourceKind(AddressKind):
     parse: Callable[[SourceItem, bytes], Document] = parse_as_file  #: what was fetched; DocumentError
     #: What a canonical address stands for now, where it holds a name that may be given to another; SourceUnavailable.
     resolve: Callable[[str, SourceContext], Awaitable[str]] = as_it_is
+    #: whether it can be read now, by as few requests as that takes; None: by listing its first batch
+    check: Callable[[str, SourceContext], Awaitable[None]] | None = None
+    guide: SourceGuide | None = None  #: None: it is added by its address alone
 
 
 K = TypeVar("K", bound=AddressKind)

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 from core.errors import SettingsError
 from core.library.library import Library, Notify
 from core.library.roots import is_within, resolve_name
+from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources.kinds import KINDS, source_address
@@ -112,10 +113,8 @@ class SourceSyncs:
     def _forget_author(self, author: str) -> int:
         removed = 0
         for record, items in self.store.reopen(author):
-            for each in items:
-                if self.library.store.entry(record.collection, record.place_of(each)) is not None:
-                    self.library.store.remove(record.collection, record.place_of(each))
-                    removed += 1
+            documents = SourceDocuments(self.library.store, record.collection, record.address)
+            removed += sum(documents.remove(record.place_of(each)) for each in items)
             self.store.read_soon(record.number, self.now())
         return removed
 

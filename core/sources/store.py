@@ -13,6 +13,7 @@ from typing import Literal
 
 from core.conversation import value
 from core.errors import SettingsError
+from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
 from core.library.scoping import among_texts
 from core.sources.source import SourceItem
@@ -42,10 +43,11 @@ CREATE TABLE IF NOT EXISTS source_items (
     source INTEGER NOT NULL, id TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL,
     label TEXT NOT NULL,        -- how people name it
     title TEXT NOT NULL, url TEXT, changed_at REAL,
-    readers TEXT,               -- JSON list of e-mail addresses; NULL: whoever may read the collection
+    readers TEXT,               -- JSON list of e-mail addresses and domains; NULL: whoever may read the collection
     listed_in INTEGER NOT NULL, -- the number of the last full listing that had it
     state TEXT NOT NULL,        -- due, read or failed
     failure TEXT NOT NULL DEFAULT '',
+    seen_at REAL,               -- when it was last seen, if it could not be looked at since; NULL: at the last sync
     authors TEXT NOT NULL DEFAULT '[]',  -- JSON list of ids of who wrote it, where they may ask not to be read
     PRIMARY KEY (source, id)
 );
@@ -58,14 +60,18 @@ CREATE TABLE IF NOT EXISTS forgotten_source_items (
 """
 
 
-def _know_authors(database: Connection) -> None:
-    """Version 2: who wrote what channels say."""
-    database.execute("ALTER TABLE source_items ADD COLUMN authors TEXT NOT NULL DEFAULT '[]'")
+def _add_sightings(sources: Connection) -> None:
+    sources.execute("ALTER TABLE source_items ADD COLUMN seen_at REAL")
+
+
+def _know_authors(sources: Connection) -> None:
+    """Version 3: who wrote what channels say."""
+    sources.execute("ALTER TABLE source_items ADD COLUMN authors TEXT NOT NULL DEFAULT '[]'")
 
 
 SCHEMA = Schema(
     tables=_TABLES,
-    migrations=(_know_authors,),
+    migrations=(_add_sightings, _know_authors),
     cure="Move it away, and ingest your sources again: their documents stay, and are compared.",
 )
 #: What forgetting deletes from.
@@ -91,9 +97,18 @@ class SourceRecord:
     next_at: float | None
     failure: str
 
+    @property
+    def seen_at(self) -> float:
+        """When all of it was last seen, in seconds since the epoch."""
+        return self.added_at if self.synced_at is None else self.synced_at
+
     def place_of(self, item: str) -> str:
         """The address of an item's document."""
         return f"{self.address}/{item}"
+
+    def collection_of(self, item: SourceItem) -> str:
+        """Where an item's document is: with the source's others, or with those that the same people may read."""
+        return collection_for(self.collection, item.readers)
 
 
 @value
@@ -121,11 +136,20 @@ class FailedItem:
     failure: str
 
 
+@value
+class ListedSource:
+    """A source as an operator reads it."""
+
+    record: SourceRecord
+    counts: SourceCounts
+    failed: tuple[FailedItem, ...] = ()  #: the first of them
+
+
 _COLUMNS = tuple(field.name for field in fields(SourceRecord))
 _ITEM = ("id", "version", "name", "label", "title", "url", "changed_at", "readers", "authors")
 _PUT = (
     f"INSERT INTO source_items (source, listed_in, state, {', '.join(_ITEM)}) VALUES ({', '.join('?' * (len(_ITEM) + 3))})"
-    " ON CONFLICT (source, id) DO UPDATE SET listed_in = excluded.listed_in, state = excluded.state, failure = '', "
+    " ON CONFLICT (source, id) DO UPDATE SET listed_in = excluded.listed_in, state = excluded.state, failure = '', seen_at = NULL, "
     + ", ".join(f"{name} = excluded.{name}" for name in _ITEM[1:])
 )
 
@@ -247,9 +271,26 @@ class SourceStore:
         """Note that a listing has these items, as they are stored."""
         with self.database.transaction() as writing:
             writing.executemany(
-                "UPDATE source_items SET listed_in = ? WHERE source = ? AND id = ?",
+                "UPDATE source_items SET listed_in = ?, seen_at = NULL WHERE source = ? AND id = ?",
                 ((listing, number, each) for each in ids),
             )
+
+    def leave(self, number: int, ids: Iterable[str], *, listing: int, seen_at: float) -> None:
+        """Note that a listing has these items, but could not look at them; ``seen_at``: when they were, before."""
+        with self.database.transaction() as writing:
+            writing.executemany(
+                "UPDATE source_items SET listed_in = ?, seen_at = coalesce(seen_at, ?) WHERE source = ? AND id = ?",
+                ((listing, seen_at, number, each) for each in ids),
+            )
+
+    def last_seen(self, number: int, ids: Iterable[str]) -> dict[str, float]:
+        """When those of these items were last seen that could not be looked at since."""
+        condition, wanted = among_texts(self.database.dialect, ids)
+        rows = self.database.rows(
+            f"SELECT id, seen_at FROM source_items WHERE source = ? AND seen_at IS NOT NULL AND id {condition}",
+            (number, wanted),
+        )
+        return {str(each): float(seen) for each, seen in rows}
 
     def mark(self, number: int, item: SourceItem, state: ItemState, failure: str = "") -> bool:
         """Note what became of an item; False if it is stored in another version by now, or not at all."""
@@ -335,6 +376,17 @@ class SourceStore:
             (number, limit),
         )
         return [FailedItem(label=label, failure=failure) for label, failure in rows]
+
+    def listed(self, *, failures: int) -> list[ListedSource]:
+        """All sources, each with at most so many of the items that failed."""
+        return [
+            ListedSource(
+                record=record,
+                counts=self.counts(record.number),
+                failed=tuple(self.failed(record.number, limit=failures)),
+            )
+            for record in self.all()
+        ]
 
     # Forgetting
 

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from core.errors import DocumentError, FootnoteError
 from core.library.documents import Document
+from core.library.formats.dates import plausible
 from core.library.library import Library, Notify
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
@@ -27,6 +29,7 @@ from core.sources.documents import document_of
 from core.sources.source import (
     CursorExpired,
     FollowedSource,
+    ItemChanged,
     ItemGone,
     ItemUnreadable,
     KnowledgeSource,
@@ -46,6 +49,7 @@ LONGEST_WAIT = (
 WAITS = 8  # times in a row that it waits without having read anything
 CANCEL_TIMEOUT = 3.0  # seconds that a document gets to be written which is being read at a stop
 FAILURES_TOLD = 100  # items
+CHANGES = 3  # times that an item may change while it is fetched, until the next sync
 
 logger = logging.getLogger(__name__)
 
@@ -72,13 +76,13 @@ class SyncRun:
     added: int = 0
     changed: int = 0
     removed: int = 0
-    _done: int = 0  #: items that were fetched
+    _done: int = 0  #: items that are read, or were found to be unchanged
+    _total: int = 0  #: that the source says it has; 0: it does not say
     _waits: int = 0  #: in a row
     _note: str = ""  #: what the source says of itself
 
-    @property
-    def _documents(self) -> SourceDocuments:
-        return SourceDocuments(self.library.store.database)
+    def _documents(self, record: SourceRecord) -> SourceDocuments:
+        return SourceDocuments(self.library.store, record.collection, record.address)
 
     async def run(self) -> SyncReport:
         """Raises SourceUnavailable, SourceThrottled, SourceForgotten; what was read until then stays."""
@@ -119,8 +123,15 @@ class SyncRun:
         """Make due what should be in the library and is not, as after it was rebuilt."""
         record = self._record()
         for ids in self.store.pages(self.number, "state = 'read'", limit=PAGE):
-            there = self._documents.existing(record.collection, map(record.place_of, ids))
-            self.store.make_due(self.number, (each for each in ids if record.place_of(each) not in there))
+            there = self._documents(record).places(map(record.place_of, ids))
+            self.store.make_due(
+                self.number,
+                (
+                    each.item.id
+                    for each in self.store.known(self.number, ids).values()
+                    if there.get(record.place_of(each.item.id)) != {record.collection_of(each.item)}
+                ),
+            )
         if self.retries:
             for ids in self.store.pages(self.number, "state = 'failed'", limit=PAGE):
                 self.store.make_due(self.number, ids)
@@ -143,6 +154,7 @@ class SyncRun:
                     before, self._waits = batch.cursor, 0
         if is_listing:
             await self._thread(self._remove_unlisted, listing)
+        await self._thread(self._documents(record).readers.drop_unused)
         await self._thread(self.store.finish, self.number, self.now(), self._note)
 
     async def _read_due(self) -> None:
@@ -156,6 +168,8 @@ class SyncRun:
 
     async def _take(self, batch: SourceBatch, listing: int) -> None:
         wanted = await self._thread(self._compare, batch, listing)
+        self._total = batch.total or self._total
+        self._done += len(batch.items) - len(wanted)
         await self._read(wanted)
         if batch.gone:
             await self._thread(self._remove, batch.gone)
@@ -171,21 +185,47 @@ class SyncRun:
         known = self.store.known(self.number, [item.id for item in items])
         same = [merged for item in items if (merged := unchanged(item, known.get(item.id))) is not None]
         done = {item.id for item in same}
-        wanted = [item for item in items if item.id not in done]
         told = [item for item in same if known[item.id].state == "read" and item != known[item.id].item]
-        self.store.put(self.number, wanted, listing=listing, state="due")
+        regrouped = {item.id for item in told if item.readers != known[item.id].item.readers}
+        wanted = [item for item in items if item.id not in done]
+        due = [*wanted, *(item for item in told if item.id in regrouped)]
+        self.store.put(self.number, due, listing=listing, state="due")
+        wanted += self._regroup(record, due, known)
+        unread = {item.id for item in wanted}
+        told = [item for item in told if item.id not in unread]
         self.store.put(self.number, told, listing=listing, state="read")
         self.store.see(self.number, done - {item.id for item in told}, listing=listing)
         self._compare_unread(batch, record, forgotten, listing)
         for item in told:
-            self._documents.note_change(
-                record.collection,
+            self._documents(record).note_change(
                 record.place_of(item.id),
                 source=item.source,
                 url=item.url,
-                changed_at=item.changed_at,
+                changed_at=plausible(item.changed_at),
             )
         return wanted
+
+    def _regroup(
+        self, record: SourceRecord, items: Collection[SourceItem], known: Mapping[str, KnownItem]
+    ) -> list[SourceItem]:
+        """Have documents read at once by whom their items name now, before any of them is fetched; items that are
+        due for nothing else, and have no document.
+
+        They are stored as due: were this process killed, the next one would read them again.
+        """
+        documents, missing = self._documents(record), []
+        for item in items:
+            before = known.get(item.id)
+            if before is None or before.item.readers == item.readers:
+                continue
+            place = record.place_of(item.id)
+            is_there = documents.move(place, item.readers)
+            if is_there and not self.store.keeps(self.number, place):  # it was forgotten meanwhile
+                documents.remove(place)
+                raise SourceForgotten
+            if not is_there and unchanged(item, before) is not None:
+                missing.append(item)
+        return missing
 
     def _compare_unread(
         self, batch: SourceBatch, record: SourceRecord, forgotten: Collection[str], listing: int
@@ -197,7 +237,7 @@ class SyncRun:
             if not any(is_within(record.place_of(each.item.id), place) for place in forgotten)
         }
         known = self.store.known(self.number, unread)
-        self.store.see(self.number, known, listing=listing)
+        self.store.leave(self.number, known, listing=listing, seen_at=record.seen_at)
         new = [each for each in unread.values() if each.item.id not in known]
         self.store.put(self.number, (each.item for each in new), listing=listing, state="failed")
         for each in new:
@@ -215,7 +255,7 @@ class SyncRun:
             for item in remaining:
                 await self._read_item(item)
                 self._done += 1
-                self.notify("reading", self._done, 0)
+                self.notify("reading", self._done, max(self._total, self._done) if self._total else 0)
 
         workers = [asyncio.create_task(work()) for _ in range(min(IN_FLIGHT, len(items)))]
         try:
@@ -226,59 +266,61 @@ class SyncRun:
             await asyncio.wait(workers)
 
     async def _read_item(self, item: SourceItem) -> None:
-        if item.readers is not None:  # fails closed
-            await self._thread(self._fail, item, "may be read by some people only, which is not kept yet")
+        for _ in range(CHANGES):
+            try:
+                data = await self._patiently(partial(self.source.fetch, item))
+            except ItemChanged as changed:
+                item = replace(changed.item, id=item.id)
+                await self._thread(self._list_again, item)
+                continue
+            except ItemGone:
+                await self._thread(self._remove, [item.id])
+            except ItemUnreadable as fault:
+                await self._thread(self._fail, item, str(fault))
+            except FootnoteError:
+                raise
+            except Exception:
+                # The boundary of an item: whatever a source does about one, the others are read.
+                logger.exception("an item could not be fetched", extra={"source": self.number})
+                await self._thread(self._fail, item, "could not be fetched; the log says more")
+            else:
+                await self._thread(self._index, item, data)
             return
-        try:
-            data = await self._patiently(lambda: self.source.fetch(item))
-        except ItemGone:
-            await self._thread(self._remove, [item.id])
-        except ItemUnreadable as fault:
-            await self._thread(self._fail, item, str(fault))
-        except FootnoteError:
-            raise
-        except Exception:
-            # The boundary of an item: whatever a source does about one, the others are read.
-            logger.exception("an item could not be fetched", extra={"source": self.number})
-            await self._thread(self._fail, item, "could not be fetched; the log says more")
-        else:
-            await self._thread(self._index, item, data)
+
+    def _list_again(self, item: SourceItem) -> None:
+        """Store an item as it is by now. One that changes again and again stays due until the next sync."""
+        record, known = self._record(), self.store.known(self.number, [item.id])
+        self.store.put(self.number, [item], listing=record.listing, state="due")
+        self._regroup(record, [item], known)
 
     def _index(self, item: SourceItem, data: bytes) -> None:
-        record, documents = self._record(), self.library.store
-        place = record.place_of(item.id)
+        record = self._record()
+        place, documents = record.place_of(item.id), self._documents(record)
         try:
             document = document_of(record, item, data, self.parse)
         except DocumentError as fault:
             self._fail(item, str(fault))
             return
-        is_new = documents.entry(record.collection, place) is None
-        documents.put(document)
+        is_new = documents.put(document, item.readers)
         if not self.store.keeps(self.number, place):  # it was forgotten meanwhile
-            documents.remove(record.collection, place)
+            documents.remove(place)
             raise SourceForgotten
         if self.store.mark(self.number, item, "read"):
             self.added, self.changed = self.added + is_new, self.changed + (not is_new)
         else:  # somebody who wrote it asked meanwhile not to be read: it is due again
-            documents.remove(record.collection, place)
+            documents.remove(place)
 
     def _fail(self, item: SourceItem, reason: str) -> None:
         """Note why an item could not be read. Its older version must not be quoted any more."""
         record = self._record()
-        place = record.place_of(item.id)
-        if self.library.store.entry(record.collection, place) is not None:
-            self.library.store.remove(record.collection, place)
-            self.removed += 1
+        self.removed += self._documents(record).remove(record.place_of(item.id))
         self.store.mark(self.number, item, "failed", reason)
 
     def _remove(self, ids: Sequence[str]) -> None:
         """The document first: an item without one is found and removed again."""
         record = self._record()
         for each in ids:
-            place = record.place_of(each)
-            if self.library.store.entry(record.collection, place) is not None:
-                self.library.store.remove(record.collection, place)
-                self.removed += 1
+            self.removed += self._documents(record).remove(record.place_of(each))
         self.store.drop(self.number, ids)
 
     def _remove_unlisted(self, listing: int) -> None:
@@ -287,7 +329,7 @@ class SyncRun:
             self._remove(ids)
         record, after = self._record(), ""
         begin = len(record.place_of(""))
-        while addresses := self._documents.below(record.collection, record.address, after=after, limit=PAGE):
+        while addresses := self._documents(record).below(after=after, limit=PAGE):
             after = addresses[-1]
             known = self.store.known(self.number, [each[begin:] for each in addresses])
             self._remove([each[begin:] for each in addresses if each[begin:] not in known])
@@ -331,22 +373,24 @@ class SyncRun:
 
 def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reason: str) -> int:
     """Remove all that was read of a source; how many documents. The items go last: cut off, it begins again."""
-    removed, documents = 0, SourceDocuments(library.store.database)
-    while addresses := documents.below(record.collection, record.address, limit=PAGE):
-        for address in addresses:
-            library.store.remove(record.collection, address)
-            removed += 1
+    documents = SourceDocuments(library.store, record.collection, record.address)
+    removed = 0
+    while addresses := documents.below(limit=PAGE):
+        removed += sum(map(documents.remove, addresses))
     store.empty(record.number, reason)
     return removed
 
 
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
-    """The item as it is stored from now on, if it need not be read again; None if it must be."""
+    """The item as it is stored from now on, if it need not be read again; None if it must be.
+
+    Other readers are no reason to read a document again that is there.
+    """
     if known is None or known.state == "due":
         return None
     stored = known.item
-    if (item.version, item.title, item.name, item.readers) != (
-        stored.version, stored.title, stored.name, stored.readers,
-    ):  # fmt: skip
+    if (item.version, item.title, item.name) != (stored.version, stored.title, stored.name):
+        return None
+    if known.state == "failed" and item.readers != stored.readers:
         return None
     return replace(item, changed_at=item.changed_at or stored.changed_at)

@@ -54,10 +54,9 @@ class Assistant:
     checkpoints: Checkpoints
     make_deps: Callable[[Turn, Report], Awaitable[Deps]]  #: the ports of one turn
     turn_timeout: float  #: seconds
-    link: Callable[[Outcome], Outcome] | None = (
-        None  #: puts links to the documents into an outcome; may block
-    )
-    links_all: bool = True  #: whether documents without an address get one too
+    #: puts into an outcome what is known of its documents besides, as links to them; may block
+    complete: Callable[[Outcome], Outcome] | None = None
+    completes_all: bool = True  #: whether it has something of documents without an address too
     #: how an error is put to the person who asked
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence")
     replicas: Replicas = ALONE
@@ -165,7 +164,7 @@ class Assistant:
             if deps.remark and not outcome.is_small_talk:
                 remark = in_language(deps.remark, outcome.language)
                 outcome = replace(outcome, reason=f"{outcome.reason or ''} {remark}".strip())
-            outcome = rights.outcome_within(outcome, await deps.readable_now())
+            outcome = await self._within_rights(outcome, deps)
         outcome = replace(outcome, timing_ms=timing)
         values: dict[str, Any] = {"outcome": outcome}
         cited = (
@@ -173,17 +172,17 @@ class Assistant:
             *(outcome.proposal.closest if outcome.proposal else ()),
             *outcome.closest,
         )
-        if self.link is not None and (self.links_all or any(map(attrgetter("url"), cited))):
-            values = await self._linked(kept.state, outcome)
+        if self.complete is not None and (self.completes_all or any(map(attrgetter("url"), cited))):
+            values = await self._completed(kept.state, outcome)
         await kept.finish(values)
         outcome = cast("Outcome", values["outcome"])
         await self.log.record(turn, outcome, deps.tracer.trace() if deps else Trace())
         return outcome
 
-    async def _linked(self, state: State, outcome: Outcome) -> dict[str, Any]:
+    async def _completed(self, state: State, outcome: Outcome) -> dict[str, Any]:
         """The outcome with links to its documents, and the conversation's proposals with them."""
-        assert self.link is not None
-        outcome = await asyncio.to_thread(self.link, outcome)
+        assert self.complete is not None
+        outcome = await asyncio.to_thread(self.complete, outcome)
         if outcome.proposal is None:
             return {"outcome": outcome}
         return {"outcome": outcome, "proposals": with_proposal(state.get("proposals", ()), outcome.proposal)}
@@ -205,10 +204,18 @@ class Assistant:
     async def _as_readable_now(self, turn: Turn, ended: Outcome) -> Outcome:
         """A stored outcome, which may have waited while rights changed."""
         try:
-            readable = (await self.make_deps(turn, lambda _: None)).documents.collections
+            return await self._within_rights(ended, await self.make_deps(turn, lambda _: None))
         except FootnoteError:
-            readable = frozenset()
-        return rights.outcome_within(ended, readable)
+            return rights.outcome_within(ended, frozenset())
+
+    async def _within_rights(self, outcome: Outcome, deps: Deps) -> Outcome:
+        """An outcome as the conversation may read it by now, with all that the turn looked at."""
+        readable, work = await deps.readable_now(), deps.tracer.work
+        looked_at = rights.documents_behind(work)
+        behind = rights.collections_of(outcome).union(rights.collections_behind(work))
+        quoted = (*rights.documents_in(outcome), *looked_at)
+        withdrawn = await deps.withdrawn(quoted, behind, readable)
+        return rights.outcome_within(outcome, readable, withdrawn, looked_at)
 
     async def unfinished(self, conversation: Conversation) -> Turn | None:
         """The turn that a stopped process left in the middle, if any."""

@@ -36,7 +36,7 @@ from core.wording import Sentence
 logger = logging.getLogger(__name__)
 
 #: LangGraph makes the tables. A type of :class:`State` that gets another name, module or field needs a migration.
-SCHEMA = Schema(migrations=(add_fields, add_fields))
+SCHEMA = Schema(migrations=(add_fields, add_fields, add_fields))
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
 #: Within a turn, a checkpoint does not wait for the disk. With a write-ahead log, a killed process loses nothing;

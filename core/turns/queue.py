@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SCHEMA = Schema(
-    migrations=(add_fields, add_fields)
+    migrations=(add_fields, add_fields, add_fields)
 )  # DBOS makes the tables; a change of a turn's fields needs a migration
 QUEUE = "turns"
 APPLICATION = "footnote"  # whose workflows DBOS begins

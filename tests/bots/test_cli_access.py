@@ -133,3 +133,23 @@ async def test_nothing_is_put_under_a_name_of_the_bots_own_or_one_that_cannot_be
     assert (ran.code, ran.out) == (2, "")
     assert sentence in " ".join(ran.err.split())
     assert (await machine.run("sources", "--json")).out.strip() == "[]"
+
+
+async def test_whose_address_is_which_is_said_listed_and_taken_back(staffed):
+    said = await listed(
+        staffed, "--email", "U0123ABCD=Ann@harbour.example", "123456789012345678=bob@harbour.example"
+    )
+    beside = await listed(staffed, "hr", "--everyone")
+    taken_back = await listed(staffed, "--email", "U0123ABCD=")
+    wrong = [
+        await staffed.run("access", "--email", each)
+        for each in ("U0123ABCD", "ann=a@b.example", "U0123ABCD=ann")
+    ]
+
+    assert said == {
+        "default": "everyone", "hr": "nobody", "person U0123ABCD": "ann@harbour.example",
+        "person 123456789012345678": "bob@harbour.example",
+    }  # fmt: skip
+    assert beside == {"hr": "everyone"}
+    assert set(taken_back) == {"default", "hr", "person 123456789012345678"}
+    assert [ran.code for ran in wrong] == [2, 2, 2]

@@ -11,6 +11,9 @@ import pytest
 from fakes.permissions import NO_LINUX, bind_for_good
 
 ROOT = Path(__file__).resolve().parents[2]
+NOTHING_NAMED = (
+    "There is nothing to ingest: footnote ingest PATH_OR_URL…. In a terminal, footnote ingest alone asks."
+)
 
 
 async def told(machine, *arguments, stdin=b""):
@@ -38,7 +41,8 @@ async def told(machine, *arguments, stdin=b""):
         (["ask", "--batch", "docs"], "docs cannot be read: is a directory."),
         (["ask", "?", "--batch", "-"], "With --batch, questions and threads stand in the file."),
         (["chat", "nowhere.md"], "nowhere.md does not exist."),
-        (["ingest"], "There is nothing to ingest: footnote ingest PATH_OR_URL…"),
+        (["ingest"], NOTHING_NAMED),
+        (["ingest", "--json"], NOTHING_NAMED),
         (
             ["ingest", "--rebuild", "docs"],
             "--rebuild reads everything indexed again; do not name a PATH with it.",

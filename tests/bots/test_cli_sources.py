@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
+from datetime import datetime, timedelta
 
 import pytest
 from fakes.git_server import Repository
 from harbour import FERRY, FERRY_QUESTION, HARBOUR
+
+NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
 
 
 @pytest.fixture
@@ -44,10 +49,18 @@ async def test_a_repository_is_read_listed_and_forgotten(machine, repository):
     assert [each["source"] for each in asked.record["citations"]] == ["wiki/docs/ferry.md"]
     assert part.out.startswith("Forgot wiki/docs/harbour.md")
     assert again.out.splitlines()[0] == "1 document added, 1 unchanged, 1 failed."
-    assert [each["source"] for each in json.loads(documents.out)] == [
-        "wiki/docs/bus.md",
-        "wiki/docs/ferry.md",
+    bus, ferry, source = json.loads(documents.out)
+    assert [(each["source"], each["kind"]) for each in (bus, ferry)] == [
+        ("wiki/docs/bus.md", "document"),
+        ("wiki/docs/ferry.md", "document"),
     ]
+    assert source.keys() > ferry.keys()
+    assert (source["kind"], source["address"], source["source"]) == ("source", address, "wiki/docs")
+    assert (source["read"], source["due"], source["failed"], source["every"]) == (2, 0, 1, 5400.0)
+    assert source["failures"] == [{"source": "wiki/docs/empty.md", "reason": "is empty"}]
+    synced, upcoming = (datetime.fromisoformat(source[name]) for name in ("synced_at", "next_at"))
+    assert upcoming - synced == timedelta(minutes=90)
+    assert source["failure"] is None
     assert forgotten.code == 0
     assert left.out == ""
 
@@ -78,3 +91,27 @@ async def test_a_source_that_was_not_read_is_not_asked(machine, repository):
 
     assert ran.code == 2
     assert f"footnote ingest 'git+file://{machine.folder}/wiki#docs'" in ran.err
+
+
+async def test_how_fresh_a_repository_is_shows_in_answers_and_in_the_list(machine, repository):
+    await machine.run("ingest", "wiki#docs@main")
+    fresh = await machine.run("ask", FERRY_QUESTION, "--docs", "wiki#docs@main", "--json")
+    with closing(sqlite3.connect(machine.folder / ".footnote" / "sources.sqlite")) as database, database:
+        database.execute("UPDATE sources SET synced_at = ?", (NOON,))
+    unmarked = await machine.run("sources", "--json")
+    machine.settings["STALE_AFTER"] = "30"
+    asked = await machine.run("ask", FERRY_QUESTION, "--docs", "wiki#docs@main", "--json")
+    told = await machine.run("ask", FERRY_QUESTION, "--docs", "wiki#docs@main")
+    documents = await machine.run("sources", "--json")
+    listed = await machine.run("sources")
+
+    changed = {"changed_at": "2020-09-13T12:26:40Z", "unseen_since": None}
+    (first,), (cited,) = fresh.record["citations"], asked.record["citations"]
+    assert {name: first[name] for name in changed} == changed
+    assert {name: json.loads(unmarked.out)[0][name] for name in changed} == changed
+    assert cited["unseen_since"] == json.loads(documents.out)[0]["unseen_since"] == "2026-03-12T12:00:00Z"
+    sentence = "not seen at its source since 12 Mar 2026"
+    assert f"wiki/docs/ferry.md · changed 13 Sep 2020 · {sentence}" in told.out
+    source, _, *entries = listed.out.splitlines()
+    assert f"; {sentence}; " in source
+    assert all(entry.endswith(f"\tdefault\t{sentence}") for entry in entries)

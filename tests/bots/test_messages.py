@@ -61,6 +61,38 @@ def test_the_date_of_a_web_page(published, said):
     assert texts.calendar_date(published, "en") == said
 
 
+NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
+LATE = 1_773_359_999.0  # a second before midnight, UTC
+
+
+@pytest.mark.parametrize(
+    ("language", "changed", "unseen"),
+    [
+        ("en", "changed 12 Mar 2026", "not seen at its source since 12 Mar 2026"),
+        ("de", "geändert am 12. März 2026", "seit dem 12. März 2026 nicht mehr an der Quelle gesehen"),
+        ("fr", "modifié le 12 mars 2026", "pas revu à sa source depuis le 12 mars 2026"),
+        ("es", "modificado el 12 de marzo de 2026", "sin ver en su origen desde el 12 de marzo de 2026"),
+        ("pt", "alterado em 12 de março de 2026", "não visto na origem desde 12 de março de 2026"),
+        ("ja", "2026年3月12日更新", "2026年3月12日以降、元の場所で確認されていません"),
+    ],
+)
+def test_how_fresh_a_document_is_in_every_language(language, changed, unseen):
+    fresh = citation(changed_at=NOON)
+    both = citation(changed_at=LATE, unseen_since=NOON)
+
+    assert texts.place_of(citation(), language)[1] == "docs/harbour.md"
+    assert texts.place_of(fresh, language)[1] == f"docs/harbour.md · {changed}"
+    assert texts.place_of(both, language)[1] == f"docs/harbour.md · {changed} · {unseen}"
+
+
+def test_the_date_stays_where_the_source_says_the_same_as_the_title_or_is_long():
+    same = citation(title="docs/harbour.md", location="", changed_at=NOON)
+    long = citation(source=f"docs/{'harbour/' * 50}", changed_at=NOON)
+
+    assert texts.place_of(same, "en") == ("docs/harbour.md", "changed 12 Mar 2026")
+    assert texts.place_of(long, "en")[1].endswith("… · changed 12 Mar 2026")
+
+
 @pytest.mark.parametrize(
     ("grounding", "composed", "line"),
     [

@@ -68,6 +68,8 @@ def test_an_answer_has_every_key_in_the_order_of_the_contract():
                 "quote": "18 euros",
                 "start": 5,
                 "end": 13,
+                "changed_at": None,
+                "unseen_since": None,
             }
         ],
         "proposal": None,
@@ -169,3 +171,12 @@ def test_every_ending_says_something():
         "The model is busy.",
         "Line 3 is not a JSON object.",
     ]
+
+
+def test_moments_are_written_as_iso_8601_has_them():
+    cited = replace(CITATION, changed_at=1_773_316_800.4, unseen_since=1_773_316_800.0)
+    outcome = replace(ANSWERED, answer=replace(ANSWERED.answer, citations=(cited,)))
+
+    (citation,) = record_of(outcome, thread=None, engine="DuckDuckGo")["citations"]
+
+    assert citation["changed_at"] == citation["unseen_since"] == "2026-03-12T12:00:00Z"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pytest
 
 from bots.chat.access import AccessChange, access_rules, change_access, changed, check_name, forget_documents
 from bots.chat.channels import AccessRule, open_channel_store, own_collection
+from bots.chat.emails import state_email, stated_emails
 from bots.discord.route import access_id as of_discord
 from bots.slack.route import access_id as of_slack
 from core.conversation import Conversation
 from core.errors import SettingsError
+from core.library.documents import Piece
 from core.library.library import Library
+from core.library.readers import ReaderSets, collection_for
+from core.library.store import NewDocument
 from core.turns.messenger import Unreachable
 from tests.library.shelf import open_store
 
@@ -26,7 +31,9 @@ class FakePeople:
     """A platform that knows who is in which group, or does not say."""
 
     groups: frozenset[str] = frozenset()
+    emails: Mapping[str, str] = field(default_factory=dict)
     is_away: bool = False
+    asked: list[str] = field(default_factory=list)  #: whose addresses
 
     def is_direct_message(self, conversation):
         return conversation.channel.startswith("D")
@@ -35,6 +42,12 @@ class FakePeople:
         if self.is_away:
             raise Unreachable
         return self.groups & frozenset(among) if user == "U1" else frozenset()
+
+    async def email_of(self, space, user):
+        self.asked.append(user)
+        if self.is_away:
+            raise Unreachable
+        return self.emails.get(user, "")
 
 
 @pytest.fixture
@@ -276,3 +289,125 @@ def test_the_rules_are_listed_with_every_collection_of_the_operator(channel_stor
 )
 def test_an_id_is_read_as_the_platform_writes_it(kind, written, known):
     assert (of_slack(kind, written) or of_discord(kind, written)) == known
+
+
+# What sources open to e-mail addresses
+
+
+PILOTS = collection_for("hr", {"ann@harbour.example"})
+SKIPPERS = collection_for("default", {"@harbour.example"})
+
+
+@pytest.fixture
+def restricted(library):
+    sets = ReaderSets(library.store.database)
+    for collection, readers in ((PILOTS, {"ann@harbour.example"}), (SKIPPERS, {"@harbour.example"})):
+        with library.store.transaction() as writing:
+            entry = library.store.entries(collection="hr")[0]
+            fields = {
+                name: getattr(entry, name) for name in ("address", "root", "source", "title", "url", "hash")
+            }
+            piece = Piece(path=(), location="1", text="A line.", start=0, end=7)
+            library.store.put(
+                NewDocument(**fields, collection=collection, size=7, modified=0, pieces=[piece])
+            )
+            sets.note(writing, collection, readers)
+    return library
+
+
+def served(channel_store, **emails):
+    channel_store.people["slack"] = people = FakePeople(emails=emails)
+    return people
+
+
+async def test_a_person_reads_in_direct_messages_what_a_source_opens_to_their_address(
+    channel_store, restricted
+):
+    served(channel_store, U1="Ann@harbour.example", U2="bob@harbour.example", U3="eve@elsewhere.example")
+    change(channel_store, "hr", opens=(("person", "U1"), ("person", "U3"), ("channel", "C1")))
+
+    assert await reads(channel_store, restricted, DIRECT) == sorted(["default", "hr", PILOTS, SKIPPERS])
+    assert await reads(channel_store, restricted, DIRECT, author="U2") == ["default", SKIPPERS]
+    assert await reads(channel_store, restricted, DIRECT, author="U3") == ["default", "hr"]
+    assert await reads(channel_store, restricted, CHANNEL) == ["default", "hr"]
+
+
+async def test_an_address_opens_nothing_of_a_collection_that_is_closed(channel_store, restricted):
+    served(channel_store, U1="ann@harbour.example")
+    change(channel_store, "default", closes=True)
+
+    assert await reads(channel_store, restricted, DIRECT) == []
+    change(channel_store, "hr", opens=(("group", "S2"),))
+    assert await reads(channel_store, restricted, DIRECT) == []
+
+
+async def test_who_chose_a_collection_reads_what_is_theirs_of_it_and_of_no_other(channel_store, restricted):
+    served(channel_store, U1="ann@harbour.example")
+    change(channel_store, "hr", opens=(("person", "U1"),))
+
+    names = await channel_store.open_to(DIRECT, "U1", restricted)
+    assert await channel_store.use(DIRECT, "U1", "hr", restricted)
+    assert not await channel_store.use(DIRECT, "U1", PILOTS, restricted)
+
+    assert names == {"default", "hr"}
+    assert await reads(channel_store, restricted, DIRECT) == ["hr", PILOTS]
+
+
+async def test_no_address_is_asked_for_where_no_document_has_readers(channel_store, library):
+    people = served(channel_store, U1="ann@harbour.example")
+
+    await reads(channel_store, library, DIRECT)
+
+    assert people.asked == []
+
+
+async def test_in_a_channel_no_address_is_asked_for(channel_store, restricted):
+    people = served(channel_store, U1="ann@harbour.example")
+
+    await reads(channel_store, restricted, CHANNEL)
+
+    assert people.asked == []
+
+
+async def test_where_the_platform_does_not_say_whose_address_it_is_that_is_said(channel_store, restricted):
+    channel_store.people["slack"] = FakePeople(is_away=True)
+
+    readable = await channel_store.reads(DIRECT, "U1", restricted)
+
+    assert readable.collections & {PILOTS, SKIPPERS} == set()
+    assert readable.remark.key == "email_unknown"
+
+
+@pytest.mark.parametrize(
+    ("person", "counts"), [("U1", True), ("slack/T1/U1", True), ("slack/T2/U1", False), ("U2", False)]
+)
+async def test_what_an_operator_says_of_an_address_goes_first(channel_store, restricted, person, counts):
+    people = served(channel_store, U1="eve@elsewhere.example")
+    database = channel_store.database.database
+
+    state_email(database, person, "Ann@harbour.example")
+    stated = await reads(channel_store, restricted, DIRECT)
+    asked = list(people.asked)
+    state_email(database, person, "")
+
+    assert (SKIPPERS in stated, asked == []) == (counts, counts)
+    assert stated_emails(database) == []
+    assert await reads(channel_store, restricted, DIRECT) == ["default"]
+
+
+@pytest.mark.parametrize("email", ["ann", "@harbour.example", "a b@harbour.example", "ann@"])
+def test_what_is_no_address_is_not_kept(channel_store, email):
+    with pytest.raises(SettingsError, match="is no e-mail address"):
+        state_email(channel_store.database.database, "U1", email)
+
+
+def test_rules_are_of_collections_as_people_know_them(channel_store, restricted):
+    known = restricted.store.collections()
+
+    with pytest.raises(SettingsError, match="There are: default, hr, plans"):
+        change_access(
+            channel_store.database.database, PILOTS, AccessChange(opens_to_everyone=True), known=known
+        )
+    with pytest.raises(SettingsError):
+        check_name(PILOTS)
+    assert set(access_rules(channel_store.database.database, known)) == {"default", "hr", "plans"}

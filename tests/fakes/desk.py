@@ -119,7 +119,7 @@ async def open_desk(folder, page=None, **settings):
                     )
                     async with open_page(
                         page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log, gaps=gaps,
-                        answers=footnote.answers,
+                        answers=footnote.answers, sources=footnote.sources.store,
                         channels=channels, database=database, work=OwnWork(turns=turns, operations=operations, meters=footnote.meters), meters=footnote.meters,
                     ) as link:  # fmt: skip
                         parts = urlsplit(link)

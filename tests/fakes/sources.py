@@ -7,7 +7,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from core.sources.source import CursorExpired, ItemGone, SourceBatch, SourceContext, SourceItem, SourceKind
+from core.sources.source import (
+    CursorExpired,
+    ItemChanged,
+    ItemGone,
+    SourceBatch,
+    SourceContext,
+    SourceItem,
+    SourceKind,
+)
 
 ADDRESS = "shelf://harbour"
 PAGE = 4  # items of a batch
@@ -26,6 +34,7 @@ class Shelf:
     page_faults: dict[int, BaseException] = field(default_factory=dict)  #: of the next listing, by batch
     before_fetch: Callable[[str], None] = lambda _id: None
     fetched: list[str] = field(default_factory=list)
+    tells_changes: bool = True  #: whether a fetch looks at who may read the page by then
     at_once: int = 0
     most_at_once: int = 0
 
@@ -33,6 +42,15 @@ class Shelf:
         for name, text in texts.items():
             self.texts[name] = text
             self.versions[name] = self.versions.get(name, 0) + 1
+            self.feed.append(name)
+
+    def restrict(self, readers: frozenset[str] | None, *names: str) -> None:
+        """Let these people alone read some pages, which stay as they are; None: everybody."""
+        for name in names:
+            if readers is None:
+                self.restricted.pop(name, None)
+            else:
+                self.restricted[name] = readers
             self.feed.append(name)
 
     def remove(self, *names: str) -> None:
@@ -99,6 +117,9 @@ class Shelf:
             if name not in self.texts:
                 raise ItemGone(f"{name} is gone.")
             self.fetched.append(name)
-            return self.texts[name].encode()
+            data = self.texts[name].encode()
+            if self.tells_changes and self.restricted.get(name) != item.readers:
+                raise ItemChanged(f"Others may read {name} now.", item=self.item(name))
+            return data
         finally:
             self.at_once -= 1

@@ -163,8 +163,8 @@ def test_a_file_that_needs_a_password_is_refused():
         pdf.parse(encrypted(made(BODY), user_password="secret"))
 
 
-def test_a_scan_is_said_to_need_text_recognition():
-    with pytest.raises(DocumentError, match="a scanned PDF needs text recognition first"):
+def test_empty_pages_are_refused():
+    with pytest.raises(DocumentError, match=r"holds no text that could be extracted$"):
         pdf.parse(made((), ()))
 
 

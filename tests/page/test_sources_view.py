@@ -7,11 +7,15 @@ from urllib.parse import urlencode
 
 import pytest
 from fakes.desk import HANDBOOK, SECRET, Inspection, open_desk
+from fakes.git_server import Repository
 from test_attacks import HOSTILE
 
 from core.library.documents import Piece
+from core.library.formats.read import parse_html
 from core.library.store import NewDocument
 
+NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
+PIER = "https://tides.example/pier"
 FERRY = "The ferry to Sark leaves pier three"
 
 
@@ -146,6 +150,39 @@ async def test_collections_of_others_are_neither_seen_nor_changed(desk, tmp_path
     assert ("payroll", "payroll.md") in sources(desk)
 
 
+async def test_sources_are_listed_with_how_far_they_were_read_to_who_may_read_their_collection(
+    desk, tmp_path
+):
+    wiki, closed = Repository.made(tmp_path / "wiki"), Repository.made(tmp_path / "closed-wiki")
+    wiki.commit({"ferry.md": HANDBOOK, "empty.md": " "})
+    closed.commit({"pay.md": SECRET})
+    sources = desk.footnote.sources
+    await sources.ingest(f"git+file://{wiki.folder}", collection="default", every=5400.0)
+    await sources.ingest(f"git+file://{closed.folder}", collection="payroll")
+    browser = await desk.browser("reader", collections=frozenset({"default"}))
+    editor = await desk.browser()
+
+    _, page = await browser.get("/sources")
+    _, opened = await browser.get("/sources?collection=default")
+    _, both = await editor.get("/sources")
+    place = addressed(f"git+file://{wiki.folder}/ferry.md")
+    _, document = await editor.get(place)
+    again = await editor.post(place.replace("/document?", "/change?"), change="read")
+
+    row = page[page.index("Read from elsewhere") :]
+    assert "<td>default</td>" in row
+    assert "every 90m" in row
+    assert "wiki/empty.md" not in page
+    assert "wiki/empty.md: is empty" in opened
+    assert "closed-wiki" not in page + opened
+    assert "closed-wiki" in both
+    assert "when it is ingested" in both
+    assert "Read it again" not in document
+    assert "Its source was read" in document
+    assert again[0] == 404
+    assert [fault for each in (page, opened, both, document) for fault in Inspection(each).faults] == []
+
+
 async def test_a_reader_changes_nothing(desk, tmp_path):
     browser = await desk.browser("reader")
 
@@ -177,3 +214,27 @@ async def test_words_and_names_of_documents_are_no_markup_and_the_documents_can_
     assert [fault for _, page in pages for fault in Inspection(page).faults] == []
     assert {status for status, _, _ in forgotten} == {303}
     assert desk.footnote.library.store.entries(collection="web") == []
+
+
+async def test_what_was_not_seen_at_its_source_for_too_long_is_marked(tmp_path):
+    async with open_desk(tmp_path, stale_after=30) as desk:
+        library = desk.footnote.library
+        desk.ingest(
+            tmp_path / "docs",
+            "harbour.md",
+            f"---\nupdated: 2026-02-01\n---\n{HANDBOOK}",
+            collection="default",
+        )
+        library.ingest_page(PIER, parse_html("<h1>Tides</h1><p>High water is later every day.</p>", url=PIER))
+        with library.store.transaction() as writing:
+            writing.execute("UPDATE documents SET seen_at = ? WHERE address = ?", (NOON, PIER))
+        browser = await desk.browser("reader")
+
+        _, listed = await browser.get("/sources?collection=default")
+        _, page = await browser.get(addressed(PIER))
+        _, file = await browser.get(addressed(tmp_path / "docs" / "harbour.md"))
+
+    sentence = "not seen at its source since 12 Mar 2026"
+    assert (listed.count(sentence), sentence in page, sentence in file) == (1, True, False)
+    assert "2026-02-01 00:00 UTC" in listed
+    assert "2026-02-01 00:00 UTC" in file

@@ -280,3 +280,33 @@ def test_what_a_colleague_said_is_explained_to_who_grades_writes_and_checks_and_
         "from a colleague: Ann, in #help > Which pier?\nPier 5"
         in blocks_of(prompts.write(ask, (answer,)))[1][1]
     )
+
+
+def test_the_days_of_documents_are_told_and_explained_where_they_differ():
+    ask = Ask(question="Which pier is it?")
+
+    def dated(number, changed_at):
+        each = strip(f"Pier {number}.", number)
+        passage = replace(
+            each.retrieved.passage, changed_at=changed_at, title="Ferries, last changed 2099-01-01"
+        )
+        return replace(each, retrieved=replace(each.retrieved, passage=passage))
+
+    def told(*strips):
+        hits = tuple(each.retrieved for each in strips)
+        said = (
+            prompts.grade(ask, hits),
+            prompts.write(ask, strips),
+            prompts.grounding(statements("Pier 5."), strips),
+        )
+        return [prompts.DATES in messages[0][1] for messages in said]
+
+    march, april = dated(1, 1_773_316_800.0), dated(2, 1_775_995_200.0)
+    written = dict(blocks_of(prompts.write(ask, (march, april))))
+
+    assert told(march, april) == [True] * 3
+    assert told(march, march) == told(march, strip("Pier 9.")) == told(strip("Pier 9.")) == [False] * 3
+    assert written["strip 1"].startswith(
+        "from, last changed 2026-03-12: Ferries, last changed 2099-01-01 > Setup\n"
+    )
+    assert written["strip 2"].startswith("from, last changed 2026-04-12: ")

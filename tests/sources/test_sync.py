@@ -189,18 +189,6 @@ async def test_a_cursor_that_expired_lists_everything_and_reads_only_what_change
     assert (texts(desk), shelf.fetched) == (shelf.texts, ["p1"])
 
 
-async def test_what_some_people_may_read_is_read_by_nobody(desk, shelf):
-    """Until the library keeps who may read a document."""
-    await ingest(desk)
-    shelf.restricted = {"p3": frozenset({"ann@harbour.example"})}
-    shelf.write(p3="Salaries of the pilots.")
-
-    report = await ingest(desk)
-
-    assert "p3" not in texts(desk)
-    assert [failure.source for failure in report.failed] == ["harbour/p3.md"]
-
-
 async def test_a_document_that_the_library_lost_is_read_again(desk, shelf):
     await ingest(desk)
     desk.library.store.remove("default", f"{ADDRESS}/p4.md")

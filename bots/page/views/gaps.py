@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -19,7 +20,7 @@ from core.conversation import Conversation
 from core.errors import FootnoteError
 from core.gaps.finder import GapReport
 from core.gaps.groups import GapGroup
-from core.gaps.questions import GapQuestion
+from core.gaps.questions import GapQuestion, still_open
 from core.gaps.store import STATES
 from core.library.library import DEFAULT_COLLECTION
 from core.traces.log import DAY
@@ -165,11 +166,13 @@ async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> froz
         if where not in asked_where:
             reads = await reads_in(visit.site, Conversation.parse(each.conversation), each.author)
             asked_where[where] = session.may_read(reads)
-    return frozenset(
-        each.turn
+    open_here = [
+        each
         for each in questions
         if asked_where[each.conversation, each.author] and session.may_read(each.collections)
-    )
+    ]
+    database = visit.site.library.store.database
+    return await asyncio.to_thread(still_open, database, open_here, session.collections)
 
 
 VIEW = View(

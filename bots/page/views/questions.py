@@ -18,6 +18,7 @@ from bots.page.rights import channel_told, collections_in, readable
 from bots.page.site import PageRoute, View, Visit
 from bots.page.trace_words import words_of
 from core.conversation import OutcomeKind
+from core.library.readers import base_of
 from core.traces.log import LoggedQuestion
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
 
@@ -132,7 +133,7 @@ async def show_trace(visit: Visit) -> web.Response:
     ratings = await site.log.given_ratings(turn)
     people = [*(each.author for each in ratings), *(each.author for each in related), question.author]
     words = await asyncio.to_thread(words_of, trace, site.library.store, visit.session) if trace else ()
-    closed = sorted(collections_in(trace)) if visit.session.collections is None else []
+    closed = sorted(set(map(base_of, collections_in(trace)))) if visit.session.collections is None else []
     steps = trace.steps if trace else ()
     kinds = list(dict.fromkeys(kind for step in steps for kind in step.odds))
     return visit.show(

@@ -6,25 +6,32 @@ Whoever is in sees the collections of the session and nothing of others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from bots.chat.access import access_rules, readers
+from bots.chat.texts import unseen_told
+from bots.cli import span_of
 from bots.page.site import PageRoute, View, Visit, go_to
 from core.conversation import value
 from core.errors import FootnoteError
 from core.library.documents import ANSWER, Retrieval, Scope, is_kept
 from core.library.library import Library
-from core.library.overview import CollectionSize, collection_sizes, cut_passages
+from core.library.overview import CollectionSize, collection_sizes, cut_passages, family
+from core.library.readers import base_of
 from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within
 from core.library.store import Entry
+from core.sources.sources import label_of
+from core.sources.store import SourceRecord
 
 DOCUMENTS, PASSAGES = 200, 50  # on one page
 FOUND = 10  # passages of one try
+FAILURES = 20  # items of a source, which is shown with its collection
 WORDS_LIMIT = 1_000  # characters of a question that is tried
+NOT_ALONE = "It is part of a source, which is read as a whole: when it is due, or with `footnote ingest`."
 NOT_THERE = "There is no such collection or document, or it is closed to you."
 
 
@@ -42,10 +49,11 @@ async def show_sources(visit: Visit) -> web.Response:
     sizes = await _sizes(visit)
     if name and name not in sizes:
         return visit.sorry(NOT_THERE)
-    searched = frozenset({name} if name else sizes)
+    searched = _searched(visit, {name} if name else set(sizes))
     database = visit.site.channels.database
     rules = await database.call(access_rules, database.database, sizes)
-    opened = await asyncio.to_thread(_read_collection, library, name, visit.query("text")) if name else None
+    opened = await asyncio.to_thread(_read_collection, visit, name, visit.query("text")) if name else None
+    sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=FAILURES if name else 0)
     return visit.show(
         "sources.html",
         title=name or "Sources",
@@ -53,6 +61,10 @@ async def show_sources(visit: Visit) -> web.Response:
         sizes=[sizes[name]] if name else list(sizes.values()),
         readers={each: readers(those) for each, those in rules.items()},
         opened=opened,
+        unseen=await asyncio.to_thread(visit.site.sightings.unseen, opened.entries) if opened else {},
+        sources=[each for each in sources if each.record.collection in searched],
+        label_of=label_of,
+        span_of=span_of,
         limit=DOCUMENTS,
         text=visit.query("text"),
         words=words,
@@ -61,6 +73,9 @@ async def show_sources(visit: Visit) -> web.Response:
         path_of=path_of,
         collection_path=collection_path,
         change_path=change_path,
+        base_of=base_of,
+        changed_at=changed_at,
+        unseen_told=unseen_told,
         bytes_told=bytes_told,
     )
 
@@ -76,7 +91,7 @@ async def show_document(visit: Visit) -> web.Response:
     )
     below = [
         each
-        for each in await asyncio.to_thread(store.entries, collection=entry.collection)
+        for each in await asyncio.to_thread(_entries, visit, entry.collection)
         if each.address != entry.address and is_within(each.address, entry.address)
     ]
     last = passages[-1].number if passages else 0
@@ -84,12 +99,16 @@ async def show_document(visit: Visit) -> web.Response:
         "source.html",
         title=entry.title or entry.source,
         entry=entry,
+        unseen=await asyncio.to_thread(visit.site.sightings.unseen, [entry]),
         passages=passages,
         below=len(below),
         next=path_of(entry, first=last + 1) if last and last < entry.passages else "",
         answer=entry.source.removeprefix(ANSWER) if is_kept(entry.source) else "",
+        source=await _source_of(visit, entry),
         collection_path=collection_path,
         change_path=change_path,
+        changed_at=changed_at,
+        unseen_told=unseen_told,
         bytes_told=bytes_told,
     )
 
@@ -120,6 +139,8 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
     entry = await _entry(visit, name, address) if address else None
     if (address and entry is None) or (entry is not None and is_kept(entry.source)):
         return visit.sorry(NOT_THERE)
+    if entry is not None and await _source_of(visit, entry) is not None:
+        return visit.sorry(NOT_ALONE)
     if entry is None:
         targets = {"paths": [root for own, root in await _roots(visit) if own == name], "urls": []}
     elif "://" in entry.address:
@@ -132,6 +153,19 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
         return visit.sorry(f"{failed[0]['source']}: {failed[0]['reason']}", status=502)
     is_there = entry is not None and await _entry(visit, name, address) is not None
     return go_to(path_of(entry) if entry is not None and is_there else collection_path(name))
+
+
+async def _source_of(visit: Visit, entry: Entry) -> SourceRecord | None:
+    """The source that a document was read from; None for a file or a page."""
+    records = await asyncio.to_thread(visit.site.sightings.sources.all)
+    return next(
+        (
+            each
+            for each in records
+            if each.collection == base_of(entry.collection) and is_within(entry.address, each.address)
+        ),
+        None,
+    )
 
 
 async def _roots(visit: Visit) -> list[tuple[str, str]]:
@@ -147,23 +181,42 @@ async def _can_forget(visit: Visit, name: str, address: str) -> bool:
 
 async def _sizes(visit: Visit) -> Mapping[str, CollectionSize]:
     """The collections that the session may read, by name."""
-    sizes = await asyncio.to_thread(collection_sizes, visit.site.library.store.database)
+    database, with_restricted = visit.site.library.store.database, visit.session.collections is None
+    sizes = await asyncio.to_thread(collection_sizes, database, with_restricted=with_restricted)
     return {each.name: each for each in sizes if visit.session.may_read((each.name,))}
 
 
 async def _entry(visit: Visit, collection: str, address: str) -> Entry | None:
     if not visit.session.may_read((collection,)):
         return None
-    return await asyncio.to_thread(visit.site.library.store.entry, collection, address)
+    found = await asyncio.to_thread(visit.site.library.store.entry, collection, address)
+    if found is not None or visit.session.collections is not None:
+        return found
+    beside = await asyncio.to_thread(family, visit.site.library.store, collection)
+    return next((each for each in beside if each.address == address), None)
 
 
-def _read_collection(library: Library, name: str, text: str) -> CollectionView:
+def _entries(visit: Visit, name: str) -> list[Entry]:
+    """The documents of a collection; with those that only some people may read, for who reads everything. Blocks."""
+    store = visit.site.library.store
+    return family(store, name) if visit.session.collections is None else store.entries(collection=name)
+
+
+def _searched(visit: Visit, names: Collection[str]) -> frozenset[str]:
+    """These collections, and for who reads everything also what only some people may read of them."""
+    if visit.session.collections is not None:
+        return frozenset(names)
+    known = visit.site.library.store.collections()
+    return frozenset(each for each in known if base_of(each) in names)
+
+
+def _read_collection(visit: Visit, name: str, text: str) -> CollectionView:
     """Blocks."""
-    wanted = text.casefold()
+    wanted, library = text.casefold(), visit.site.library
     return CollectionView(
         entries=tuple(
             each
-            for each in library.store.entries(collection=name)
+            for each in _entries(visit, name)
             if wanted in each.source.casefold() or wanted in each.title.casefold()
         ),
         unreadable=tuple(library.store.roots.unreadable(name).values()),
@@ -188,6 +241,11 @@ def path_of(entry: Entry, *, first: int = 1) -> str:
     start = {"from": first} if first > 1 else {}
     named = {"collection": entry.collection, "address": entry.address}
     return f"/sources/document?{urlencode({**named, **start})}"
+
+
+def changed_at(entry: Entry) -> float:
+    """When a document was changed, as far as that is known; of a file that does not say it, when the file was; or 0."""
+    return entry.modified / 1e9 if entry.changed_at is None else entry.changed_at
 
 
 def bytes_told(size: int) -> str:

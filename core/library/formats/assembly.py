@@ -91,6 +91,7 @@ class Part:
     level: int = 0
     page: int | None = None
     row: int | None = None
+    is_recognized: bool = False
 
 
 def assemble(
@@ -117,6 +118,7 @@ def assemble(
                 level=part.level,
                 page=part.page,
                 row=part.row,
+                is_recognized=part.is_recognized,
                 start=start,
                 end=start + len(own),
             )

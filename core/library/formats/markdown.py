@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from core.library.documents import Block, BlockKind, Document
 from core.library.formats.assembly import LINE_END, LineSpan, Source
+from core.library.formats.dates import changed_in_fields
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -77,13 +78,16 @@ def parse(text: str) -> Document:
     source = Source.of(text)
     spans = _line_spans(source, front.end() if front else 0)
     blocks = tuple(block for span in spans if (block := source.block(span)))
-    return Document(title=_title(text, front, blocks), text=text, blocks=blocks)
+    changed_at = changed_in_fields(front[2]) if front else None
+    return Document(title=_title(text, front, blocks), text=text, blocks=blocks, changed_at=changed_at)
 
 
-def without_front_matter(text: str) -> tuple[str, str]:
-    """(the title that the front matter gives, what follows it); site generators put it into HTML too."""
+def without_front_matter(text: str) -> tuple[str, float | None, str]:
+    """(the title and the last change that the front matter gives, what follows it); it stands in HTML too."""
     front = _FRONT_MATTER.match(text)
-    return (_title_field(front), text[front.end() :]) if front else ("", text)
+    return (
+        (_title_field(front), changed_in_fields(front[2]), text[front.end() :]) if front else ("", None, text)
+    )
 
 
 def _title_field(front: re.Match[str]) -> str:

@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from core.errors import DocumentError
 from core.library.documents import Block, Document, Piece
+from core.library.formats.ocr import ScannedPages
 
 LENGTH = struct.Struct(">I")  # bytes of the header, which is JSON
 
@@ -36,6 +37,7 @@ def frame(header: Mapping[str, Any], data: bytes = b"") -> bytes:
 
 AT_ONCE = 2  # workers for files, and as many for pages: one slow file leaves a worker for the others
 FILE_TIME = 240.0  # seconds for a file; 5,000 pages of a book take about 60 of processor time
+SCAN_TIME = 1_800.0  # seconds for text recognition; 300 pages take up to 1,500 of processor time
 PAGE_TIME = 30.0  # seconds for a web page; one of 8 million characters takes about 4
 MEMORY = 2_000_000_000  # bytes of address space; 30 MB of XML, the most of one part, take up to 600 million
 
@@ -61,7 +63,11 @@ def is_foreign(suffix: str, size: int) -> bool:
 
 def read_file(data: bytes, name: str) -> Document:
     """Parsed by the suffix of its name. DocumentError, or ParserError."""
-    return _read({"kind": "file", "name": name, "seconds": FILE_TIME, "memory": MEMORY}, data)
+    request = {"name": name, "memory": MEMORY}
+    try:
+        return _read(request | {"kind": "file", "seconds": FILE_TIME}, data)
+    except ScannedPages:
+        return _read(request | {"kind": "scan", "seconds": SCAN_TIME}, data)
 
 
 def read_page(data: bytes | str, *, name: str, url: str | None) -> Document:
@@ -75,7 +81,7 @@ def _read(request: dict[str, Any], data: bytes) -> Document:
     for note in reply["notes"]:
         _LOG.warning("%s: %s", request["name"], note)
     if "fault" in reply:
-        raise DocumentError(reply["fault"])
+        raise (ScannedPages if reply.get("is_scanned") else DocumentError)(reply["fault"])
     if "broken" in reply:
         raise ParserError(reply["broken"])
     return _document(reply)
@@ -84,16 +90,17 @@ def _read(request: dict[str, Any], data: bytes) -> Document:
 def _document(reply: dict[str, Any]) -> Document:
     text = reply["text"]
     blocks = (
-        Block(kind=kind, start=start, end=end, level=level, page=page, row=row)
-        for kind, start, end, level, page, row in reply["blocks"]
+        Block(kind=kind, start=start, end=end, level=level, page=page, row=row, is_recognized=is_recognized)
+        for kind, start, end, level, page, row, is_recognized in reply["blocks"]
     )
     pieces = (
         Piece(path=tuple(path), location=location, text=text[start:end], start=start, end=end)
         for path, location, start, end in reply["pieces"]
     )
     return Document(
-        title=reply["title"], text=text, url=reply["url"], blocks=tuple(blocks), pieces=tuple(pieces)
-    )
+        title=reply["title"], text=text, url=reply["url"], blocks=tuple(blocks), pieces=tuple(pieces),
+        changed_at=reply["changed_at"],
+    )  # fmt: skip
 
 
 class WorkerStopped(BaseException):
@@ -188,10 +195,14 @@ class Workers:
     """As many workers as are needed at once, up to a limit; idle ones are kept."""
 
     start: Callable[[], Worker] = Worker.start
-    _slots: threading.Semaphore = field(default_factory=lambda: threading.BoundedSemaphore(AT_ONCE))
+    at_once: int = AT_ONCE
+    _slots: threading.Semaphore = field(init=False)
     _idle: list[Worker] = field(default_factory=list)
     _busy: list[Worker] = field(default_factory=list)
     _stopping: list[Worker] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._slots = threading.BoundedSemaphore(self.at_once)
 
     def ask(self, request: dict[str, Any], data: bytes) -> dict[str, Any]:
         with self._slots:
@@ -236,8 +247,8 @@ class Workers:
             self._idle.pop().stop()
 
 
-#: Separate, so that a page for a question does not wait for uploaded files.
-_WORKERS: Mapping[str, Workers] = {"file": Workers(), "page": Workers()}
+#: Separate, so that a page for a question does not wait for uploaded files, nor these for a scanned book.
+_WORKERS: Mapping[str, Workers] = {"file": Workers(), "scan": Workers(at_once=1), "page": Workers()}
 
 
 @atexit.register

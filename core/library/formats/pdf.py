@@ -8,13 +8,14 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
 from core.library.documents import BlockKind, Document
+from core.library.formats import ocr
 from core.library.formats.assembly import TEXT_LIMIT, Part, assemble
 from core.library.formats.pdf_tables import TABLE_BEGINS, with_tables
 
@@ -55,21 +56,56 @@ _BROKEN_WORD = re.compile(r"([^\W\d_]+)[-\u00ad\u2010]$")
 _BEGINNING = re.compile(r"[^\W\d_]+")
 
 
-def parse(data: bytes, *, reading_time: float = READING_TIME) -> Document:
-    """``reading_time`` is in seconds of processor time; DocumentError when it runs out."""
+def parse(
+    data: bytes, *, reading_time: float = READING_TIME, recognize: ocr.Recognize | None = None
+) -> Document:
+    """``reading_time`` is in seconds of processor time; DocumentError when it runs out.
+
+    ScannedPages where text recognition is installed and would find more; then ``recognize`` is needed.
+    """
     reader = _opened(data)
-    pages = without_running_heads(_pages(reader, reading_time))
+    pages = _pages(reader, reading_time)
+    scanned = _scanned(reader, pages)
+    if scanned and recognize:
+        for number, found in recognize(data, scanned):
+            pages[number - 1] = found
+    elif scanned and ocr.is_installed():
+        raise ocr.ScannedPages(f"has {len(scanned):,} scanned pages, which are not read here")
+    elif scanned:
+        _LOG.warning("%d scanned pages were not read: %s", len(scanned), ocr.INSTALL)
+    pages = without_running_heads(pages)
     if not any(pages):
-        raise DocumentError(
-            "holds no text that could be extracted; a scanned PDF needs text recognition first"
-        )
+        cure = f"; {ocr.INSTALL}" if scanned and not recognize else ""
+        raise DocumentError(f"holds no text that could be extracted{cure}")
     outline = _outline(reader)
     lines = [
         line
         for number, page in enumerate(pages, start=1)
         for line in _lines(page, number, outline.get(number, []))
     ]
-    return assemble(paragraphs(lines), title=_title(reader))
+    parts = (replace(part, is_recognized=part.page in scanned) for part in paragraphs(lines))
+    return assemble(parts, title=_title(reader))
+
+
+def _scanned(reader: PdfReader, pages: Sequence[Sequence[str]]) -> frozenset[int]:
+    """Pages without text that show a picture; they count from 1."""
+    return frozenset(
+        number
+        for number, (page, lines) in enumerate(zip(reader.pages, pages, strict=True), start=1)
+        if not lines and _shows_picture(page)
+    )
+
+
+def _shows_picture(page: PageObject) -> bool:
+    """By its resources alone: no picture is unpacked."""
+    from pypdf.errors import PyPdfError
+
+    try:
+        drawn = page["/Resources"]["/XObject"].values()  # type: ignore[index]
+        kinds = {each.get_object()["/Subtype"] for each in drawn}
+    except (PyPdfError, *BROKEN_PAGE):
+        return False
+    return bool(kinds & {"/Image", "/Form"})  # a form may hold one
 
 
 def _opened(data: bytes) -> PdfReader:

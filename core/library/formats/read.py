@@ -20,6 +20,7 @@ from core.errors import DocumentError, reason_of
 from core.library.documents import Document
 from core.library.formats import delimited, markdown, notebook, parser_process, plain, templates
 from core.library.formats.encoding import decode
+from core.library.formats.ocr import ScannedPages
 
 FILE_LIMIT = 32 * 1024 * 1024  # bytes
 
@@ -68,6 +69,8 @@ def parse_file(path: Path, data: bytes) -> Document:
     try:
         foreign = parser_process.is_foreign(path.suffix, len(data))
         document = parser_process.read_file(data, path.name) if foreign else loader(data, path)
+    except ScannedPages:  # without a process of its own, as on Windows
+        document = _scanned(data)
     except DocumentError:
         raise
     except Exception as error:
@@ -114,6 +117,12 @@ def _pdf(data: bytes, _path: Path) -> Document:
     from core.library.formats import pdf
 
     return pdf.parse(data)
+
+
+def _scanned(data: bytes) -> Document:
+    from core.library.formats import ocr, pdf
+
+    return pdf.parse(data, recognize=ocr.read_scanned)
 
 
 def _word(data: bytes, path: Path) -> Document:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import markdown, templates
 from core.library.formats.assembly import Part, assemble
+from core.library.formats.dates import changed_in_head
 from core.library.formats.encoding import decode
 
 if TYPE_CHECKING:
@@ -52,11 +54,12 @@ def parse(data: bytes | str, *, name: str, url: str | None = None) -> Document:
     text = data if isinstance(data, str) else decode(data, suffix=".html", declared=_charset(data))
     if len(text) > HTML_LIMIT:
         raise DocumentError(f"is larger than {HTML_LIMIT // 1_000_000} MB, the most a web page may have")
-    front, text = markdown.without_front_matter(text)
+    front, changed_at, text = markdown.without_front_matter(text)
     text = templates.shown_html(text)
     extracted = markdown.parse(_readable(text, url))
     title = front or extracted.title or _declared_title(text) or name
-    return assemble(_parts(extracted, title), title=title, url=url)
+    document = assemble(_parts(extracted, title), title=title, url=url)
+    return replace(document, changed_at=changed_at if changed_at is not None else changed_in_head(text))
 
 
 def _charset(data: bytes) -> str | None:

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.formats import webpage
+from core.library.formats import ocr, pdf, webpage
 from core.library.formats.parser_process import LENGTH, frame
 from core.library.formats.read import SUFFIXES
 from core.text.characters import whole
@@ -30,8 +30,8 @@ from core.text.characters import whole
 IDLE = 60.0  # seconds without a request after which the process ends
 #: Questions go first. Somebody waits for a page; a file is read only while the processor is idle, so that
 #: a process that wakes up meanwhile runs at once.
-NICENESS = {"file": 10, "page": 5}
-IDLE_KINDS = frozenset({"file"})
+NICENESS = {"file": 10, "scan": 10, "page": 5}
+IDLE_KINDS = frozenset({"file", "scan"})
 WARNING_LIMIT = 20  # warnings about one file that are sent back
 
 
@@ -100,6 +100,8 @@ def _has_request(requests: BinaryIO) -> bool:
 def _reply_to(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     try:
         return _encode(_parse(request, data))
+    except ocr.ScannedPages as fault:
+        return {"fault": str(fault), "is_scanned": True}, b""
     except DocumentError as fault:
         return {"fault": str(fault)}, b""
     except MemoryError:
@@ -112,15 +114,20 @@ def _parse(request: dict[str, Any], data: bytes) -> Document:
     if request["kind"] == "page":
         text = data.decode("utf-8", "surrogatepass") if request["is_text"] else data
         return webpage.parse(text, name=request["name"], url=request["url"])
+    if request["kind"] == "scan":
+        return pdf.parse(data, recognize=ocr.read_scanned)
     path = Path(request["name"])
     return SUFFIXES[path.suffix.lower()](data, path)
 
 
 def _encode(document: Document) -> tuple[dict[str, Any], bytes]:
     document = replace(document, text=whole(document.text))
-    blocks = [[b.kind, b.start, b.end, b.level, b.page, b.row] for b in document.blocks]
+    blocks = [[b.kind, b.start, b.end, b.level, b.page, b.row, b.is_recognized] for b in document.blocks]
     pieces = [[p.path, p.location, p.start, p.end] for p in cut(document)]
-    header = {"title": document.title, "url": document.url, "blocks": blocks, "pieces": pieces}
+    header = {
+        "title": document.title, "url": document.url, "blocks": blocks, "pieces": pieces,
+        "changed_at": document.changed_at,
+    }  # fmt: skip
     return header, document.text.encode()
 
 

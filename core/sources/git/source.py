@@ -32,6 +32,7 @@ from core.sources.git.address import (
     item_of,
     parse,
 )
+from core.sources.git.guide import GUIDE
 from core.sources.git.process import STDERR_LOGGED, Git, GitFailed
 from core.sources.hosts import addresses_of
 from core.sources.source import (
@@ -94,13 +95,16 @@ class GitSource:
         tip = await self._tip()
         files: Iterable[TreeFile] = ()
         gone: Sequence[str] = ()
+        total: int | None = None
         if cursor is None:
-            files = self._files(await self.git.read("ls-tree", "-r", "-z", "--full-tree", tip, *self._within))
+            printed = await self.git.read("ls-tree", "-r", "-z", "--full-tree", tip, *self._within)
+            files, total = self._files(printed), sum(1 for _ in self._files(printed))
         elif cursor != tip:
             files, gone = await self._difference(cursor, tip)
         remaining, dates = iter(files), await self._dates(cursor, tip) if cursor != tip else {}
         while part := tuple(islice(remaining, BATCH)):
-            yield SourceBatch(items=[self._item(file, tip, dates) for file in part], cursor=cursor)
+            items = [self._item(file, tip, dates) for file in part]
+            yield SourceBatch(items=items, total=total, cursor=cursor)
         for begin in range(0, len(gone), BATCH):
             yield SourceBatch(gone=gone[begin : begin + BATCH], cursor=cursor)
         yield SourceBatch(cursor=tip)
@@ -193,6 +197,14 @@ class GitSource:
             return commit
         await self._fetch(ref)
         return await self._commit(TIP) or commit
+
+    async def check(self) -> None:
+        """Raises SourceUnavailable where there is no such repository or branch, or the token does not open it."""
+        try:
+            await (self._tip_here() if self.address.scheme == "file" else self._tip_there())
+        except GitFailed as failed:
+            logger.warning("git failed: %s", failed.said[-STDERR_LOGGED:])
+            raise SourceUnavailable(f"git cannot read {self.address.name}; the log says more.") from failed
 
     async def _tip_here(self) -> str:
         branch = self.address.branch
@@ -372,6 +384,16 @@ async def _make_repository(git: Git) -> None:
         await git.read("config", "remote.origin.url", git.address.remote)
 
 
+async def check_git(text: str, context: SourceContext) -> None:
+    async with open_git(text, context) as source:
+        await source.check()
+
+
 KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=lambda address: parse(address).name, open=open_git
+    prefixes=PREFIXES,
+    canonical=canonical_address,
+    label=lambda address: parse(address).name,
+    open=open_git,
+    check=check_git,
+    guide=GUIDE,
 )

@@ -150,3 +150,8 @@ def sitemap_address(name: str) -> str | None:
 def label_of(address: str) -> str:
     """How people name a website: as they typed it."""
     return address.removeprefix(MARK)
+
+
+def typed_website(typed: str) -> str:
+    """The address of a website as it is kept, with its scheme or without."""
+    return canonical_address(typed if "://" in typed else f"https://{typed}")

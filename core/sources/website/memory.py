@@ -7,20 +7,17 @@ looked at as if for the first time, and what did not change is not read again.
 from __future__ import annotations
 
 import json
-import logging
 import secrets
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
 from core.conversation import value
-from core.errors import FootnoteError
+from core.sources.memory import open_memory_file
 from core.storage.database import Database
 from core.storage.schema import Schema
-from core.storage.sqlite import SqliteDatabase
 
 FILE = "website.db"
 
@@ -55,8 +52,6 @@ SCHEMA = Schema(tables=_TABLES, cure="Delete it: it is made anew.")
 
 Outcome = Literal["item", "copy", "other"]
 
-logger = logging.getLogger(__name__)
-
 
 @value
 class PageRecord:
@@ -72,6 +67,12 @@ class PageRecord:
     is_hidden: bool = False
     links: tuple[str, ...] = ()
     tries: int = 0
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """The headers that ask for it only if it has changed."""
+        known = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
+        return {name: mark for name, mark in known.items() if mark}
 
 
 @value
@@ -234,14 +235,5 @@ class SiteMemory:
 
 @contextmanager
 def open_memory(folder: Path) -> Iterator[SiteMemory]:
-    """A damaged one, or one of another version of Footnote, is made anew."""
-    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-    try:
-        database = SqliteDatabase(folder / FILE, SCHEMA)
-    except FootnoteError as damaged:
-        logger.warning("%s; it is made anew", damaged)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-        database = SqliteDatabase(folder / FILE, SCHEMA)
-    with closing(database):
+    with open_memory_file(folder / FILE, SCHEMA) as database:
         yield SiteMemory(database)

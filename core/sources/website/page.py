@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from core.conversation import value
@@ -11,6 +13,8 @@ from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats.encoding import decode
 from core.library.formats.markdown import heading_text
+from core.library.formats.read import parse_html
+from core.sources.source import SourceItem, parse_as_file
 
 if TYPE_CHECKING:
     from core.sources.website.address import WebsiteAddress
@@ -159,3 +163,11 @@ def _name_of(heading: Any) -> str:
 
 def _first_child(element: Any) -> Any:
     return next((each for each in element if isinstance(each.tag, str)), None)
+
+
+def parse_page(item: SourceItem, data: bytes) -> Document:
+    """A page as it is read from the web, with the names of its sections."""
+    if PurePosixPath(item.name).suffix != ".html":
+        return parse_as_file(item, data)
+    document = parse_html(data, url=item.url)
+    return replace(document, anchors=anchors_of(document, data))

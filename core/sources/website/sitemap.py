@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from xml.etree import ElementTree as ET
 
 from core.conversation import value
@@ -88,3 +89,11 @@ def moment_of(lastmod: str) -> float | None:
     except ValueError:
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def http_moment(text: str) -> float | None:
+    """A date of HTTP in seconds since the epoch; None for anything else."""
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, IndexError, OverflowError):
+        return None

@@ -15,15 +15,12 @@ import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from core.conversation import value
-from core.library.documents import Document
-from core.library.formats.read import parse_html
 from core.library.sync import printable
 from core.sources.hosts import addresses_of
 from core.sources.source import (
@@ -32,12 +29,12 @@ from core.sources.source import (
     ItemUnreadable,
     SourceBatch,
     SourceContext,
+    SourceGuide,
     SourceItem,
     SourceKind,
     SourceThrottled,
     SourceUnavailable,
     UnreadItem,
-    parse_as_file,
 )
 from core.sources.website.address import (
     PREFIXES,
@@ -46,6 +43,7 @@ from core.sources.website.address import (
     label_of,
     normal_url,
     parse,
+    typed_website,
 )
 from core.sources.website.client import (
     NOT_MODIFIED,
@@ -57,10 +55,10 @@ from core.sources.website.client import (
     open_client,
 )
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory, open_memory
-from core.sources.website.page import anchors_of, head_of
-from core.sources.website.rules import RobotRules, led_elsewhere, read_rules
+from core.sources.website.page import head_of, parse_page
+from core.sources.website.rules import REDIRECTS, RobotRules, led_elsewhere, read_rules
 from core.sources.website.seeds import seeds_of
-from core.sources.website.sitemap import moment_of
+from core.sources.website.sitemap import http_moment, moment_of
 from core.web.request import OK
 
 LOOKS = 20  # addresses that are looked at before what they have is read
@@ -194,7 +192,7 @@ class WebsiteSource:
         if known is not None and at.lastmod and at.lastmod == known.lastmod:
             return self._seen(at, known)
         try:
-            reply = await self.client.get(at.url, since=_since(known))
+            reply = await self.client.get(at.url, since=known.marks if known is not None else {})
         except SiteSilent as silent:
             return replace(self._failing(at, known, str(silent)), is_silent=True)
         return await self._answered(at, known, reply)
@@ -266,6 +264,25 @@ class WebsiteSource:
             if look.record is None:
                 raise SourceUnavailable(f"There is no page to read at {url}.")
 
+    async def check(self) -> None:
+        """Raises SourceUnavailable where the first page or the sitemap cannot be read."""
+        if self.site.is_sitemap:
+            await seeds_of(self.site, self.client, self.memory, self.rules)
+            return
+        look = await self._look(FrontierUrl(url=self.site.url, depth=0, lastmod=""), None)
+        self._require_site([look])
+        for _ in range(REDIRECTS):
+            if look.record is not None or not look.moved:
+                break
+            look = await self._look(FrontierUrl(url=look.moved, depth=1, lastmod=""), None)
+        if look.record is None:
+            fault = (
+                f"{look.at.url} {look.fault}."
+                if look.fault
+                else f"There is no page to read at {self.site.url}."
+            )
+            raise SourceUnavailable(fault)
+
     # What a batch has
 
     def _batch(self, looks: Sequence[Look], cursor: str) -> SourceBatch:
@@ -286,7 +303,7 @@ class WebsiteSource:
                 if look.body is not None and len(look.body) <= room:
                     room -= len(look.body)
                     self._bodies[item.id] = look.body
-        return SourceBatch(items=items, unread=unread, cursor=cursor)
+        return SourceBatch(items=items, unread=unread, total=self.memory.count(), cursor=cursor)
 
     def _follow(self, look: Look) -> None:
         """Have looked at what an address leads to. Redirects and copies are followed anywhere, links to a depth."""
@@ -312,7 +329,7 @@ class WebsiteSource:
             name=f"{PurePosixPath(path).stem or 'index'}{page.suffix}",
             source=page.url,
             url=page.url,
-            changed_at=moment_of(page.lastmod) or _http_moment(page.modified),
+            changed_at=moment_of(page.lastmod) or http_moment(page.modified),
         )
 
     async def prepare(self, items: Sequence[SourceItem]) -> None:
@@ -333,29 +350,6 @@ class WebsiteSource:
 
 async def _thread(work: Callable[..., T], *values: object) -> T:
     return await asyncio.to_thread(work, *values)
-
-
-def _since(known: PageRecord | None) -> dict[str, str]:
-    """The headers that ask for a page only if it has changed."""
-    if known is None:
-        return {}
-    marks = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
-    return {name: mark for name, mark in marks.items() if mark}
-
-
-def _http_moment(text: str) -> float | None:
-    try:
-        return parsedate_to_datetime(text).timestamp() if text else None
-    except (ValueError, IndexError, OverflowError):
-        return None
-
-
-def parse_page(item: SourceItem, data: bytes) -> Document:
-    """A page as it is read from the web, with the names of its sections."""
-    if PurePosixPath(item.name).suffix != ".html":
-        return parse_as_file(item, data)
-    document = parse_html(data, url=item.url)
-    return replace(document, anchors=anchors_of(document, data))
 
 
 @asynccontextmanager
@@ -385,6 +379,23 @@ async def open_website(
             )
 
 
+async def check_website(text: str, context: SourceContext) -> None:
+    async with open_website(text, context) as source:
+        await source.check()
+
+
 KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=label_of, open=open_website, parse=parse_page
+    prefixes=PREFIXES,
+    canonical=canonical_address,
+    label=label_of,
+    open=open_website,
+    parse=parse_page,
+    check=check_website,
+    guide=SourceGuide(
+        title="A website, by its links and its sitemap",
+        asks="The address of its first page, or of its sitemap",
+        example="https://docs.example.org/guide/",
+        address=typed_website,
+        every="1d",
+    ),
 )

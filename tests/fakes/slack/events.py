@@ -29,7 +29,7 @@ _EVENT_OF_KIND = {
 ALL_SCOPES = frozenset(
     scope for scopes in EVENT_SCOPES.values() for scope in scopes
 ) | {
-    "assistant:write", "files:read", "users:read", "usergroups:read", "reactions:write", "team:read", "im:write",
+    "assistant:write", "files:read", "users:read", "users:read.email", "usergroups:read", "reactions:write", "team:read", "im:write",
     "mpim:write", "im:read", "mpim:read",
 }  # fmt: skip
 

@@ -44,12 +44,21 @@ class User:
     is_bot: bool = False
     bot_id: str = ""
     app_id: str = ""
+    email: str = ""
+    is_email_confirmed: bool = True
+    is_deleted: bool = False
+    is_restricted: bool = False  #: a guest
 
     def as_json(self) -> dict[str, Any]:
+        """As "users.info" returns it to a token that may read addresses."""
         profile = {"display_name": self.name, "real_name": self.name, "bot_id": self.bot_id}
+        if self.email:
+            profile["email"] = self.email
         return {
             "id": self.id, "team_id": self.team, "name": self.name, "real_name": self.name,
-            "is_bot": self.is_bot, "deleted": False, "is_app_user": False, "tz": "Etc/UTC", "profile": profile,
+            "is_bot": self.is_bot, "deleted": self.is_deleted, "is_app_user": False, "tz": "Etc/UTC",
+            "is_restricted": self.is_restricted, "is_ultra_restricted": False,
+            "is_email_confirmed": self.is_email_confirmed, "profile": profile,
         }  # fmt: skip
 
 

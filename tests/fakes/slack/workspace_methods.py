@@ -130,7 +130,10 @@ async def user_conversations(slack: FakeSlack, call: Call, installation: Install
 
 
 async def user_info(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
-    return {"user": _user(slack, call["user"], installation).as_json()}
+    user = _user(slack, call["user"], installation).as_json()
+    if "users:read.email" not in installation.scopes:  # it is left out, and nothing is refused
+        user["profile"].pop("email", None)
+    return {"user": user}
 
 
 async def bot_info(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:

@@ -1,0 +1,283 @@
+"""``footnote ingest`` without arguments: a person is asked what to add, step by step, before anything is kept.
+
+What is named is looked at first: its credentials are tried, and the titles that would be read are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bots.chat.access import check_name
+from bots.chat.texts import counted, nothing_to_read
+from bots.cli import every_of, span_of
+from bots.indexing import Targets, document_of, read_targets
+from bots.terminal.markdown import line
+from bots.terminal.screen import Screen
+from core.bootstrap import make_fetcher
+from core.conversation import value
+from core.errors import FootnoteError, SettingsError
+from core.library.formats.read import SUFFIXES
+from core.library.library import DEFAULT_COLLECTION
+from core.library.sync import list_files
+from core.settings import ENV_FILE, Settings
+from core.sources.credentials import Credential, is_exposed
+from core.sources.probe import TITLES, Glimpse, missing_extra, probe
+from core.sources.source import SourceKind, kind_of
+
+NAMED_COLLECTIONS = 10  # that are offered by name
+
+
+class Ask(Protocol):
+    """Asks one question. KeyboardInterrupt and EOFError for a person who leaves."""
+
+    def __call__(
+        self, prompt: str, /, *, default: str = "", completes_paths: bool = False
+    ) -> Awaitable[str]: ...
+
+
+@value
+class Addition:
+    """What a person chose to add."""
+
+    targets: Targets
+    collection: str
+    every: float | None = (
+        None  #: seconds between two syncs; 0: only when it is ingested. None for what is no source
+    )
+
+    @property
+    def command(self) -> str:
+        """What does the same without questions."""
+        span = "" if self.every is None else span_of(self.every) if self.every else "off"
+        named = [shlex.quote(each) for each in self.targets.addresses]
+        collection = (
+            [] if self.collection == DEFAULT_COLLECTION else ["--collection", shlex.quote(self.collection)]
+        )
+        return " ".join(["footnote ingest", *named, *collection, *(["--every", span] if span else [])])
+
+
+@value
+class Choice:
+    """One kind of thing that can be added."""
+
+    title: str
+    asks: str
+    example: str
+    targets: Callable[[str], Targets]  #: of what was typed; SettingsError
+    is_path: bool = False
+
+
+def choices_of(kinds: Mapping[str, SourceKind]) -> Sequence[Choice]:
+    """Files first, then each kind of source that has a guide, then single pages."""
+    files = Choice(
+        title="A folder or a file of this machine",
+        asks="Its path",
+        example="handbook",
+        targets=lambda typed: read_targets([typed]),
+        is_path=True,
+    )
+    page = Choice(
+        title="A single page of the web",
+        asks="Its address",
+        example="https://docs.example.org/guide/start.html",
+        targets=lambda typed: Targets(urls=(typed if "://" in typed else f"https://{typed}",)),
+    )
+    return (files, *map(_choice_of, filter(lambda kind: kind.guide is not None, kinds.values())), page)
+
+
+def _choice_of(kind: SourceKind) -> Choice:
+    guide = kind.guide
+    assert guide is not None
+    return Choice(
+        title=guide.title,
+        asks=guide.asks,
+        example=guide.example,
+        targets=lambda typed: Targets(sources=(guide.address(typed),)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """The steps. Nothing is stored in any of them, so a person may leave at each."""
+
+    ask: Ask
+    screen: Screen
+    read_settings: Callable[[], Settings]  #: anew, as a credential may have been put there meanwhile
+    kinds: Mapping[str, SourceKind]
+    collections: Sequence[str]  #: that there are
+
+    async def addition(self, *, collection: str | None = None, every: float | None = None) -> Addition:
+        """What a person wants to add. ``collection`` and ``every`` are what was given on the command line."""
+        while True:
+            targets = await self._targets()
+            if await self._look(targets):
+                break
+        name = await self._collection(collection or DEFAULT_COLLECTION)
+        seconds = await self._every(targets, every) if targets.sources else None
+        return Addition(targets=targets, collection=name, every=seconds)
+
+    # What
+
+    async def _targets(self) -> Targets:
+        choices = choices_of(self.kinds)
+        self.screen.write("What do you want to add?\n")
+        width = max(len(each.title) for each in choices)
+        for number, each in enumerate(choices, start=1):
+            self.screen.write(f"  {number}  {each.title:<{width}}  {each.example}")
+        self.screen.write("")
+        typed = ""
+        while True:
+            reply = await self.ask(f"1 to {len(choices)}, or an address or a path › ", completes_paths=True)
+            choice = choices[int(reply) - 1] if _is_number(reply, len(choices)) else None
+            try:
+                if choice is not None:
+                    return await self._named(choice, typed)
+                if reply and (found := self._known(reply)) is not None:
+                    return found
+            except SettingsError as fault:
+                self.screen.fault(str(fault))
+                continue
+            if reply:
+                typed = reply
+                self.screen.note("Which of these is it? Its number:")
+
+    def _known(self, typed: str) -> Targets | None:
+        """What was named by itself; None for an address that may be of several kinds."""
+        found = read_targets([typed])
+        return None if found.urls else found
+
+    async def _named(self, choice: Choice, typed: str) -> Targets:
+        self.screen.note(f"{choice.asks}, as {choice.example}")
+        while True:
+            reply = await self.ask("› ", default=typed, completes_paths=True)
+            try:
+                if reply:
+                    return choice.targets(reply)
+            except SettingsError as fault:
+                self.screen.fault(str(fault))
+                typed = ""
+
+    # Looking
+
+    async def _look(self, targets: Targets) -> bool:
+        """Whether it can be read, and what would be is shown; False to name something else."""
+        while True:
+            lacking: Sequence[Credential] = ()
+            try:
+                settings = self.read_settings()
+                lacking = self._lacking(targets, settings)
+                if not any(each.is_needed for each in lacking):
+                    self._show(await self._glimpse(targets, settings))
+                    return True
+            except FootnoteError as trouble:
+                self.screen.fault(str(trouble))
+            for each in lacking:
+                self._tell(each, settings)
+            if await self.ask("Enter tries again, any word names something else › "):
+                return False
+
+    def _lacking(self, targets: Targets, settings: Settings) -> Sequence[Credential]:
+        """Credentials that are not set; of a kind whose packages are missing, none is asked for yet."""
+        return [
+            credential
+            for address in targets.sources
+            if (kind := kind_of(address, self.kinds)) and kind.guide and not missing_extra(kind)
+            for credential in kind.guide.credentials(address, settings)
+            if not credential.is_set
+        ]
+
+    async def _glimpse(self, targets: Targets, settings: Settings) -> Glimpse:
+        """FootnoteError says what is in the way."""
+        with self.screen.looking("Looking at it…"):
+            if targets.sources:
+                return await probe(targets.sources[0], settings, kinds=self.kinds)
+            if targets.urls:
+                resource = await make_fetcher(settings).get_public(targets.urls[0])
+                page = await asyncio.to_thread(document_of, resource)
+                return Glimpse(titles=[page.title or targets.urls[0]], count=1, is_estimate=False)
+            return await asyncio.to_thread(_files_of, targets)
+
+    def _show(self, found: Glimpse) -> None:
+        about = "about " if found.is_estimate else ""
+        self.screen.write(f"It can be read, {about}{counted(found.count, 'document')}:")
+        for title in found.titles:
+            self.screen.write(f"  {line(title)}")
+        if (more := found.count - len(found.titles)) > 0:
+            self.screen.write(f"  … and {about}{more:,} more")
+        if found.note:
+            self.screen.note(found.note)
+
+    def _tell(self, credential: Credential, settings: Settings) -> None:
+        """Where a credential is made, and where it is put."""
+        name, place = credential.setting, ENV_FILE.absolute()
+        may = "It needs" if credential.is_needed else "If it is not open to everybody, it needs"
+        rights = f" ({credential.rights})" if credential.rights else ""
+        self.screen.note(f"{may} {name}. Make one at {credential.made_at}{rights}")
+        if getattr(settings, name.lower(), None):
+            self.screen.note(f"and add it to {name} in {place}, after a comma:")
+            self.screen.write(f"  {credential.entry}")
+        else:
+            self.screen.note(f"and put this line into {place}:")
+            self.screen.write(f"  {name}={credential.entry}")
+        if is_exposed(ENV_FILE):
+            self.screen.fault(f"Others on this machine may read {place}: chmod 600 {shlex.quote(str(place))}")
+
+    # Where and how often
+
+    async def _collection(self, default: str) -> str:
+        named = [each for each in dict.fromkeys((DEFAULT_COLLECTION, *self.collections)) if _is_name(each)]
+        self.screen.note(
+            f"Which collection is it for? There {_are(named[:NAMED_COLLECTIONS])}; a new name makes one."
+        )
+        while True:
+            name = await self.ask("Collection › ", default=default)
+            try:
+                check_name(name)
+            except SettingsError as fault:
+                self.screen.fault(str(fault))
+                continue
+            if name not in named:
+                self.screen.note(
+                    f"Nobody reads {name} in chats until you open it: footnote access {shlex.quote(name)}"
+                )
+            return name
+
+    async def _every(self, targets: Targets, given: float | None) -> float:
+        kind = kind_of(targets.sources[0], self.kinds)
+        default = kind.guide.every if kind and kind.guide else "off"
+        if given is not None:
+            default = span_of(given) if given else "off"
+        self.screen.note("How often is it read again while footnote run serves? As 30m, 1h or 7d, or off.")
+        while True:
+            try:
+                return every_of(await self.ask("Every › ", default=default))
+            except argparse.ArgumentTypeError as fault:
+                self.screen.fault(f"{fault}.")
+
+
+def _is_number(reply: str, most: int) -> bool:
+    return reply.isascii() and reply.isdecimal() and 1 <= int(reply) <= most
+
+
+def _is_name(collection: str) -> bool:
+    try:
+        check_name(collection)
+    except SettingsError:
+        return False
+    return True
+
+
+def _are(names: Sequence[str]) -> str:
+    return f"{'is' if len(names) == 1 else 'are'} {', '.join(names)}"
+
+
+def _files_of(targets: Targets) -> Glimpse:
+    files = list_files(targets.paths)
+    if not files:
+        raise SettingsError(nothing_to_read(str(targets.paths[0]), SUFFIXES))
+    return Glimpse(titles=[each.source for each in files[:TITLES]], count=len(files), is_estimate=False)

@@ -1,0 +1,116 @@
+"""Documents that only some people of a collection may read.
+
+What may be read is decided by collection, in every query and before anything stored is shown again. So what some
+people may read is in a collection of its own beside the one it was ingested into, its base: one for each set of
+readers, whose name nobody can type and nobody sees. Two documents with the same readers are in the same one; a
+document whose readers change goes to another one.
+
+A reader is an e-mail address, or ``@`` and a domain for all addresses there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from core.library.scoping import among_texts
+from core.storage.database import Connection, Database
+
+MARK = "\x1f"  # the unit separator, between a base and its readers: names that people choose have printable signs
+_READER = re.compile(r"[^@\s]*@[^@\s]+")
+
+
+def base_of(collection: str) -> str:
+    """The collection as people know it."""
+    return collection.partition(MARK)[0]
+
+
+def is_restricted(collection: str) -> bool:
+    """Whether only some people of its base may read it."""
+    return MARK in collection
+
+
+def collection_for(base: str, readers: Collection[str] | None) -> str:
+    """Where documents of a collection are that these people may read; None: whoever reads the collection."""
+    if readers is None:
+        return base
+    digest = sha256("\n".join(sorted(_whole(readers))).encode()).hexdigest()
+    return f"{base}{MARK}{digest[:32]}"
+
+
+def in_family(base: str) -> tuple[str, tuple[object, ...]]:
+    """SQL over ``c`` (collections): a collection, or one of those beside it; and its values."""
+    beside = base + MARK
+    return "(c.name = ? OR substr(c.name, 1, ?) = ?)", (base, len(beside), beside)
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSets:
+    """The table ``readers``: who may read each of these collections. One that it does not have is read by nobody."""
+
+    database: Database
+
+    def note(self, writing: Connection, collection: str, readers: Collection[str]) -> None:
+        """In the transaction that writes a document of it; its base is a collection from then on."""
+        writing.executemany(
+            "INSERT INTO readers (collection, reader) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            ((collection, reader) for reader in sorted(_whole(readers))),
+        )
+        base = base_of(collection)
+        writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (base,))
+
+    def open_to(self, addresses: Iterable[str]) -> frozenset[str]:
+        """The collections that the owner of these e-mail addresses may read, whatever their base is."""
+        known = {each for address in addresses if (each := whole_address(address))}
+        if not known:
+            return frozenset()
+        condition, wanted = among_texts(
+            self.database.dialect, sorted(known | {"@" + each.rpartition("@")[2] for each in known})
+        )
+        rows = self.database.rows(
+            f"SELECT DISTINCT collection FROM readers WHERE reader {condition}", (wanted,)
+        )
+        return frozenset(collection for (collection,) in rows)
+
+    def closed(
+        self, sources: Iterable[str], behind: Iterable[str], readable: Collection[str]
+    ) -> frozenset[str]:
+        """Those of these sources, cited from the collections ``behind``, that stand in no readable collection now.
+
+        A document goes elsewhere when its readers change, so that its collection alone does not say who may read
+        it now. Where no document has readers of its own, nothing is looked up: empty.
+        """
+        asked, bases = frozenset(sources), {base_of(each) for each in behind}
+        if not asked or not bases:
+            return frozenset()
+        names = (name for (name,) in self.database.rows("SELECT name FROM collections"))
+        if not any(is_restricted(name) and base_of(name) in bases for name in names):
+            return frozenset()
+        condition, wanted = among_texts(self.database.dialect, sorted(asked))
+        rows = self.database.rows(
+            "SELECT d.source, c.name FROM documents d JOIN collections c ON c.number = d.collection"
+            f" WHERE d.source {condition}",
+            (wanted,),
+        )
+        return asked - {source for source, collection in rows if collection in readable}
+
+    def drop_unused(self) -> None:
+        """Forget the readers of collections that have no document any more."""
+        with self.database.transaction() as writing:
+            writing.execute(
+                "DELETE FROM readers WHERE collection NOT IN (SELECT c.name FROM collections c"
+                " WHERE EXISTS (SELECT 1 FROM documents d WHERE d.collection = c.number))"
+            )
+
+
+def whole_address(address: str) -> str:
+    """An e-mail address as it is compared; empty if it is none."""
+    address = address.strip().lower()
+    return address if _READER.fullmatch(address) and not address.startswith("@") else ""
+
+
+def _whole(readers: Collection[str]) -> set[str]:
+    """As they are compared, without what is no address and no domain."""
+    return {each for reader in readers if _READER.fullmatch(each := reader.strip().lower())}

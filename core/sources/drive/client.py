@@ -1,0 +1,274 @@
+"""Requests to the Drive API (v3), and what its refusals mean.
+
+What it is asked and answers is described by the API's discovery document; its errors by "Resolve errors" of its
+documentation. Connections go to addresses that were checked; redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from core.errors import FootnoteError, SearchTrouble
+from core.library.formats.read import FILE_LIMIT
+from core.sources.drive.credentials import AccessTokens, DriveAccount
+from core.sources.source import CursorExpired, ItemUnreadable, SourceThrottled, SourceUnavailable
+from core.web.fetch import CONNECT_LIMIT, read_body
+from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
+
+if TYPE_CHECKING:
+    import httpx
+
+BASE = "https://www.googleapis.com/drive/v3"
+REQUEST_TIME = 120.0  # seconds for one request, its body included; an export may take most of a minute
+PAGE = 200  # files or changes that are asked for at once; at most 1,000
+PERMISSIONS_PAGE = 100  # at most, "permissions.list"
+RATE_PAUSE = (
+    20.0  # seconds to wait where a rate limit does not say how long; quotas are counted by the minute
+)
+FAULT_PAUSE = 30.0  # seconds to wait after a fault of the server
+DAILY_PAUSE = 3_600.0  # seconds to wait where the limit is one of the day
+
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND, GONE, BAD_REQUEST = 401, 403, 404, 410, 400
+
+#: Reasons of a 403 that ask to wait, and for how many seconds ("Resolve errors", and "Usage limits").
+THROTTLES: Mapping[str, float] = {
+    "userRateLimitExceeded": RATE_PAUSE,
+    "rateLimitExceeded": RATE_PAUSE,
+    "quotaExceeded": RATE_PAUSE,
+    "dailyLimitExceeded": DAILY_PAUSE,
+}
+#: Reasons of a 403 when nobody enabled the API for the account's project.
+DISABLED = frozenset({"accessNotConfigured", "SERVICE_DISABLED"})
+
+#: What is asked about a permission, a file and a change.
+PERMISSION_FIELDS = "type,role,emailAddress,domain,deleted,expirationTime,view"
+FILE_FIELDS = (
+    "id,name,mimeType,parents,driveId,trashed,size,md5Checksum,modifiedTime,webViewLink,shortcutDetails(targetId),"
+    "capabilities(canDownload),hasAugmentedPermissions,inheritedPermissionsDisabled,owners(emailAddress),"
+    f"permissions({PERMISSION_FIELDS})"
+)
+LIST_FIELDS = f"nextPageToken,incompleteSearch,files({FILE_FIELDS})"
+CHANGE_FIELDS = f"nextPageToken,newStartPageToken,changes(changeType,removed,fileId,driveId,drive(name),file({FILE_FIELDS}))"
+ALL_DRIVES = {"supportsAllDrives": "true", "includeItemsFromAllDrives": "true"}
+
+logger = logging.getLogger(__name__)
+
+
+class DriveRefused(FootnoteError):
+    """The API did not do what it was asked."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"Google Drive answered HTTP {status} ({reason}).")
+        self.status, self.reason = status, reason
+
+
+class DriveFault(SourceThrottled):
+    """The API failed to do what it was asked, for once or for good."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DriveClient:
+    """Asks the Drive API as a service account. Raises DriveRefused, SourceThrottled and SourceUnavailable."""
+
+    base: str
+    transport: httpx.AsyncHTTPTransport
+    addresses: Mapping[str, Sequence[str]]  #: IP addresses that were checked, by HOST:PORT
+    account: InitVar[DriveAccount]
+    now: InitVar[Callable[[], float]] = time.time
+    timeout: float = REQUEST_TIME
+    tokens: AccessTokens = field(init=False)
+
+    def __post_init__(self, account: DriveAccount, now: Callable[[], float]) -> None:
+        self.tokens = AccessTokens(account=account, post=self.post_form, now=now)
+
+    # What there is
+
+    async def file(self, file_id: str) -> Mapping[str, Any]:
+        return await self.json(f"/files/{file_id}", {"fields": FILE_FIELDS, "supportsAllDrives": "true"})
+
+    async def files(self, query: Mapping[str, str]) -> AsyncGenerator[list[Mapping[str, Any]], None]:
+        """Pages of a list of files. CursorExpired if its pages cannot be gone through any more."""
+        asked = {"fields": LIST_FIELDS, "pageSize": str(PAGE), **ALL_DRIVES, **query}
+        async for page in self._pages("/files", asked):
+            if page.get("incompleteSearch"):
+                raise SourceUnavailable(
+                    "Google Drive could not search everything; the next sync tries again."
+                )
+            yield list(page.get("files", ()))
+
+    async def drives(self) -> list[Mapping[str, Any]]:
+        """The shared drives of which the account is a member."""
+        asked = {"fields": "nextPageToken,drives(id,name)", "pageSize": "100"}
+        return [each async for page in self._pages("/drives", asked) for each in page.get("drives", ())]
+
+    async def permissions(self, file_id: str) -> list[Mapping[str, Any]]:
+        """Of a file or a shared drive, with those that it inherits."""
+        asked = {
+            "fields": f"nextPageToken,permissions({PERMISSION_FIELDS})",
+            "pageSize": str(PERMISSIONS_PAGE),
+            "supportsAllDrives": "true",
+        }
+        pages = self._pages(f"/files/{file_id}/permissions", asked)
+        return [each async for page in pages for each in page.get("permissions", ())]
+
+    async def _pages(self, path: str, asked: Mapping[str, str]) -> AsyncGenerator[Mapping[str, Any], None]:
+        token = ""
+        while True:
+            try:
+                page = await self.json(path, {**asked, **({"pageToken": token} if token else {})})
+            except DriveRefused as refused:
+                if token and refused.status in (BAD_REQUEST, GONE):  # it is valid for several hours
+                    raise CursorExpired("a list of Google Drive cannot be gone on with") from refused
+                raise
+            yield page
+            token = str(page.get("nextPageToken", ""))
+            if not token:
+                return
+
+    # What changed
+
+    async def start_token(self, drive: str) -> str:
+        """Where the log of changes ends now; of the account's own log without a drive."""
+        asked = {"supportsAllDrives": "true", "fields": "startPageToken", **_of_drive(drive)}
+        return str((await self.json("/changes/startPageToken", asked))["startPageToken"])
+
+    async def changes(self, token: str, drive: str) -> Mapping[str, Any]:
+        """A page of a log. CursorExpired for a token that is not known any more."""
+        asked = {"pageToken": token, "fields": CHANGE_FIELDS, "pageSize": str(PAGE), "includeRemoved": "true"}
+        try:
+            return await self.json("/changes", {**asked, **ALL_DRIVES, **_of_drive(drive)})
+        except DriveRefused as refused:
+            if refused.status in (BAD_REQUEST, FORBIDDEN, NOT_FOUND, GONE):
+                raise CursorExpired("a log of changes is not there any more") from refused
+            raise
+
+    # Content
+
+    async def content(self, file_id: str) -> bytes:
+        """The bytes of a file that is stored as it was uploaded."""
+        return await self.get(f"/files/{file_id}", {"alt": "media", "supportsAllDrives": "true"})
+
+    async def export(self, file_id: str, kind: str) -> bytes:
+        """A document of Google's in another format, 10 MB at most."""
+        return await self.get(f"/files/{file_id}/export", {"mimeType": kind})
+
+    # Requests
+
+    async def json(self, path: str, asked: Mapping[str, str]) -> Mapping[str, Any]:
+        found = _parsed(await self.get(path, asked))
+        if not isinstance(found, dict):
+            raise SourceUnavailable("Google Drive sent something that is not JSON.")
+        return found
+
+    async def get(self, path: str, asked: Mapping[str, str]) -> bytes:
+        url = f"{self.base}{path}?{urlencode(asked)}"
+        token = ""
+        for _ in range(2):
+            token = await self.tokens.get(refused=token)
+            status, headers, body = await self._send("GET", url, {"Authorization": f"Bearer {token}"})
+            if status == OK:
+                return body
+            if status != UNAUTHORIZED:
+                raise refusal(status, headers, body)
+        raise SourceUnavailable(
+            f"Google Drive does not accept the service account {self.tokens.account.email} any more."
+        )
+
+    async def post_form(self, url: str, form: dict[str, str]) -> tuple[int, Any]:
+        """The status and the JSON of the answer; None for what is no JSON."""
+        head = {"Content-Type": "application/x-www-form-urlencoded"}
+        status, headers, body = await self._send("POST", url, head, urlencode(form).encode())
+        if status == TOO_MANY_REQUESTS or status >= SERVER_FAULT:
+            raise refusal(status, headers, body)
+        return status, _parsed(body)
+
+    async def _send(
+        self, method: str, url: str, head: Mapping[str, str], content: bytes = b""
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        import httpx
+
+        target = httpx.URL(url)
+        try:
+            async with asyncio.timeout(self.timeout):
+                response = await self._open(method, target, head, content)
+                try:
+                    body = await read_body(response, sender=target.host, limit=FILE_LIMIT)
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            raise SourceUnavailable(f"{target.host} took more than {self.timeout:g} seconds.") from None
+        except (httpx.HTTPError, ValueError) as trouble:
+            logger.info("%s: %r", target.host, trouble)
+            raise SourceUnavailable(f"{target.host} could not be reached, or broke off.") from None
+        except SearchTrouble as trouble:
+            raise ItemUnreadable(f"could not be read: {trouble}") from trouble
+        return response.status_code, response.headers, body
+
+    async def _open(
+        self, method: str, target: httpx.URL, head: Mapping[str, str], content: bytes
+    ) -> httpx.Response:
+        """From the first of the host's addresses that answers."""
+        import httpx
+
+        host = target.host
+        for address in self.addresses[origin_of(target)]:
+            headers = {"Host": target.netloc.decode("ascii"), "Accept-Encoding": "gzip", **head}
+            request = httpx.Request(
+                method, target.copy_with(host=str(ip_address(address))), headers=headers, content=content or None,
+                extensions={"timeout": {"connect": CONNECT_LIMIT}, "sni_hostname": host},
+            )  # fmt: skip
+            try:
+                return await self.transport.handle_async_request(request)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
+                logger.info("%s at %s: %r", host, address, trouble)
+        raise SourceUnavailable(f"{host} could not be reached.")
+
+
+def origin_of(url: httpx.URL) -> str:
+    return f"{url.host}:{url.port or {'http': 80, 'https': 443}[url.scheme]}"
+
+
+def _of_drive(drive: str) -> dict[str, str]:
+    return {"driveId": drive} if drive else {}
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def refusal(status: int, headers: Mapping[str, str], body: bytes) -> FootnoteError:
+    """What a response that is none means."""
+    reason, asked = reason_of(body), seconds_asked(headers.get("retry-after"))
+    if status == TOO_MANY_REQUESTS or (status == FORBIDDEN and reason in THROTTLES):
+        pause = THROTTLES.get(reason, RATE_PAUSE) if asked is None else asked
+        return SourceThrottled("Google Drive asks to be asked again later.", retry_after=pause)
+    if status >= SERVER_FAULT:
+        pause = FAULT_PAUSE if asked is None else asked
+        return DriveFault(f"Google Drive has a fault (HTTP {status}).", retry_after=pause)
+    if reason in DISABLED:
+        return SourceUnavailable(
+            "The Google Drive API is not enabled for the project of this service account: enable it at"
+            " https://console.cloud.google.com/apis/library/drive.googleapis.com"
+        )
+    return DriveRefused(status, reason)
+
+
+def reason_of(body: bytes) -> str:
+    """The first reason that an error names, in either form that the API has; empty if it names none."""
+    error = (_parsed(body) or {}).get("error") if body[:1] == b"{" else None
+    if not isinstance(error, dict):
+        return ""
+    named = [*error.get("errors", ()), *error.get("details", ())]
+    reasons = [str(each["reason"]) for each in named if isinstance(each, dict) and "reason" in each]
+    return reasons[0] if reasons else str(error.get("status", ""))

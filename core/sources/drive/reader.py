@@ -1,0 +1,251 @@
+"""Reading the tree of a source from the Drive API: what a folder has, and what a change means for it.
+
+The documentation on permissions and changes that this follows: a file of My Drive names its permissions itself, to those
+who may share it; a file of a shared drive has those of its folder unless it says that it has its own; and each shared
+drive has a log of changes of its own ("Track changes for users and shared drives").
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core.conversation import value
+from core.sources.drive.client import FORBIDDEN, NOT_FOUND, DriveClient, DriveRefused
+from core.sources.drive.files import FOLDER, DriveAccess, DriveFile, access_of, file_of, inherits, own_access
+from core.sources.drive.tree import UNKNOWN, DriveTree
+from core.sources.source import CursorExpired
+
+AT_ONCE = 4  # requests
+OWN_LOG = ""  # the log of changes of the account itself
+OUT_OF_SIGHT = (FORBIDDEN, NOT_FOUND)  # statuses of what the account may not look at
+
+
+@value
+class ListingPart:
+    """What is listed by one query."""
+
+    name: str  #: unlike that of any other part of the source
+    query: Mapping[str, str]
+    folder: str = ""  #: the folder whose content it is
+
+
+def parts_of_corpus(drive: str) -> list[ListingPart]:
+    """All of a shared drive, or all that the account owns or was given: first the folders, on which readers depend."""
+    return [
+        ListingPart(
+            name=f"{drive}/{sign}",
+            query={"q": f"mimeType {sign} '{FOLDER}' and trashed = false", **corpus_of(drive)},
+        )
+        for sign in ("=", "!=")
+    ]
+
+
+def corpus_of(drive: str) -> dict[str, str]:
+    return {"corpora": "drive", "driveId": drive} if drive else {"corpora": "user"}
+
+
+@dataclass(slots=True, kw_only=True)
+class TreeReader:
+    """Brings a tree up to date."""
+
+    client: DriveClient
+    tree: DriveTree
+    tokens: dict[str, str]  #: where the logs that are followed go on, by shared drive
+    now: Callable[[], float]
+
+    # Listing
+
+    def part_of_folder(self, folder: str) -> ListingPart:
+        drive = self.tree.nodes[folder].drive
+        corpus = corpus_of(drive if drive in self.tokens else "")
+        query = {"q": f"'{folder}' in parents and trashed = false", **corpus}
+        return ListingPart(name=folder, query=query, folder=folder)
+
+    async def list_part(self, part: ListingPart) -> AsyncGenerator[list[DriveFile], None]:
+        """Put what a query finds into the tree; its pages, with what shortcuts on them lead to."""
+        async with aclosing(self.client.files(part.query)) as pages:
+            async for page in pages:
+                yield await self.take_page(page, via=part.folder)
+
+    async def take_page(self, page: Sequence[Mapping[str, Any]], *, via: str) -> list[DriveFile]:
+        found = [each for each in await self._nodes(page) if self._is_kept(each)]
+        for node in found:
+            self.tree.put(node, via=via or node.parent)
+        return found + await self._led_to(found)
+
+    async def walk(self, folders: Iterable[str]) -> None:
+        """List folders and all that lies in them."""
+        waiting = deque(dict.fromkeys(folders))
+        done = set[str]()
+        while waiting:
+            folder = waiting.popleft()
+            if folder in done or folder not in self.tree.nodes:
+                continue
+            done.add(folder)
+            async with aclosing(self.list_part(self.part_of_folder(folder))) as pages:
+                async for page in pages:
+                    waiting.extend(each.id for each in page if each.is_folder)
+
+    def _is_kept(self, node: DriveFile) -> bool:
+        return node.is_folder or node.is_document or (node.is_shortcut and bool(self.tree.root))
+
+    async def _led_to(self, nodes: Iterable[DriveFile]) -> list[DriveFile]:
+        """Put what shortcuts lead to into the tree, as far as the account may see it."""
+        found = []
+        for shortcut in nodes:
+            if not shortcut.is_shortcut or shortcut.target in self.tree.nodes:
+                continue
+            node = await self._seen(shortcut.target)
+            if node is not None and (node.is_folder or node.is_document):
+                self.tree.put(node, via=shortcut.id)
+                found.append(node)
+        return found
+
+    async def _seen(self, file_id: str) -> DriveFile | None:
+        """A file of which only the id is known; None where it is out of sight or in the bin."""
+        try:
+            given = await self.client.file(file_id)
+            if await self.follow(str(given.get("driveId", ""))):
+                given = await self.client.file(file_id)  # as it is since its log is followed
+        except DriveRefused as refused:
+            if refused.status in OUT_OF_SIGHT:
+                return None
+            raise
+        return None if given.get("trashed") else await self.node(given)
+
+    async def follow(self, drive: str) -> bool:
+        """Whether the log of a shared drive is followed from now on, and was not before. Only members may."""
+        if not drive or drive in self.tokens:
+            return False
+        try:
+            self.tokens[drive] = await self.client.start_token(drive)
+        except DriveRefused as refused:
+            if refused.status in OUT_OF_SIGHT:
+                return False
+            raise
+        return True
+
+    # A file
+
+    async def _nodes(self, given: Sequence[Mapping[str, Any]]) -> list[DriveFile]:
+        found = list[DriveFile]()
+        for begin in range(0, len(given), AT_ONCE):
+            found += await asyncio.gather(*map(self.node, given[begin : begin + AT_ONCE]))
+        return found
+
+    async def node(self, given: Mapping[str, Any]) -> DriveFile:
+        """A file with its readers."""
+        file = file_of(given)
+        if file.is_shortcut or not self._is_kept(file):
+            return file
+        if not file.drive:
+            return replace(file, access=own_access(given, self.now()))
+        if inherits(given) and file.parent in self.tree.nodes and file.id != self.tree.root:
+            return file
+        return replace(file, access=await self.asked(file.id))
+
+    async def asked(self, file_id: str) -> DriveAccess:
+        """The readers of what lies in a shared drive, or of the drive."""
+        try:
+            return access_of(await self.client.permissions(file_id), self.now())
+        except DriveRefused as refused:
+            if refused.status in OUT_OF_SIGHT:
+                return UNKNOWN
+            raise
+
+    # Changes
+
+    async def apply(self, changes: Sequence[Mapping[str, Any]], log: str) -> None:
+        """Bring the tree up to date with a page of a log. CursorExpired if everything must be listed for that."""
+        new, drives, before = list[str](), {log} - {OWN_LOG}, set(self.tree.nodes)
+        for change in changes:
+            if change.get("changeType") == "drive":
+                drives.add(self._take_drive(change))
+            elif (changed := await self._take(change, log)) is not None:
+                new.append(changed)
+        for drive in sorted(drives):
+            new += await self._renew_anchors(drive)
+        new += await self._settle(before)
+        while new:
+            before = set(self.tree.nodes)
+            await self.walk(new)
+            new = await self._settle(before)
+
+    async def _settle(self, before: set[str]) -> list[str]:
+        """Drop what is not reached any more; the folders that must be listed for that.
+
+        What is still reached by a shortcut when its folder is not may have gone into the bin with it, and has readers
+        of its own from then on.
+        """
+        self.tree.sweep()
+        new = list[str]()
+        while left := self.tree.left_alone(before):
+            before = set(self.tree.nodes)
+            for node in left:
+                seen = await self._seen(node.id)
+                if seen is None:
+                    del self.tree.nodes[node.id]
+                else:
+                    self.tree.nodes[node.id] = seen
+                    new += [node.id] if seen.is_folder else []
+            self.tree.sweep()
+        return new
+
+    def _take_drive(self, change: Mapping[str, Any]) -> str:
+        """The shared drive that changed."""
+        drive = str(change.get("driveId", ""))
+        if drive in self.tree.nodes and "drive" in change:
+            node = self.tree.nodes[drive]
+            self.tree.nodes[drive] = replace(node, name=str(change["drive"].get("name", node.name)))
+        if change.get("removed"):
+            self.tokens.pop(drive, None)
+            if not self.tree.root:
+                raise CursorExpired("a shared drive is not there any more")
+            for node in [each for each in self.tree.nodes.values() if each.drive == drive]:
+                del self.tree.nodes[node.id]
+        elif not self.tree.root and drive not in self.tokens:
+            raise CursorExpired("a shared drive is new")
+        return drive
+
+    async def _take(self, change: Mapping[str, Any], log: str) -> str | None:
+        """The folder that must be listed because of a change, if it is one."""
+        given, file_id = change.get("file"), str(change.get("fileId", ""))
+        old = self.tree.nodes.get(file_id)
+        if change.get("removed") or given is None or given.get("trashed"):
+            # Where a file moved from one log into another, the old one says that it was removed.
+            if old is not None and log == (old.drive if old.drive in self.tokens else OWN_LOG):
+                self._drop(old)
+            return None
+        node = file_of(given)
+        if not self._is_kept(node) or not self.tree.has_place_for(node):
+            if old is not None:
+                self._drop(old)
+            return None
+        node = await self.node(given)
+        before = self.tree.access(file_id) if old is not None else None
+        self.tree.put(node, via=node.parent)
+        led = await self._led_to([node])
+        if node.is_folder:
+            is_same = old is not None and old.parent == node.parent and before == self.tree.access(file_id)
+            return None if is_same else file_id
+        return next((each.id for each in led if each.is_folder), None)
+
+    def _drop(self, node: DriveFile) -> None:
+        if node.is_folder and not self.tree.root:
+            raise CursorExpired("a folder is not there any more; what lay in it may be")
+        del self.tree.nodes[node.id]
+
+    async def _renew_anchors(self, drive: str) -> list[str]:
+        """Folders that have other readers because of changes in folders above them that are out of sight."""
+        renewed = []
+        for node in self.tree.anchors(drive):
+            access = await self.asked(node.id)
+            if access != node.access:
+                self.tree.nodes[node.id] = replace(node, access=access)
+                renewed += [node.id] if node.is_folder else []
+        return renewed

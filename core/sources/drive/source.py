@@ -1,0 +1,323 @@
+"""Google Drive as a source: a folder, a shared drive, or all that is shared with a service account.
+
+Where the logs of changes stand is asked before anything is listed. A full listing goes through the folders, and then
+through what changed meanwhile; later syncs read the logs alone. What both mean for the items is found by comparing the
+tree before and after: a folder that was moved away takes with it what lies in it, one whose readers changed gives all
+of it others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from core.library.documents import Document
+from core.library.formats.read import parse_file
+from core.sources.drive.address import PREFIX, canonical_address, folder_of
+from core.sources.drive.client import (
+    BAD_REQUEST,
+    BASE,
+    GONE,
+    NOT_FOUND,
+    DriveClient,
+    DriveFault,
+    DriveRefused,
+    origin_of,
+)
+from core.sources.drive.credentials import read_account
+from core.sources.drive.files import FOLDER, LOCKED, MARKDOWN, STORED, WORD, DriveFile, file_of
+from core.sources.drive.memory import DriveMemory, DriveProgress, open_memory
+from core.sources.drive.reader import (
+    AT_ONCE,
+    OWN_LOG,
+    ListingPart,
+    TreeReader,
+    parts_of_corpus,
+)
+from core.sources.drive.tree import DriveTree, differing, parts
+from core.sources.hosts import addresses_of
+from core.sources.source import (
+    CursorExpired,
+    ItemGone,
+    ItemUnreadable,
+    SourceBatch,
+    SourceContext,
+    SourceItem,
+    SourceKind,
+    SourceUnavailable,
+    parse_as_file,
+)
+from core.web.fetch import default_tls
+
+BATCH = 200  # items
+FAULTS_OF_A_FILE = 3  # times that Google may fail to give out one file before it is left out
+ZIP_SIGNATURE = b"PK\x03\x04"
+LOST = "The folder is not there any more, or is not shared with {email} any more."
+
+T = TypeVar("T")
+
+#: Why a file is left out, by the reason of a refusal ("Resolve errors" of the API's documentation).
+REFUSALS: Mapping[str, str] = {
+    "exportSizeLimitExceeded": "is larger than the 10 MB that Google exports",
+    "cannotDownloadFile": "may not be downloaded",
+    "cannotDownloadAbusiveFile": "is taken for harmful by Google",
+    "downloadQuotaExceeded": "was downloaded too often today",
+    "fileNotDownloadable": "cannot be downloaded",
+    "insufficientFilePermissions": "may not be read by the service account",
+}
+
+#: Pictures that lie in an exported document, as definitions of links at its end.
+_PICTURE = re.compile(rb"^\[[^\]\n]*\]:[ \t]*<?data:image/[^\n]*\n?", re.MULTILINE)
+
+
+@dataclass(slots=True, kw_only=True)
+class DriveSource:
+    """A folder of Google Drive, or all that an account may read."""
+
+    root: str  #: a folder; empty: all
+    label: str
+    client: DriveClient
+    memory: DriveMemory
+    now: Callable[[], float] = time.time
+    _name: str = ""  #: of the full listing that everything follows from
+    _step: int = 0  #: how often the memory was written since
+    _faults: Counter[str] = field(default_factory=Counter)  #: by file
+
+    async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+        if cursor is None and not await self._begin():
+            yield SourceBatch(
+                note=LOST.format(email=self.email)
+            )  # the listing is empty, so all of it is gone
+            return
+        reader, progress = await self._load()
+        if cursor is not None and not progress.knows(cursor):
+            raise CursorExpired("what the reader had seen is not here any more")
+        if self.root and self.root not in reader.tree.nodes:
+            raise CursorExpired("the folder was not there")
+        for batches in (self._list(reader), self._follow(reader)):
+            async with aclosing(batches):
+                async for batch in batches:
+                    yield batch
+        note = (await _thread(self.memory.progress)).note
+        if self.root and self.root not in reader.tree.nodes:
+            note = LOST.format(email=self.email)
+        yield SourceBatch(note=note, cursor=self._cursor)
+
+    @property
+    def email(self) -> str:
+        return self.client.tokens.account.email
+
+    @property
+    def _cursor(self) -> str:
+        return f"{self._name}/{self._step}"
+
+    async def _load(self) -> tuple[TreeReader, DriveProgress]:
+        progress = await _thread(self.memory.progress)
+        self._name, self._step = progress.name, progress.step
+        tree = DriveTree(self.root, self.label, await _thread(self.memory.nodes))
+        await _thread(tree.sweep)
+        tokens = await _thread(self.memory.tokens)
+        return TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now), progress
+
+    # A full listing
+
+    async def _begin(self) -> bool:
+        """Begin to list everything; False if what was read before is not there any more. SourceUnavailable."""
+        tree = DriveTree(self.root, self.label)
+        tokens = {OWN_LOG: await self.client.start_token(OWN_LOG)}
+        reader = TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now)
+        if self.root and not await self._begin_folder(reader):
+            if await _thread(self.memory.is_empty):
+                raise SourceUnavailable(
+                    f"There is no folder {self.label}, or it is not shared with {self.email}: share it in Google Drive."
+                )
+            return False
+        if not self.root:
+            for drive in await self.client.drives():
+                await self._begin_drive(reader, str(drive["id"]), str(drive.get("name", "")))
+        await _thread(partial(self.memory.begin, tokens, list(tree.nodes.values())))
+        return True
+
+    async def _begin_folder(self, reader: TreeReader) -> bool:
+        try:
+            given = await self.client.file(self.root)
+        except DriveRefused as refused:
+            if refused.status == NOT_FOUND:
+                return False
+            raise
+        folder = file_of(given)
+        if given.get("trashed"):
+            return False
+        if not folder.is_folder:
+            raise SourceUnavailable(
+                f"{self.label} is no folder: files are read with the folder that they lie in."
+            )
+        await reader.follow(folder.drive)
+        reader.tree.put(await reader.node(given), via="")
+        return True
+
+    async def _begin_drive(self, reader: TreeReader, file_id: str, name: str) -> None:
+        await reader.follow(file_id)
+        access = await reader.asked(file_id)
+        reader.tree.put(DriveFile(id=file_id, name=name, kind=FOLDER, drive=file_id, access=access), via="")
+
+    async def _list(self, reader: TreeReader) -> AsyncGenerator[SourceBatch, None]:
+        listed = await _thread(self.memory.listed)
+        waiting = deque(each for each in self._parts(reader) if each.name not in listed)
+        if not waiting:
+            return
+        known = listed | {each.name for each in waiting}
+        while waiting:
+            part = waiting.popleft()
+            async with aclosing(reader.list_part(part)) as pages:
+                async for found in pages:
+                    new = [each.id for each in found if self.root and each.is_folder and each.id not in known]
+                    known.update(new)
+                    waiting.extend(map(reader.part_of_folder, new))
+                    items = [reader.tree.item(each.id) for each in found if each.is_document]
+                    save = partial(self.memory.save, nodes=found, tokens=dict(reader.tokens))
+                    async with aclosing(self._hand(items, (), save)) as batches:
+                        async for batch in batches:
+                            yield batch
+            await _thread(partial(self.memory.save, step=self._step, listed=[part.name]))
+        await _thread(lambda: self.memory.save(step=self._step, note=reader.tree.note(self.email)))
+
+    def _parts(self, reader: TreeReader) -> list[ListingPart]:
+        """What is to be listed, as far as is known yet."""
+        if not self.root:
+            return [part for drive in sorted(reader.tokens) for part in parts_of_corpus(drive)]
+        nodes = reader.tree.nodes
+        return [
+            reader.part_of_folder(file_id)
+            for file_id in (self.root, *reader.tree.via)
+            if nodes[file_id].is_folder
+        ]
+
+    # The logs of changes
+
+    async def _follow(self, reader: TreeReader) -> AsyncGenerator[SourceBatch, None]:
+        for log in sorted(reader.tokens):
+            while log in reader.tokens:
+                page = await self.client.changes(reader.tokens[log], log)
+                before = reader.tokens[log]
+                reader.tokens[log] = str(page.get("nextPageToken") or page.get("newStartPageToken") or before)
+                if page.get("changes"):
+                    async with aclosing(self._take(reader, page["changes"], log)) as batches:
+                        async for batch in batches:
+                            yield batch
+                elif reader.tokens[log] != before:
+                    await _thread(partial(self.memory.save, step=self._step, tokens=dict(reader.tokens)))
+                if not page.get("nextPageToken"):
+                    break
+
+    async def _take(
+        self, reader: TreeReader, changes: Sequence[Mapping[str, object]], log: str
+    ) -> AsyncGenerator[SourceBatch, None]:
+        tree = reader.tree
+        nodes, items = dict(tree.nodes), await _thread(tree.items)
+        await reader.apply(changes, log)
+        changed, gone = differing(items, await _thread(tree.items))
+        save = partial(
+            self.memory.save,
+            nodes=[node for file_id, node in tree.nodes.items() if nodes.get(file_id) != node],
+            gone=[file_id for file_id in nodes if file_id not in tree.nodes],
+            tokens=dict(reader.tokens),
+            note=await _thread(tree.note, self.email),
+        )
+        async with aclosing(self._hand(changed, gone, save)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _hand(
+        self, items: Sequence[SourceItem], gone: Sequence[str], save: Callable[..., None]
+    ) -> AsyncGenerator[SourceBatch, None]:
+        """Tell the engine what follows from something, and write that when it took all of it."""
+        *former, last = list(parts(items, BATCH)) or [[]]
+        for part in former:
+            yield SourceBatch(items=part, cursor=self._cursor)
+        if last or gone:
+            await _thread(self.memory.hand, self._step + 1)
+            yield SourceBatch(items=last, gone=gone, cursor=f"{self._name}/{self._step + 1}")
+            self._step += 1
+        await _thread(partial(save, step=self._step))
+
+    # Content
+
+    async def prepare(self, items: Sequence[SourceItem]) -> None:
+        pass
+
+    async def fetch(self, item: SourceItem) -> bytes:
+        kind, *marks = item.version.split(" ")
+        if LOCKED in marks:
+            raise ItemUnreadable(REFUSALS["cannotDownloadFile"])
+        try:
+            return await self._content(item.id, kind)
+        except DriveFault:
+            self._faults[item.id] += 1
+            if self._faults[item.id] >= FAULTS_OF_A_FILE:
+                raise ItemUnreadable("could not be read: Google failed to give it out") from None
+            raise
+        except DriveRefused as refused:
+            if refused.status in (NOT_FOUND, GONE):
+                raise ItemGone(f"{item.source} is gone.") from refused
+            named = REFUSALS.get(
+                refused.reason, f"was refused by Google (HTTP {refused.status} {refused.reason})"
+            )
+            raise ItemUnreadable(named) from refused
+
+    async def _content(self, file_id: str, kind: str) -> bytes:
+        if kind == STORED:
+            return await self.client.content(file_id)
+        if kind != MARKDOWN:
+            return await self.client.export(file_id, kind)
+        try:
+            return _PICTURE.sub(b"", await self.client.export(file_id, MARKDOWN))
+        except DriveRefused as refused:
+            if refused.status != BAD_REQUEST:
+                raise
+        return await self.client.export(file_id, WORD)  # where this format is not given out
+
+
+async def _thread(work: Callable[..., T], *values: object) -> T:
+    return await asyncio.to_thread(work, *values)
+
+
+def parse_exported(item: SourceItem, data: bytes) -> Document:
+    """What was fetched. DocumentError."""
+    is_word = item.name.endswith(".md") and data.startswith(ZIP_SIGNATURE)
+    return parse_file(Path(f"{item.name}.docx"), data) if is_word else parse_as_file(item, data)
+
+
+@asynccontextmanager
+async def open_drive(
+    text: str, context: SourceContext, *, base: str = BASE, now: Callable[[], float] = time.time
+) -> AsyncIterator[DriveSource]:
+    """Raises SourceUnavailable for credentials that cannot be used."""
+    import httpx
+
+    settings = context.settings
+    account = await _thread(read_account, settings.drive_credentials)
+    addresses = {}
+    for url in map(httpx.URL, (base, account.token_url)):
+        origin = origin_of(url)
+        host, _, port = origin.rpartition(":")
+        addresses[origin] = await addresses_of(host, int(port), settings.private_hosts)
+    limits = httpx.Limits(max_connections=2 * AT_ONCE, max_keepalive_connections=2 * AT_ONCE)
+    verify = await _thread(default_tls)
+    async with httpx.AsyncHTTPTransport(verify=verify, trust_env=False, limits=limits) as transport:
+        client = DriveClient(base=base, transport=transport, addresses=addresses, account=account, now=now)
+        with open_memory(context.folder) as memory:
+            yield DriveSource(root=folder_of(text), label=text, client=client, memory=memory, now=now)
+
+
+KIND = SourceKind(
+    prefixes=(PREFIX,), canonical=canonical_address, label=str, open=open_drive, parse=parse_exported
+)
