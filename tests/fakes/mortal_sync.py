@@ -1,24 +1,30 @@
 """A process that reads a source and kills itself at one of its transactions: the point, and it alone, is given.
 
 ``python -m fakes.mortal_sync DATA_DIR DATABASE_URL ADDRESS POINT`` ends with the number of points that it passed.
+Credentials come from the environment; SOURCE_OPTIONS says how kinds of sources are opened.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from core.bootstrap import open_library
 from core.library.data_lock import make_data_dir
-from core.settings import Settings
+from core.settings import Settings, read_settings
 from core.sources.git import process
+from core.sources.kinds import KINDS
+from core.sources.source import SourceKind
 from core.sources.sources import SourceSyncs, open_source_store
 from core.storage.postgres import PostgresDatabase
 from core.storage.sqlite import SqliteDatabase
@@ -63,14 +69,20 @@ def count_commands(points: Points) -> None:
     process._start = counted
 
 
-async def sync(settings: Settings, address: str) -> None:
+def kinds_with(options: Mapping[str, Mapping[str, Any]]) -> dict[str, SourceKind]:
+    """The kinds of sources, of which some are opened otherwise: "notion": {"origin": "http://127.0.0.1:…"}."""
+    opened = {name: partial(KINDS[name].open, **more) for name, more in options.items()}
+    return {**KINDS, **{name: replace(KINDS[name], open=open_it) for name, open_it in opened.items()}}
+
+
+async def sync(settings: Settings, address: str, kinds: Mapping[str, SourceKind]) -> None:
     make_data_dir(settings.data_dir)
     with (
         open_storage(settings) as storage,
         open_source_store(storage) as store,
         closing(open_library(settings, storage)) as library,
     ):
-        syncs = SourceSyncs(library=library, store=store, settings=settings)
+        syncs = SourceSyncs(library=library, store=store, settings=settings, kinds=kinds)
         report = await syncs.ingest(address, collection="default")
     if report.failed:
         raise SystemExit(f"failed: {report.failed}")
@@ -82,8 +94,11 @@ def main(data_dir: str, url: str, address: str, point: str) -> None:
     for kind in (SqliteDatabase, PostgresDatabase):
         count_transactions(kind, points)
     count_commands(points)
-    settings = Settings(data_dir=Path(data_dir), database_url=url, private_hosts=("127.0.0.1",))
-    asyncio.run(sync(settings, address))
+    settings = replace(
+        read_settings(os.environ, None),
+        data_dir=Path(data_dir), database_url=url, private_hosts=("127.0.0.1",),
+    )  # fmt: skip
+    asyncio.run(sync(settings, address, kinds_with(json.loads(os.environ.get("SOURCE_OPTIONS", "{}")))))
     sys.stdout.write(f"{points.passed}\n")
 
 
