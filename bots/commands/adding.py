@@ -26,7 +26,7 @@ from core.library.library import DEFAULT_COLLECTION
 from core.library.sync import list_files
 from core.settings import ENV_FILE, Settings
 from core.sources.credentials import Credential, is_exposed
-from core.sources.probe import TITLES, Glimpse, missing_extra, probe
+from core.sources.probe import TITLES, Glimpse, check, missing_extra, probe
 from core.sources.source import SourceKind, kind_of
 
 NAMED_COLLECTIONS = 10  # that are offered by name
@@ -194,15 +194,24 @@ class Questions:
     async def _glimpse(self, targets: Targets, settings: Settings) -> Glimpse:
         """FootnoteError says what is in the way."""
         with self.screen.looking("Looking at it…"):
-            if targets.sources:
-                return await probe(targets.sources[0], settings, kinds=self.kinds)
+            for address in targets.sources:
+                kind = kind_of(address, self.kinds)
+                if (
+                    kind is not None and kind.guide is None
+                ):  # as a channel, which is listed only for who reads it
+                    await check(address, settings, kinds=self.kinds)
+                    return Glimpse(titles=(), count=0, is_estimate=True)
+                return await probe(address, settings, kinds=self.kinds)
             if targets.urls:
-                resource = await make_fetcher(settings).get_public(targets.urls[0])
+                resource = await make_fetcher(settings, for_operator=True).get_public(targets.urls[0])
                 page = await asyncio.to_thread(document_of, resource)
                 return Glimpse(titles=[page.title or targets.urls[0]], count=1, is_estimate=False)
             return await asyncio.to_thread(_files_of, targets)
 
     def _show(self, found: Glimpse) -> None:
+        if not found.titles and found.is_estimate:
+            self.screen.write("It can be read.")
+            return
         about = "about " if found.is_estimate else ""
         self.screen.write(f"It can be read, {about}{counted(found.count, 'document')}:")
         for title in found.titles:

@@ -13,9 +13,11 @@ from functools import partial
 from bots import process, rebuild
 from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
+from bots.chat.channels import open_channel_store
 from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside
 from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
+from bots.source_kinds import source_kinds
 from bots.terminal.backend import Forgotten
 from bots.terminal.prompt import ask_line, is_interactive
 from bots.terminal.screen import Screen
@@ -24,7 +26,6 @@ from core.errors import IndexDamaged, ModelTrouble, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, read_settings
-from core.sources.kinds import KINDS
 from core.sources.sources import SourceSyncs, open_source_store
 from core.storage.storage import open_storage
 
@@ -57,7 +58,11 @@ def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
     """What a person chooses, with the settings as they are by then."""
     read = partial(read_settings, os.environ)
     questions = Questions(
-        ask=ask_line, screen=screen, read_settings=read, kinds=KINDS, collections=_collections(read())
+        ask=ask_line,
+        screen=screen,
+        read_settings=read,
+        kinds=source_kinds(None),
+        collections=_collections(read()),
     )
     try:
         chosen = process.result_of(questions.addition(collection=arguments.collection, every=arguments.every))
@@ -170,7 +175,7 @@ def _ingest(
     collection = arguments.collection or DEFAULT_COLLECTION
     with screen.indexing() as notify:
         report = ingest_targets(
-            library, targets, make_fetcher(settings), notify=notify, collection=collection
+            library, targets, make_fetcher(settings, for_operator=True), notify=notify, collection=collection
         )
         if targets.sources:
             report += asyncio.run(_ingest_sources(library, targets, arguments, settings, notify))
@@ -181,8 +186,13 @@ async def _ingest_sources(
     library: Library, targets: Targets, arguments: Namespace, settings: Settings, notify: Notify
 ) -> SyncReport:
     report, collection = SyncReport(), arguments.collection or DEFAULT_COLLECTION
-    with open_storage(settings) as storage, open_source_store(storage) as store:
-        syncs = SourceSyncs(library=library, store=store, settings=settings)
+    with (
+        open_storage(settings) as storage,
+        open_source_store(storage) as store,
+        open_channel_store(storage) as channel_store,
+    ):
+        kinds = source_kinds(channel_store)
+        syncs = SourceSyncs(library=library, store=store, settings=settings, kinds=kinds)
         for address in targets.sources:
             report += await syncs.ingest(address, collection=collection, every=arguments.every, notify=notify)
     return report

@@ -43,7 +43,8 @@ async def probe(address: str, settings: Settings, *, kinds: Mapping[str, SourceK
     kind = _kind(address, kinds)
     with TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True) as folder:
         context = SourceContext(settings=settings, folder=Path(folder, "source"))
-        async with kind.open(address, context) as source, aclosing(source.changes(None)) as batches:
+        meant = await kind.resolve(address, context)
+        async with kind.open(meant, context) as source, aclosing(source.changes(None)) as batches:
             seen: list[SourceBatch] = []
             is_whole = True
             try:
@@ -79,7 +80,8 @@ async def check(address: str, settings: Settings, *, kinds: Mapping[str, SourceK
         await probe(address, settings, kinds=kinds)
         return
     with TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True) as folder:
-        await kind.check(address, SourceContext(settings=settings, folder=Path(folder, "source")))
+        context = SourceContext(settings=settings, folder=Path(folder, "source"))
+        await kind.check(await kind.resolve(address, context), context)
 
 
 def _kind(address: str, kinds: Mapping[str, SourceKind]) -> SourceKind:

@@ -193,6 +193,16 @@ async def test_what_cannot_be_read_may_be_named_otherwise(shelf, capsys, tmp_pat
     assert addition == Addition(targets=Targets(paths=(tmp_path.resolve(),)), collection="default")
 
 
+async def test_a_source_without_a_guide_is_only_tried(shelf, capsys):
+    asking = questions(shelf, "shelf://harbour", None, None)
+    kind = shelf.kinds["shelf"]
+    asking = replace(asking, kinds={**asking.kinds, "shelf": kind})
+    targets = Targets(sources=(ADDRESS,))
+
+    assert await asking._look(targets)
+    assert capsys.readouterr().out == "It can be read.\n"
+
+
 async def test_an_address_that_may_be_of_several_kinds_is_asked_about_and_not_typed_again(shelf, capsys):
     asking = questions(shelf, "https://127.0.0.1:9/handbook", number_of(shelf, "A repository"), None)
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import pytest
+from fakes.drive.server import FakeDrive
 from fakes.git_server import GitServer, Repository, make_certificate
-from source_desk import Clock, Desk, open_desk
+from source_desk import Clock, Desk, Follower, open_desk
 
 from core.settings import Settings
+from core.sources.drive.source import KIND, open_drive
+from core.sources.kinds import KINDS
+from core.sources.source import SourceContext
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +50,31 @@ def settings(request, tmp_path) -> Settings:
 def desk(settings, clock) -> Iterator[Desk]:
     with open_desk(settings, clock) as desk:
         yield desk
+
+
+@pytest.fixture
+async def google(tmp_path):
+    async with FakeDrive() as google:
+        google.write_account(tmp_path / "account.json")
+        yield google
+
+
+@pytest.fixture
+def drive_settings(settings, tmp_path) -> Settings:
+    return replace(settings, drive_credentials=str(tmp_path / "account.json"))
+
+
+@pytest.fixture
+def drive_desk(drive_settings, clock, google) -> Iterator[Desk]:
+    """A desk that reads a Google Drive of ours."""
+    kinds = {**KINDS, "drive": replace(KIND, open=partial(open_drive, base=google.base))}
+    with open_desk(drive_settings, clock, kinds) as desk:
+        yield desk
+
+
+@pytest.fixture
+def follow(tmp_path, google) -> Callable[[str], Follower]:
+    """Follows a folder of a Google Drive of ours without a library."""
+    settings = Settings(private_hosts=("127.0.0.1",), drive_credentials=str(tmp_path / "account.json"))
+    context = SourceContext(settings=settings, folder=tmp_path / "followed")
+    return lambda root: Follower(lambda: open_drive(f"drive:{root}", context, base=google.base))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass, field
 
 from core.bootstrap import open_library
 from core.library.data_lock import make_data_dir
 from core.library.library import Library
 from core.settings import Settings
+from core.sources.source import CursorExpired
 from core.sources.sources import SourceSyncs, open_source_store
 from core.storage.storage import Storage, open_storage
 
@@ -63,3 +64,42 @@ def open_desk(settings: Settings, clock: Clock, kinds=None) -> Iterator[Desk]:
             library=library, store=store, settings=settings, now=clock.now, pause=clock.pause, **more
         )
         yield Desk(library, syncs, storage)
+
+
+class Follower:
+    """What an engine would store that takes each batch."""
+
+    def __init__(self, open_source) -> None:
+        self.open_source = open_source
+        self.items, self.cursor, self.note = {}, None, ""
+        self.unlisted = set()  #: what a full listing that is under way did not have yet
+
+    async def sync(self, *, batches: int | None = None):
+        """``batches``: how many are taken before it is cut off."""
+        async with self.open_source() as source:
+            try:
+                await self._take(source, batches)
+            except CursorExpired:
+                self.cursor = None
+                await self._take(source, batches)
+        return self
+
+    async def _take(self, source, batches) -> None:
+        if self.cursor is None:
+            self.unlisted = set(self.items)
+        async with aclosing(source.changes(self.cursor)) as changes:
+            async for batch in changes:
+                self.items |= {item.id: item for item in batch.items}
+                self.unlisted -= {item.id for item in batch.items}
+                for each in batch.gone:
+                    self.items.pop(each, None)
+                self.cursor, self.note = batch.cursor, batch.note
+                if batches is not None and (batches := batches - 1) <= 0:
+                    return
+        for each in self.unlisted:
+            self.items.pop(each, None)
+        self.unlisted = set()
+
+    @property
+    def readers(self):
+        return {each.id: each.readers for each in self.items.values()}

@@ -121,13 +121,13 @@ class DriveTree:
         sentences = []
         if hidden := gaps.count("hidden"):
             sentences.append(
-                f"Who may read {count_of(hidden)} is shown only to those who may share them, so only their owners are"
-                f" answered from them: make {email} an editor, or in a shared drive a content manager."
+                f"Who may read {count_of(hidden)} is not shown to {email}, so only the owners are answered from there:"
+                " make it an editor, or in a shared drive a content manager."
             )
         if groups := gaps.count("groups"):
             sentences.append(
-                f"{count_of(groups).capitalize()} are shared with groups, whose members are not known to Footnote: only"
-                " people and domains that they are also shared with are answered from them."
+                f"Groups may read {count_of(groups)}, and who is in them is not known here: people are answered from"
+                " there only if they, or their domain, are named too."
             )
         return " ".join(sentences)
 

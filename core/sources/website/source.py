@@ -385,6 +385,7 @@ KIND = SourceKind(
     label=label_of,
     open=open_website,
     parse=parse_page,
+    typed=label_of,
     check=check_website,
     guide=SourceGuide(
         title="A website, by its links and its sitemap",

@@ -27,7 +27,8 @@ PEOPLE = [
 class DriveAuthor:
     """Writes below a folder, and now and then moves something in or out."""
 
-    def __init__(self, world: DriveWorld, *, shared: bool, seed: int = 1) -> None:
+    def __init__(self, world: DriveWorld, *, shared: bool, seed: int = 1, is_open: bool = False) -> None:
+        """``shared``: in a shared drive; ``is_open``: whoever may read the collection may read all of it."""
         self.world, self.chance = world, random.Random(seed)
         if shared:
             drive = world.shared_drive("Harbour", user("ann@harbour.example", "organizer"))
@@ -37,6 +38,9 @@ class DriveAuthor:
             for each in (self.root, self.outside):
                 world.share(each, user(ACCOUNT, "writer"))
         self.hidden = world.folder("Not shared")
+        self.is_open = is_open
+        for each in (self.root, self.outside) if is_open else ():
+            world.share(each, ANYONE)
 
     def begin(self, documents: int) -> None:
         for _ in range(max(2, documents // 8)):
@@ -126,7 +130,7 @@ class DriveAuthor:
         self.world.share(self.chance.choice([self.root, self.outside]), self.chance.choice(PEOPLE))
 
     def _unshare(self) -> None:
-        nodes = [*self._nodes(), self.world.nodes[self.root]]
+        nodes = self._nodes() if self.is_open else [*self._nodes(), self.world.nodes[self.root]]
         shared = [(each.id, key) for each in nodes for key in each.permissions if key != f"u-{ACCOUNT}"]
         shared = [(each, key) for each, key in shared if key != "u-owner"]
         if shared:
