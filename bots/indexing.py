@@ -64,13 +64,15 @@ class Targets:
         return (*map(str, self.paths), *self.urls, *self.sources)
 
 
-def read_targets(names: Sequence[str], *, follow: bool = False) -> Targets:
+def read_targets(names: Sequence[str], *, follow: bool = False, settings: Settings | None = None) -> Targets:
     """Files, folders, URLs and sources; SettingsError names every path that does not exist.
 
-    ``follow``: URLs are websites, which are sources, not single pages.
+    ``follow``: URLs are websites, which are sources, not single pages; ``settings`` say which URLs are of sources.
     """
     sources = {
-        name: address for name in names if (address := source_address(name, follow=follow)) is not None
+        name: address
+        for name in names
+        if (address := source_address(name, follow=follow, settings=settings)) is not None
     }
     others = [name for name in names if name not in sources]
     urls = tuple(name for name in others if "://" in name)

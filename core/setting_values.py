@@ -263,6 +263,7 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "web_blocked_hosts": _hosts,
     "private_hosts": _hosts,
     "git_tokens": _tokens_of_hosts,
+    "confluence_tokens": _tokens_of_hosts,
     "model_timeout": _seconds,
     "search_timeout": _seconds,
     "turn_timeout": _seconds,

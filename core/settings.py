@@ -60,9 +60,13 @@ class Settings:
         str, ...
     ] = ()  #: hosts that are not public, which the operator's own sources may be read from
     git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: TOKEN or USER:TOKEN, by host
+    confluence_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the same
     drive_credentials: str = (
         ""  #: path of the JSON file of a service account's key; what is in it is read when it is used
     )
+    notion_token: str = field(
+        default="", repr=False
+    )  #: of an integration; pages are shared with it in Notion
     model_timeout: float = 60.0  #: seconds for one model call
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn

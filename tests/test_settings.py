@@ -151,6 +151,7 @@ def test_after_how_many_days_a_document_is_marked(raw, days):
             ("git_tokens", wrong, "GIT_TOKENS must be HOST=TOKEN, or HOST=USER:TOKEN, several with commas")
             for wrong in ("sesame", "=sesame", "h.org=", "a b=sesame", "h.org=ses ame")
         ),
+        ("confluence_tokens", "sesame", "CONFLUENCE_TOKENS must be HOST=TOKEN, or HOST=USER:TOKEN, several with commas"),
         ("git_tokens", "h.org=a, https://H.org=b", "GIT_TOKENS names the host h.org twice"),
         ("web_blocked_hosts", "http://", "WEB_BLOCKED_HOSTS holds “http://”, which is not the name of a host"),
         ("searxng_url", "example.org", "SEARXNG_URL must be an http or https address"),

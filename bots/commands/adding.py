@@ -148,7 +148,7 @@ class Questions:
 
     def _known(self, typed: str) -> Targets | None:
         """What was named by itself; None for an address that may be of several kinds."""
-        found = read_targets([typed])
+        found = read_targets([typed], settings=self.read_settings())
         return None if found.urls else found
 
     async def _named(self, choice: Choice, typed: str) -> Targets:

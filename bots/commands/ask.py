@@ -213,7 +213,7 @@ async def _ask(arguments: Namespace, settings: Settings) -> int:
     if arguments.question is None:
         raise SettingsError("There is no question: footnote ask “…” [--docs PATH…], or --batch FILE.")
     check_question(arguments.question)
-    targets = read_targets(arguments.docs)
+    targets = read_targets(arguments.docs, settings=settings)
     thread = arguments.thread
     conversation = fresh_conversation() if thread is None else conversation_named(thread)
     screen = Screen()
@@ -241,7 +241,7 @@ def _open_batch(file: str) -> Iterator[int]:
 
 
 async def _ask_all(descriptor: int, arguments: Namespace, settings: Settings) -> int:
-    targets = read_targets(arguments.docs)
+    targets = read_targets(arguments.docs, settings=settings)
     screen = Screen()
     async with open_backend(settings, purpose="footnote ask", screen=screen) as backend:
         await backend.prepare(targets, screen, with_vectors=True)

@@ -20,7 +20,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 async def _chat(arguments: Namespace, settings: Settings) -> int:
-    targets = read_targets(arguments.paths)
+    targets = read_targets(arguments.paths, settings=settings)
     thread = arguments.thread
     conversation = fresh_conversation() if thread is None else conversation_named(thread)
     screen = Screen()

@@ -43,7 +43,7 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
                 "There is nothing to ingest: footnote ingest PATH_OR_URL…. In a terminal, footnote ingest alone asks."
             )
         return _ask_and_ingest(arguments, screen)
-    targets = read_targets(arguments.targets, follow=arguments.follow)
+    targets = read_targets(arguments.targets, follow=arguments.follow, settings=settings)
     if arguments.follow and not targets.sources:
         raise SettingsError("--follow is for websites: footnote ingest https://HOST/ --follow.")
     if arguments.every is not None and not targets.sources:

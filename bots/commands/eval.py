@@ -34,7 +34,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 async def _evaluate(arguments: Namespace, settings: Settings) -> int:
     file, screen = Path(arguments.questions), Screen()
-    questions, targets = read_questions(file), read_targets(arguments.docs)
+    questions, targets = read_questions(file), read_targets(arguments.docs, settings=settings)
     concurrency = arguments.concurrency or (WITH_MODEL if settings.has_chat_model else WITHOUT_MODEL)
     async with open_backend(settings, purpose="footnote eval", screen=screen, must_match=True) as backend:
         await backend.prepare(targets, screen, with_vectors=True)

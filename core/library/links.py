@@ -113,8 +113,8 @@ class SourceLinks:
         if tail is None:
             return self._at_section(citation, url)
         line = self.store.line_of(citation.collection, citation.source, citation.quote, citation.start)
-        if line is None:
-            return url
+        if line is None:  # what an API gave, as an issue, has no lines
+            return self._at_section(citation, url)
         return url + tail.format(line=line, last_line=line + citation.quote.count("\n"))
 
     def _at_section(self, citation: Citation, url: str) -> str:

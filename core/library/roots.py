@@ -44,8 +44,13 @@ def resolve_name(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[
     """
     if not name.strip():
         return set()
-    place = _absolute(name)
-    by_address = {(collection, place) for collection, address, _ in known if is_within(address, place)}
+    places = {_absolute(name), name.rstrip("/")}  # addresses of sources need not look like a URL
+    by_address = {
+        (collection, place)
+        for collection, address, _ in known
+        for place in places
+        if is_within(address, place)
+    }
     return by_address or {
         (collection, address.removesuffix(source[len(name.rstrip("/")) :]))
         for collection, address, source in known

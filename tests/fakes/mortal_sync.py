@@ -1,12 +1,13 @@
 """A process that reads a source and kills itself at one of its transactions: the point, and it alone, is given.
 
 ``python -m fakes.mortal_sync DATA_DIR DATABASE_URL ADDRESS POINT`` ends with the number of points that it passed.
-DRIVE_BASE in its environment is where a Google Drive of ours answers.
+Credentials come from the environment; SOURCE_OPTIONS says how kinds of sources are opened.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -18,10 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fakes.sources import Shelf
+
 from core.bootstrap import open_library
 from core.library.data_lock import make_data_dir
-from core.settings import Settings
-from core.sources.drive import source as drive
+from core.settings import Settings, read_settings
 from core.sources.git import process
 from core.sources.kinds import KINDS
 from core.sources.source import SourceKind
@@ -29,6 +31,8 @@ from core.sources.sources import SourceSyncs, open_source_store
 from core.storage.postgres import PostgresDatabase
 from core.storage.sqlite import SqliteDatabase
 from core.storage.storage import open_storage
+
+SHELF = "shelf://"
 
 
 class Points:
@@ -69,20 +73,36 @@ def count_commands(points: Points) -> None:
     process._start = counted
 
 
-def kinds_here() -> Mapping[str, SourceKind]:
-    if (base := os.environ.get("DRIVE_BASE")) is None:
-        return KINDS
-    return {**KINDS, "drive": replace(drive.KIND, open=partial(drive.open_drive, base=base))}
+def shelf_at(address: str) -> Shelf:
+    """The shelf of a file. Each page whose readers change while it is fetched is in the folder ``changes``."""
+    file = Path(address.removeprefix(SHELF))
+    shelf = Shelf.saved(file)
+
+    def change(name: str) -> None:
+        waiting = file.parent / "changes" / name
+        if waiting.exists():
+            shelf.restrict(frozenset(waiting.read_text().split()), name)
+            shelf.save(file)
+            waiting.unlink()
+
+    shelf.before_fetch = change
+    return shelf
 
 
-async def sync(settings: Settings, address: str) -> None:
+def kinds_with(options: Mapping[str, Mapping[str, Any]]) -> dict[str, SourceKind]:
+    """The kinds of sources, of which some are opened otherwise: "notion": {"origin": "http://127.0.0.1:…"}."""
+    opened = {name: partial(KINDS[name].open, **more) for name, more in options.items()}
+    return {**KINDS, **{name: replace(KINDS[name], open=open_it) for name, open_it in opened.items()}}
+
+
+async def sync(settings: Settings, address: str, kinds: Mapping[str, SourceKind]) -> None:
     make_data_dir(settings.data_dir)
     with (
         open_storage(settings) as storage,
         open_source_store(storage) as store,
         closing(open_library(settings, storage)) as library,
     ):
-        syncs = SourceSyncs(library=library, store=store, settings=settings, kinds=kinds_here())
+        syncs = SourceSyncs(library=library, store=store, settings=settings, kinds=kinds)
         report = await syncs.ingest(address, collection="default")
         (record,) = store.all()
         has_ended = record.synced_at is not None and record.synced_at >= (record.started_at or 0.0)
@@ -96,11 +116,13 @@ def main(data_dir: str, url: str, address: str, point: str) -> None:
     for kind in (SqliteDatabase, PostgresDatabase):
         count_transactions(kind, points)
     count_commands(points)
-    settings = Settings(
+    settings = replace(
+        read_settings(os.environ, None),
         data_dir=Path(data_dir), database_url=url, private_hosts=("127.0.0.1",),
-        drive_credentials=os.environ.get("DRIVE_CREDENTIALS", ""),
     )  # fmt: skip
-    asyncio.run(sync(settings, address))
+    kinds = kinds_with(json.loads(os.environ.get("SOURCE_OPTIONS", "{}")))
+    own = shelf_at(address).kinds if address.startswith(SHELF) else {}
+    asyncio.run(sync(settings, address, {**kinds, **own}))
     sys.stdout.write(f"{points.passed}\n")
 
 

@@ -370,13 +370,8 @@ async def open_website(
         client = replace(opened, timeout=timeout, pause=pause, delay=rules.delay)
         with open_memory(context.folder) as memory:
             yield WebsiteSource(
-                site=site,
-                client=client,
-                memory=memory,
-                rules=rules,
-                page_limit=page_limit,
-                depth_limit=depth_limit,
-            )
+                site=site, client=client, memory=memory, rules=rules, page_limit=page_limit, depth_limit=depth_limit
+            )  # fmt: skip
 
 
 async def check_website(text: str, context: SourceContext) -> None:

@@ -1,0 +1,218 @@
+"""The endpoints of Confluence Cloud.
+
+Pages, blog posts and spaces come from the REST API v2, whose lists go on at a cursor, so that nothing is missed when
+something is deleted meanwhile. Restrictions, attachments of a whole space, groups and people are in the REST API v1.
+https://developer.atlassian.com/cloud/confluence/rest/v2 and …/rest/v1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote
+
+from core.sources.confluence.client import ConfluenceClient, Json, RecordRefused
+from core.sources.confluence.records import (
+    ConfluenceAttachment,
+    ConfluenceBody,
+    ConfluenceContent,
+    ConfluenceSpace,
+    ContentKind,
+    ContentParent,
+    ReadRestriction,
+    is_full,
+    joined,
+    moment,
+    restriction_in,
+    users_in,
+)
+from core.sources.confluence.walk import ListWalk
+
+V2 = "api/v2"
+V1 = "rest/api"
+LIST_LIMIT = 250  # entries of one answer of v2, its maximum
+SEARCH_LIMIT = 200  # of a search with restrictions; a lower limit of the server holds
+PEOPLE_LIMIT = 200  # users of one answer
+USER, GROUP = "accountId", "id"
+LISTS: Mapping[ContentKind, str] = {"page": "pages", "blogpost": "blogposts"}
+#: What pages may lie below beside pages, and where v2 has it.
+PLACES: Mapping[str, str] = {
+    "page": "pages", "folder": "folders", "whiteboard": "whiteboards", "database": "databases", "embed": "embeds",
+}  # fmt: skip
+RESTRICTIONS = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
+
+
+@dataclass(frozen=True, slots=True)
+class CloudApi:
+    """Confluence Cloud."""
+
+    client: ConfluenceClient
+    walk: ListWalk = field(repr=False)
+
+    async def spaces(self, key: str = "") -> Sequence[ConfluenceSpace]:
+        asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
+        if key:
+            asked["keys"] = key
+        found = await self.walk.all(f"{V2}/spaces", asked, _space)
+        return [space for space in found if not key or space.key.lower() == key.lower()]
+
+    async def find(self, *, page: str, key: str, title: str) -> tuple[str, str]:
+        if page:
+            found = await self.client.get(f"{V2}/pages/{page}")
+            spaces = await self.client.get(f"{V2}/spaces", ids=str(found.get("spaceId")))
+            named = [str(each.get("key")) for each in spaces.get("results") or ()]
+            if named:
+                return named[0], page
+            raise RecordRefused("its space is not there")
+        for space in await self.spaces(key):
+            listed = await self.client.get(f"{V2}/spaces/{space.id}/pages", title=title, status="current")
+            for each in listed.get("results") or ():
+                return space.key, str(each["id"])
+        raise RecordRefused("there is no page of this title")
+
+    async def contents(self, space: ConfluenceSpace) -> Sequence[ConfluenceContent]:
+        """Which pages there are and their versions come from the lists, which are exact; the restrictions of most come
+        along with a search, whose index may lag behind.
+        """
+        found = list[ConfluenceContent]()
+        for kind, name in LISTS.items():
+            asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
+            found += await self.walk.all(f"{V2}/spaces/{space.id}/{name}", asked, _content_of(kind))
+        restrictions = dict(
+            each
+            for each in await self.walk.all(
+                f"{V1}/content/search",
+                {
+                    "cql": f"space = {quoted(space.key)} and type in (page, blogpost)",
+                    "expand": RESTRICTIONS,
+                    "limit": SEARCH_LIMIT,
+                },
+                _restriction,
+            )
+            if each[1] is not None
+        )
+        return [replace(each, restriction=restrictions.get(each.id)) for each in found]
+
+    async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
+        asked: dict[str, str | int] = {
+            "cql": f"space = {quoted(space.key)} and type = attachment",
+            "expand": "version,container",
+            "limit": SEARCH_LIMIT,
+        }
+        return await self.walk.all(f"{V1}/content/search", asked, attachment_of)
+
+    async def parent_of(self, place: ContentParent) -> ContentParent | None:
+        if place.kind not in PLACES:
+            raise RecordRefused(f"a {place.kind} is not known")
+        return _parent(await self.client.get(f"{V2}/{PLACES[place.kind]}/{place.id}"))
+
+    async def restriction_of(self, content: str) -> ReadRestriction:
+        return await whole_restriction(self.client, content, USER, GROUP)
+
+    async def body_of(self, content: str, kind: ContentKind, /) -> ConfluenceBody:
+        found = await self.client.get(f"{V2}/{LISTS[kind]}/{content}", **{"body-format": "storage"})
+        storage = ((found.get("body") or {}).get("storage") or {}).get("value") or ""
+        return ConfluenceBody(
+            space=str(found.get("spaceId")), storage=str(storage), is_current=found.get("status") == "current"
+        )
+
+    def is_in(self, body: ConfluenceBody, space: ConfluenceSpace) -> bool:
+        return body.space == space.id
+
+    def file_of(self, container: str, file: str, _name: str, /) -> str:
+        return f"{V1}/content/{container}/child/attachment/{file}/download"
+
+    async def email_of(self, user: str) -> str:
+        """As its owner shows it: "Profile and visibility" of the Atlassian account."""
+        return str((await self.client.get(f"{V1}/user", accountId=user)).get("email") or "")
+
+    async def members_of(self, group: str) -> Mapping[str, str]:
+        return await members(self.client, f"{V1}/group/{quote(group, safe='')}/membersByGroupId", USER)
+
+    async def name_of(self, user: str) -> str:
+        found = await self.client.get(f"{V1}/user", accountId=user)
+        return str(found.get("publicName") or found.get("displayName") or "")
+
+
+def quoted(text: str) -> str:
+    """A text in CQL."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _space(found: Json) -> ConfluenceSpace:
+    return ConfluenceSpace(id=str(found["id"]), key=str(found["key"]))
+
+
+def _content_of(kind: ContentKind) -> Any:
+    def content(found: Json) -> ConfluenceContent:
+        version: Json = found.get("version") or {}
+        return ConfluenceContent(
+            id=str(found["id"]),
+            kind=kind,
+            title=str(found.get("title") or ""),
+            version=int(version.get("number") or 0),
+            link=str((found.get("_links") or {}).get("webui") or ""),
+            changed_at=moment(version.get("createdAt")),
+            created=str(found.get("createdAt") or "")[:10],
+            parent=_parent(found),
+        )
+
+    return content
+
+
+def _parent(found: Json) -> ContentParent | None:
+    if not found.get("parentId"):
+        return None
+    return ContentParent(id=str(found["parentId"]), kind=str(found.get("parentType") or "page"))
+
+
+def _restriction(found: Json) -> tuple[str, ReadRestriction | None]:
+    """Of a page in a search; None where it did not come along whole."""
+    read = (found.get("restrictions") or {}).get("read")
+    if not read or not read.get("restrictions"):
+        return str(found.get("id")), None
+    restriction, has_more = restriction_in(read, USER, GROUP)
+    return str(found["id"]), None if has_more else restriction
+
+
+def attachment_of(found: Json) -> ConfluenceAttachment:
+    """As a search of either API shows it."""
+    version: Json = found.get("version") or {}
+    return ConfluenceAttachment(
+        id=str(found["id"]),
+        container=str((found.get("container") or {}).get("id") or ""),
+        title=str(found.get("title") or ""),
+        version=int(version.get("number") or 0),
+        link=str((found.get("_links") or {}).get("webui") or ""),
+        changed_at=moment(version.get("when")),
+    )
+
+
+async def whole_restriction(client: ConfluenceClient, content: str, user: str, group: str) -> ReadRestriction:
+    """Of one page, over all pages of its list. RecordRefused."""
+    parts = list[ReadRestriction]()
+    while True:
+        found = await client.get(
+            f"{V1}/content/{content}/restriction/byOperation/read",
+            expand="restrictions.user,restrictions.group",
+            start=len(parts) * PEOPLE_LIMIT,
+            limit=PEOPLE_LIMIT,
+        )
+        part, has_more = restriction_in(found, user, group)
+        parts.append(part)
+        if not has_more:
+            return joined(parts)
+
+
+async def members(client: ConfluenceClient, path: str, user: str) -> Mapping[str, str]:
+    """The users of a group, over all pages of its list. RecordRefused."""
+    found: dict[str, str] = {}
+    start = 0
+    while True:
+        listed = await client.get(path, start=start, limit=PEOPLE_LIMIT)
+        found |= users_in(listed, user)
+        start += len(listed.get("results") or ())
+        if not is_full(listed):
+            return found

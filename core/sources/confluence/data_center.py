@@ -1,0 +1,162 @@
+"""The endpoints of Confluence Data Center, 7.18 and newer.
+
+Pages come from ``content/scan``, whose list goes on at a cursor. Other lists go on at a number.
+https://developer.atlassian.com/server/confluence/confluence-rest-api-examples and …/pagination-in-the-rest-api
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from core.sources.confluence.client import ConfluenceClient, Json, RecordRefused
+from core.sources.confluence.cloud import RESTRICTIONS, V1, attachment_of, members, quoted, whole_restriction
+from core.sources.confluence.records import (
+    ConfluenceAttachment,
+    ConfluenceBody,
+    ConfluenceContent,
+    ConfluenceSpace,
+    ContentKind,
+    ContentParent,
+    ReadRestriction,
+    moment,
+    restriction_in,
+)
+from core.sources.confluence.walk import ListWalk
+from core.sources.source import SourceUnavailable
+
+LIST_LIMIT = 200  # entries of one answer; a lower limit of the server holds
+USER, GROUP = "username", "name"
+READINGS = 5  # of a list that moves while it is read
+EXPAND = f"version,ancestors,{RESTRICTIONS}"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DataCenterApi:
+    """Confluence Data Center."""
+
+    client: ConfluenceClient
+    walk: ListWalk = field(repr=False)
+
+    async def spaces(self, key: str = "") -> Sequence[ConfluenceSpace]:
+        asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
+        found = await self._steady(f"{V1}/space", asked | ({"spaceKey": key} if key else {}), _space)
+        return [space for space in found if not key or space.key.lower() == key.lower()]
+
+    async def find(self, *, page: str, key: str, title: str) -> tuple[str, str]:
+        if page:
+            found = await self.client.get(f"{V1}/content/{page}", expand="space")
+            return str((found.get("space") or {}).get("key") or ""), page
+        listed = await self.client.get(f"{V1}/content", spaceKey=key, title=title, type="page")
+        for each in listed.get("results") or ():
+            return key, str(each["id"])
+        raise RecordRefused("there is no page of this title")
+
+    async def contents(self, space: ConfluenceSpace) -> Sequence[ConfluenceContent]:
+        asked: dict[str, str | int] = {
+            "spaceKey": space.key, "status": "current", "expand": EXPAND, "limit": LIST_LIMIT,
+        }  # fmt: skip
+        posts = asked | {"expand": f"version,history,{RESTRICTIONS}"}
+        pages = await self.walk.all(f"{V1}/content/scan", asked, _content)
+        return [*pages, *await self._steady(f"{V1}/content", {"type": "blogpost", **posts}, _content)]
+
+    async def _steady(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
+        """A list that goes on at a number. One of several pages is read until a second reading has the same entries:
+        what is deleted meanwhile moves others over the edge of a page.
+        """
+        for _ in range(READINGS):
+            found = await self.walk.all(path, asked, _with_id(entry))
+            if not self.walk.is_long(path, asked):
+                return [each for _, each in found]
+            again = await self.walk.all(path, {**asked, "expand": ""}, _id)
+            if [name for name, _ in found] == again:
+                return [each for _, each in found]
+            self.walk.forget()
+        raise SourceUnavailable(f"What {self.client.address.host} has changes faster than it can be listed.")
+
+    async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
+        asked: dict[str, str | int] = {
+            "cql": f"space = {quoted(space.key)} and type = attachment",
+            "expand": "version,container",
+            "limit": LIST_LIMIT,
+        }
+        return await self._steady(f"{V1}/content/search", asked, attachment_of)
+
+    async def parent_of(self, place: ContentParent) -> ContentParent | None:
+        return _parent(await self.client.get(f"{V1}/content/{place.id}", expand="ancestors", status="any"))
+
+    async def restriction_of(self, content: str) -> ReadRestriction:
+        return await whole_restriction(self.client, content, USER, GROUP)
+
+    async def body_of(self, content: str, _kind: ContentKind, /) -> ConfluenceBody:
+        found = await self.client.get(f"{V1}/content/{content}", expand="body.storage,space")
+        storage = ((found.get("body") or {}).get("storage") or {}).get("value") or ""
+        return ConfluenceBody(
+            space=str((found.get("space") or {}).get("key")),
+            storage=str(storage),
+            is_current=found.get("status") == "current",
+        )
+
+    def is_in(self, body: ConfluenceBody, space: ConfluenceSpace) -> bool:
+        return body.space == space.key
+
+    def file_of(self, container: str, _file: str, name: str, /) -> str:
+        return f"download/attachments/{container}/{quote(name, safe='')}"
+
+    async def email_of(self, user: str) -> str:
+        """The profile as the mobile app sees it: the REST API itself names no e-mail addresses."""
+        found = await self.client.get(f"rest/mobile/1.0/profile/{quote(user, safe='')}")
+        return str(found.get("email") or "")
+
+    async def members_of(self, group: str) -> Mapping[str, str]:
+        return await members(self.client, f"{V1}/group/{quote(group, safe='')}/member", USER)
+
+    async def name_of(self, user: str) -> str:
+        return str((await self.client.get(f"{V1}/user", key=user)).get("displayName") or "")
+
+
+def _id(found: Json) -> str:
+    return str(found["id"])
+
+
+def _with_id(entry: Callable[[Json], T]) -> Callable[[Json], tuple[str, T]]:
+    return lambda found: (_id(found), entry(found))
+
+
+def _space(found: Json) -> ConfluenceSpace:
+    return ConfluenceSpace(id=str(found["key"]), key=str(found["key"]))
+
+
+def _content(found: Json) -> ConfluenceContent:
+    version: Json = found.get("version") or {}
+    kind: ContentKind = "blogpost" if found.get("type") == "blogpost" else "page"
+    return ConfluenceContent(
+        id=str(found["id"]),
+        kind=kind,
+        title=str(found.get("title") or ""),
+        version=int(version.get("number") or 0),
+        link=str((found.get("_links") or {}).get("webui") or ""),
+        changed_at=moment(version.get("when")),
+        created=str((found.get("history") or {}).get("createdDate") or "")[:10],
+        parent=_parent(found),
+        restriction=_restriction(found),
+    )
+
+
+def _parent(found: Json) -> ContentParent | None:
+    """The last of the ancestors, which begin at the top of the space."""
+    ancestors: Sequence[Any] = found.get("ancestors") or ()
+    return ContentParent(id=str(ancestors[-1]["id"])) if ancestors else None
+
+
+def _restriction(found: Json) -> ReadRestriction | None:
+    """None where it did not come along whole."""
+    read = (found.get("restrictions") or {}).get("read")
+    if not read or not read.get("restrictions"):
+        return None
+    restriction, has_more = restriction_in(read, USER, GROUP)
+    return None if has_more else restriction

@@ -1,0 +1,311 @@
+"""Confluence as a source: the pages, blog posts and attachments of one space, of all, or below one page.
+
+Each sync lists everything, without bodies, and reads what is new or has a new version. A listing is what shows that a
+page was deleted, moved or restricted: neither gives it a new version. What was listed is compared with what is fetched
+before anything is read: an item that an earlier sync left due, and that has other readers now, is listed anew first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+from core.errors import DocumentError
+from core.library.documents import Document
+from core.library.formats import markdown
+from core.library.formats.read import SUFFIXES
+from core.library.sync import printable
+from core.sources.confluence.address import (
+    CLOUD_CONTEXT,
+    CLOUD_HOSTS,
+    PREFIXES,
+    ConfluenceAddress,
+    canonical_address,
+    label_of,
+    parse,
+)
+from core.sources.confluence.anchors import AnchorStyle, anchors_of, style_of
+from core.sources.confluence.client import ConfluenceClient, RecordRefused, client_of, not_taken
+from core.sources.confluence.cloud import V1, V2, CloudApi
+from core.sources.confluence.data_center import DataCenterApi
+from core.sources.confluence.guide import GUIDE
+from core.sources.confluence.readers import PagePlace, PageReaders
+from core.sources.confluence.records import (
+    ConfluenceApi,
+    ConfluenceAttachment,
+    ConfluenceContent,
+    ConfluenceSpace,
+    ContentKind,
+)
+from core.sources.confluence.storage import markdown_of, mentions_in
+from core.sources.confluence.walk import ListWalk
+from core.sources.hosts import addresses_of
+from core.sources.source import (
+    CursorExpired,
+    ItemGone,
+    SourceBatch,
+    SourceContext,
+    SourceItem,
+    SourceKind,
+    SourceUnavailable,
+    parse_as_file,
+)
+
+BATCH = 200  # items
+SUFFIX = ".confluence"  # of the names of pages, which no file has
+FOLDERS: Mapping[ContentKind, str] = {"page": "pages", "blogpost": "blog"}
+KINDS: Mapping[str, ContentKind] = {folder: kind for kind, folder in FOLDERS.items()}
+MENTIONS = 100  # people of one page whose names are asked for
+
+
+@dataclass(slots=True, kw_only=True)
+class ConfluenceSource:
+    """A Confluence, or a part of it."""
+
+    address: ConfluenceAddress
+    api: ConfluenceApi
+    walk: ListWalk
+    readers: PageReaders
+    _token: str = field(default_factory=lambda: secrets.token_hex(8))  #: begins the cursors of this object
+    _done: set[str] = field(default_factory=set)  #: keys of spaces that were listed
+    _batches: int = 0
+    _listed: dict[str, Mapping[str, SourceItem]] = field(default_factory=dict)  #: items by id, by space
+    _spaces: Sequence[ConfluenceSpace] = ()
+    _top: str = ""  #: the id of the page at the top
+    _listing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _names: dict[str, str] = field(default_factory=dict)  #: of people, by account id or user key
+
+    async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+        """A cursor says only that this listing is under way: where it was cut off, another begins."""
+        if cursor is not None and not cursor.startswith(f"{self._token}/"):
+            raise CursorExpired("the listing was cut off")
+        if cursor is None:
+            self._done.clear()
+        for space in await self._all_spaces():
+            if space.key in self._done:
+                continue
+            items = list((await self._items(space)).values())
+            for begin in range(0, len(items), BATCH):
+                self._batches += 1
+                yield SourceBatch(items=items[begin : begin + BATCH], cursor=f"{self._token}/{self._batches}")
+            self._done.add(space.key)
+        yield SourceBatch(note=self.readers.note())
+
+    async def _all_spaces(self) -> Sequence[ConfluenceSpace]:
+        """The spaces that are read. SourceUnavailable where there are none: that does not mean that all is gone."""
+        if self._spaces:
+            return self._spaces
+        address, host = self.address, self.address.host
+        key = address.key
+        if address.is_page:
+            try:
+                key, self._top = await self.api.find(page=address.page, key=key, title=address.title)
+            except RecordRefused:
+                raise SourceUnavailable(
+                    f"There is no such page on {host}, or this account may not read it."
+                ) from None
+        self._spaces = await self.api.spaces(key)
+        if not self._spaces:
+            what = f"space {key}" if key else "space"
+            raise SourceUnavailable(f"There is no {what} on {host} that this account may read.")
+        return self._spaces
+
+    # Listing
+
+    async def _items(self, space: ConfluenceSpace) -> Mapping[str, SourceItem]:
+        async with self._listing:
+            if space.key not in self._listed:
+                contents = await self.api.contents(space)
+                attachments = await self.api.attachments(space)
+                places = await self.readers.of_all(contents)
+                if self._top and self._top not in places:
+                    raise SourceUnavailable("The page at the top is not there any more.")
+                found = self._listed_items(space, contents, attachments, places)
+                self._listed[space.key] = {item.id: item for item in found}
+                self.walk.forget()
+            return self._listed[space.key]
+
+    def _listed_items(
+        self,
+        space: ConfluenceSpace,
+        contents: Sequence[ConfluenceContent],
+        attachments: Sequence[ConfluenceAttachment],
+        places: Mapping[str, PagePlace],
+    ) -> Iterator[SourceItem]:
+        """Pages in the order of the listing, each with its attachments."""
+        titles = {each.id: each.title for each in contents}
+        files: dict[str, list[ConfluenceAttachment]] = {}
+        for each in attachments:
+            files.setdefault(each.container, []).append(each)
+        for content in contents:
+            place = places[content.id]
+            if self._top and self._top not in (content.id, *place.above):
+                continue
+            above = [titles[each] for each in reversed(self._below_top(place.above)) if each in titles]
+            item = self._page_item(space, content, place, above)
+            yield item
+            for file in files.get(content.id, ()):
+                if PurePosixPath(file.title).suffix.lower() in SUFFIXES:
+                    yield self._file_item(item, file)
+
+    def _below_top(self, above: tuple[str, ...]) -> tuple[str, ...]:
+        """The ancestors that are part of what is read."""
+        if not self._top:
+            return above
+        return above[: above.index(self._top) + 1] if self._top in above else ()
+
+    def _page_item(
+        self, space: ConfluenceSpace, content: ConfluenceContent, place: PagePlace, above: Sequence[str]
+    ) -> SourceItem:
+        if self.address.is_page:  # it lies below the page at the top
+            folder, label = "", label_of(self.address.address)
+        else:
+            folder = f"{'' if self.address.key else f'spaces/{space.key}/'}{FOLDERS[content.kind]}/"
+            label = f"{self.address.base.removeprefix('https://')}/spaces/{space.key}"
+            above = ("blog", content.created) if content.kind == "blogpost" else above
+        return SourceItem(
+            id=f"{folder}{content.id}",
+            version=str(content.version),
+            name=f"{content.id}{SUFFIX}",
+            source=printable("/".join((label, *above, content.title))),
+            title=printable(content.title),
+            url=self._url(content.link),
+            changed_at=content.changed_at,
+            readers=place.readers,
+        )
+
+    def _file_item(self, page: SourceItem, file: ConfluenceAttachment) -> SourceItem:
+        return SourceItem(
+            id=f"{page.id}/{file.id}",
+            version=str(file.version),
+            name=file.title,
+            source=printable(f"{page.source}/{file.title}"),
+            url=self._url(file.link) or page.url,
+            changed_at=file.changed_at,
+            readers=page.readers,
+        )
+
+    def _url(self, link: str) -> str | None:
+        """The address of what Confluence calls its ``webui``."""
+        return f"{self.address.base}{link}" if link.startswith("/") else None
+
+    # Reading
+
+    async def prepare(self, items: Sequence[SourceItem]) -> None:
+        pass
+
+    async def fetch(self, item: SourceItem) -> bytes:
+        space = await self._space_of(item)
+        now = (await self._items(space)).get(item.id)
+        if now is None or now.readers != item.readers:
+            raise ItemGone("It is not there any more, or for others; what is there is listed.")
+        parts = item.id.split("/")
+        if item.name.endswith(SUFFIX):
+            return await self._page(space, parts[-1], KINDS.get(parts[-2] if len(parts) > 1 else "", "page"))
+        return await self.api.client.read(self.api.file_of(parts[-2], parts[-1], item.name))
+
+    async def _space_of(self, item: SourceItem) -> ConfluenceSpace:
+        spaces = await self._all_spaces()
+        parts = item.id.split("/")
+        key = parts[1] if parts[0] == "spaces" else ""
+        for space in spaces:
+            if key in ("", space.key):
+                return space
+        raise ItemGone(f"The space {key} is gone.")
+
+    async def _page(self, space: ConfluenceSpace, content: str, kind: ContentKind) -> bytes:
+        try:
+            body = await self.api.body_of(content, kind)
+        except RecordRefused:
+            raise ItemGone("It is gone.") from None
+        if not body.is_current or not self.api.is_in(body, space):
+            raise ItemGone("It is in the trash, in the archive, or in another space.")
+        names = {each: await self._name(each) for each in mentions_in(body.storage)[:MENTIONS]}
+        told = {
+            "storage": body.storage,
+            "names": {each: name for each, name in names.items() if name},
+            "anchors": style_of(body.storage, is_cloud=isinstance(self.api, CloudApi)),
+        }
+        return json.dumps(told, ensure_ascii=False).encode()
+
+    async def _name(self, user: str) -> str:
+        if user not in self._names:
+            try:
+                self._names[user] = await self.api.name_of(user)
+            except RecordRefused:
+                self._names[user] = ""
+        return self._names[user]
+
+
+def parse_item(item: SourceItem, data: bytes) -> Document:
+    """A page as Markdown, with the anchors of its sections; an attachment as a file. DocumentError."""
+    if not item.name.endswith(SUFFIX):
+        return parse_as_file(item, data)
+    told = json.loads(data)
+    text = markdown_of(told["storage"], told["names"])
+    if not text:
+        raise DocumentError("is empty")
+    style: AnchorStyle = told["anchors"]
+    document = markdown.parse(text)
+    return replace(document, title=item.title, anchors=anchors_of(document, item.title, style))
+
+
+@asynccontextmanager
+async def open_confluence(text: str, context: SourceContext) -> AsyncIterator[ConfluenceSource]:
+    """Raises SourceUnavailable for a host that may not be read, and without a token that it takes; SourceThrottled."""
+    address, settings = parse(text), context.settings
+    client = client_of(
+        address,
+        settings.confluence_tokens,
+        await addresses_of(address.host, address.port, settings.private_hosts),
+        settings.private_hosts,
+    )
+    try:
+        await _require_account(client)
+        walk = ListWalk(client)
+        api: ConfluenceApi = (
+            CloudApi(client, walk) if await _is_cloud(client) else DataCenterApi(client, walk)
+        )
+        yield ConfluenceSource(address=address, api=api, walk=walk, readers=PageReaders(api=api))
+    finally:
+        client.api.close()
+
+
+async def _require_account(client: ConfluenceClient) -> None:
+    """SourceUnavailable where the token is not taken: some answer then as to anybody, with less than there is."""
+    host = client.address.host
+    try:
+        user = await client.get(f"{V1}/user/current")
+    except RecordRefused:
+        raise SourceUnavailable(not_taken(host)) from None
+    if user.get("type") == "anonymous":
+        raise SourceUnavailable(not_taken(host))
+
+
+async def _is_cloud(client: ConfluenceClient) -> bool:
+    """By the host's name; one with a name of its own is asked for what only the cloud has."""
+    address = client.address
+    if address.host.endswith(CLOUD_HOSTS):
+        return True
+    if address.context != CLOUD_CONTEXT:
+        return False
+    try:
+        await client.get(f"{V2}/spaces", limit=1)
+    except RecordRefused:
+        return False
+    return True
+
+
+KIND = SourceKind(
+    prefixes=PREFIXES,
+    canonical=canonical_address,
+    label=label_of,
+    open=open_confluence,
+    parse=parse_item,
+    guide=GUIDE,
+)

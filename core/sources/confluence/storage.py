@@ -1,0 +1,366 @@
+"""The storage format of Confluence as Markdown.
+
+It is XHTML with elements of Confluence's own: ``ac:structured-macro``, ``ac:link``, ``ac:image``, ``ac:task-list``.
+https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
+What a macro shows of its own text is kept; what it is told in parameters, and what it would fetch from elsewhere, is
+not. A page that another includes is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from html.entities import name2codepoint
+from urllib.parse import quote
+from xml.etree.ElementTree import Element, ParseError, XMLParser
+
+from core.errors import DocumentError
+from core.sources.confluence.marks import (
+    SPACES,
+    code_span,
+    escaped,
+    fenced,
+    indented,
+    link_to,
+    paragraph,
+    wrapped,
+)
+from core.sources.confluence.tables import table_of
+
+DEPTH_LIMIT = 200  # elements within one another
+
+_HEAD = (
+    "<!DOCTYPE page ["
+    + "".join(
+        f'<!ENTITY {name} "&#{code};">' for name, code in name2codepoint.items()
+        if name not in ("lt", "gt", "amp", "quot")
+    )
+    + ']><page xmlns:ac="ac" xmlns:ri="ri" xmlns:at="at">'
+)  # fmt: skip
+_ITEM = re.compile(r"(?:- (?:\[[ x]\] )?|\d+\. )")
+_SHORTCUT = re.compile(r":[\w+-]+:")
+
+#: Elements that stand in a line of text.
+_INLINE = frozenset(
+    {"a", "b", "strong", "i", "em", "u", "s", "del", "ins", "code", "tt", "span", "sub", "sup", "small", "big", "br",
+     "time", "q", "cite", "abbr", "font", "kbd", "samp", "var", "mark", "ac:link", "ac:emoticon", "ac:image",
+     "ac:inline-comment-marker", "ac:placeholder", "ac:link-body", "ac:plain-text-link-body", "ri:user", "ri:page",
+     "ac:parameter", "label", "wbr", "strike"}
+)  # fmt: skip
+_MARKS: Mapping[str, str] = {
+    "b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~", "strike": "~~",
+}  # fmt: skip
+#: What is never shown: what macros are told, and copies of what is shown.
+_HIDDEN = frozenset(
+    {"ac:parameter", "ac:placeholder", "ac:adf-fallback", "ac:adf-attribute", "ac:adf-mark", "ac:task-id",
+     "ac:task-uuid", "ac:task-status", "script", "style", "colgroup", "ac:default-parameter"}
+)  # fmt: skip
+_INLINE_MACROS = frozenset(
+    {"status", "jira", "anchor", "profile", "view-file", "viewpdf", "viewdoc", "viewxls", "viewppt"}
+)
+_SIGNS: Mapping[str, str] = {
+    "tick": "✓", "cross": "✗", "warning": "⚠", "information": "ℹ", "question": "?", "plus": "+", "minus": "-",
+    "yellow-star": "★", "red-star": "★", "green-star": "★", "blue-star": "★", "light-on": "💡", "light-off": "💡",
+    "thumbs-up": "👍", "thumbs-down": "👎", "smile": "🙂", "sad": "🙁", "cheeky": "😛", "laugh": "😀", "wink": "😉",
+    "heart": "❤", "broken-heart": "💔",
+}  # fmt: skip
+
+
+def tag_of(element: Element) -> str:
+    """Its name, with the prefix that Confluence writes."""
+    return element.tag.replace("{ac}", "ac:").replace("{ri}", "ri:").replace("{at}", "at:")
+
+
+def attribute(element: Element, name: str, space: str = "ac") -> str:
+    return element.get(f"{{{space}}}{name}") or element.get(name) or ""
+
+
+def parse_storage(storage: str) -> Element:
+    """DocumentError for what is not well formed."""
+    parser = XMLParser()  # noqa: S314 - the declarations are ours, and none can follow them
+    try:
+        parser.feed(_HEAD + storage + "</page>")
+        root: Element = parser.close()
+    except ParseError as error:
+        raise DocumentError("could not be read: its storage format is damaged") from error
+    return root
+
+
+def markdown_of(storage: str, names: Mapping[str, str] | None = None) -> str:
+    """A page's text. ``names``: of the people that it mentions, by account id or user key. DocumentError."""
+    try:
+        parts = StorageText(names or {}).blocks(parse_storage(storage))
+    except RecursionError:
+        raise DocumentError("could not be read: it is nested too deeply") from None
+    return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def mentions_in(storage: str) -> list[str]:
+    """The account ids or user keys of the people that a page mentions, each once."""
+    return list(dict.fromkeys(_MENTION.findall(storage)))
+
+
+_MENTION = re.compile(r'<ri:user\b[^>]*?\bri:(?:account-id|userkey)="([^"]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class StorageText:
+    """Writes elements as Markdown."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def blocks(self, parent: Element) -> list[str]:
+        """What an element contains, as blocks of Markdown."""
+        found, line = list[str](), [escaped(parent.text)]
+        for child in parent:
+            if self._is_inline(child):
+                line.append(self.inline(child))
+            else:
+                found += [*paragraph(line), *self._block(child)]
+                line = []
+            line.append(escaped(child.tail))
+        return [*found, *paragraph(line)]
+
+    def _is_inline(self, element: Element) -> bool:
+        tag = tag_of(element)
+        if tag in _MACROS:
+            name = attribute(element, "name")
+            return name in _INLINE_MACROS or (name not in _WRITERS and not _bodies(element))
+        if tag in ("a", "span", "b", "strong", "i", "em", "font", "u"):
+            return all(self._is_inline(child) for child in element)
+        return tag in _INLINE or tag in _HIDDEN
+
+    def _block(self, element: Element) -> list[str]:
+        tag = tag_of(element)
+        if tag in _HIDDEN:
+            return []
+        if tag in _MACROS:
+            return self._macro(element)
+        if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
+            text = SPACES.sub(" ", self.inside(element)).strip()
+            return [f"{'#' * int(tag[1])} {text}"] if text else []
+        writer = _BLOCKS.get(tag)
+        return writer(self, element) if writer is not None else self.blocks(element)
+
+    # In a line
+
+    def inside(self, element: Element) -> str:
+        """What an element contains, in one line of text."""
+        parts = [escaped(element.text)]
+        for child in element:
+            written = self.inline(child) if self._is_inline(child) else f" {' '.join(self._block(child))} "
+            parts += [written, escaped(child.tail)]
+        return "".join(parts)
+
+    def inline(self, element: Element) -> str:
+        tag = tag_of(element)
+        if tag in _HIDDEN or tag == "wbr":
+            return ""
+        if tag in _MARKS:
+            return wrapped(self.inside(element), _MARKS[tag])
+        if tag in _MACROS:
+            return self._inline_macro(element)
+        writer = _IN_LINE.get(tag)
+        return writer(self, element) if writer is not None else self.inside(element)
+
+    def line_break(self, _: Element) -> str:
+        return "\n"
+
+    def code(self, element: Element) -> str:
+        return code_span(" ".join("".join(element.itertext()).split()))
+
+    def web_link(self, element: Element) -> str:
+        return link_to(self.inside(element), element.get("href") or "")
+
+    def moment(self, element: Element) -> str:
+        return element.get("datetime") or ""
+
+    def sign(self, element: Element) -> str:
+        fallback = attribute(element, "emoji-fallback")
+        if fallback and not _SHORTCUT.fullmatch(fallback):
+            return fallback
+        return _SIGNS.get(attribute(element, "name"), "")
+
+    def plain_text(self, element: Element) -> str:
+        return escaped("".join(element.itertext()))
+
+    def own_link(self, element: Element) -> str:
+        """A link within Confluence, as its text: where it leads is known by a title, not by an address."""
+        for child in element:
+            if tag_of(child) in ("ac:link-body", "ac:plain-text-link-body") and (
+                text := self.inline(child).strip()
+            ):
+                return text
+        named = "".join(self.named(child) for child in element)
+        return named or escaped(attribute(element, "anchor"))
+
+    def named(self, element: Element) -> str:
+        """What a reference names: a person, a page, a file, a space."""
+        match tag_of(element):
+            case "ri:user":
+                user = attribute(element, "account-id", "ri") or attribute(element, "userkey", "ri")
+                name = self.names.get(user) or attribute(element, "username", "ri")
+                return escaped(f"@{name}") if name else ""
+            case "ri:page" | "ri:blog-post":
+                return escaped(attribute(element, "content-title", "ri"))
+            case "ri:attachment":
+                return escaped(attribute(element, "filename", "ri"))
+            case "ri:space":
+                return escaped(attribute(element, "space-key", "ri"))
+            case "ri:url":
+                return escaped(attribute(element, "value", "ri"))
+            case _:
+                return ""
+
+    def image(self, element: Element) -> str:
+        """Its alternative text and its caption; an image without either says nothing."""
+        alt = attribute(element, "alt") or attribute(element, "title")
+        target = next((self._file(child) for child in element if tag_of(child).startswith("ri:")), "")
+        caption = "".join(self.inside(child) for child in element if tag_of(child) == "ac:caption").strip()
+        shown = f"![{escaped(alt).replace(']', '')}]({target})" if alt.strip() else ""
+        return " ".join(part for part in (shown, caption) if part)
+
+    def _file(self, element: Element) -> str:
+        name = attribute(element, "filename", "ri") or attribute(element, "value", "ri")
+        return quote(name, safe="/:?&=#%+,;@!$'*")
+
+    def _inline_macro(self, element: Element) -> str:
+        match attribute(element, "name"):
+            case "status":
+                return escaped(_parameter(element, "title"))
+            case "jira":
+                return escaped(_parameter(element, "key"))
+            case "profile" | "view-file" | "viewpdf" | "viewdoc" | "viewxls" | "viewppt":
+                return "".join(
+                    self.named(child) for told in element for child in told if tag_of(told) == "ac:parameter"
+                )
+            case _:
+                return ""
+
+    # Blocks
+
+    def _macro(self, element: Element) -> list[str]:
+        """A macro in its own block: one that is known, or the text that it holds."""
+        writer = _WRITERS.get(attribute(element, "name"))
+        return writer(self, element) if writer is not None else self._body(element)
+
+    def _body(self, element: Element) -> list[str]:
+        found = list[str]()
+        for body in _bodies(element):
+            if tag_of(body) == "ac:plain-text-body":
+                text = "".join(body.itertext())
+                found += [fenced(text, "")] if text.strip() else []
+            else:
+                found += self.blocks(body)
+        return found
+
+    def code_macro(self, element: Element) -> list[str]:
+        text = "".join("".join(body.itertext()) for body in _bodies(element))
+        language = _parameter(element, "language") if attribute(element, "name") == "code" else ""
+        return [*self._title(element), *([fenced(text, language)] if text.strip() else [])]
+
+    def titled_macro(self, element: Element) -> list[str]:
+        return [*self._title(element), *self._body(element)]
+
+    def _title(self, element: Element) -> list[str]:
+        title = escaped(_parameter(element, "title")).strip()
+        return [wrapped(title, "**")] if title else []
+
+    def include_macro(self, element: Element) -> list[str]:
+        """The page that is shown here: it is an item of its own, if it may be read."""
+        told = [child for child in element.iter() if tag_of(child) in ("ri:page", "ri:blog-post")]
+        titles = [self.named(child) for child in told] or [escaped(_parameter(element, "page"))]
+        return [f"→ {title}" for title in titles if title]
+
+    def raw_macro(self, element: Element) -> list[str]:
+        """Markdown in Markdown."""
+        text = "".join("".join(body.itertext()) for body in _bodies(element)).strip("\n")
+        return [text] if text.strip() else []
+
+    def list_(self, element: Element) -> list[str]:
+        begin = element.get("start") or "1"
+        number = int(begin) if begin.isdecimal() and len(begin) < 9 else 1
+        items, is_ordered = list[str](), tag_of(element) == "ol"
+        for child in element:
+            if tag_of(child) in ("ul", "ol"):  # a list directly in a list, which belongs to the item before
+                items += [indented("\n".join(self.list_(child)), "  ", "  ")]
+                continue
+            mark = f"{number}. " if is_ordered else "- "
+            items += self._item(mark, child)
+            number += 1
+        return ["\n".join(items)] if items else []
+
+    def _item(self, mark: str, element: Element) -> list[str]:
+        """An item, whose first lines stand together with lists in it, as one writes them."""
+        text = ""
+        for part in self.blocks(element):
+            is_list = _ITEM.match(part) is not None
+            text += ("" if not text else "\n" if is_list else "\n\n") + part
+        return [indented(text, mark, " " * len(mark))] if text else []
+
+    def tasks(self, element: Element) -> list[str]:
+        items = list[str]()
+        for task in element:
+            parts = {tag_of(child): child for child in task}
+            if "ac:task-body" not in parts:
+                continue
+            status = parts.get("ac:task-status")
+            is_done = status is not None and (status.text or "").strip() == "complete"
+            items += self._item(f"- [{'x' if is_done else ' '}] ", parts["ac:task-body"])
+        return ["\n".join(items)] if items else []
+
+    def table(self, element: Element) -> list[str]:
+        table = table_of(element, tag_of, self._cell)
+        return [table] if table else []
+
+    def _cell(self, element: Element) -> str:
+        """What a cell says, in one line."""
+        parts = list[str]()
+        for part in self.blocks(element):
+            lines = [line.strip() for line in part.split("\n") if not line.startswith("```")]
+            items = [_ITEM.sub("", line) for line in lines if line]
+            parts.append(("; " if _ITEM.match(part) else " ").join(items))
+        return " ".join(filter(None, parts))
+
+    def quote(self, element: Element) -> list[str]:
+        text = "\n\n".join(self.blocks(element))
+        return ["\n".join(f"> {line}".rstrip() for line in text.split("\n"))] if text else []
+
+    def preformatted(self, element: Element) -> list[str]:
+        text = "".join(element.itertext())
+        return [fenced(text, "")] if text.strip() else []
+
+    def rule(self, _: Element) -> list[str]:
+        return ["---"]
+
+
+_MACROS = frozenset({"ac:structured-macro", "ac:macro"})
+_IN_LINE: Mapping[str, Callable[[StorageText, Element], str]] = {
+    "br": StorageText.line_break, "a": StorageText.web_link, "time": StorageText.moment,
+    **dict.fromkeys(("code", "tt", "kbd", "samp"), StorageText.code),
+    "ac:emoticon": StorageText.sign, "ac:link": StorageText.own_link, "ac:image": StorageText.image,
+    "ac:plain-text-link-body": StorageText.plain_text, "ri:user": StorageText.named, "ri:page": StorageText.named,
+}  # fmt: skip
+_Writer = Callable[[StorageText, Element], list[str]]
+_BLOCKS: Mapping[str, _Writer] = {
+    "ul": StorageText.list_, "ol": StorageText.list_, "ac:task-list": StorageText.tasks, "table": StorageText.table,
+    "blockquote": StorageText.quote, "pre": StorageText.preformatted, "hr": StorageText.rule,
+}  # fmt: skip
+_WRITERS: Mapping[str, _Writer] = {
+    "code": StorageText.code_macro, "noformat": StorageText.code_macro,
+    **dict.fromkeys(("info", "note", "tip", "warning", "panel", "expand", "ui-expand"), StorageText.titled_macro),
+    **dict.fromkeys(("include", "excerpt-include"), StorageText.include_macro),
+    "markdown": StorageText.raw_macro,
+}  # fmt: skip
+
+
+def _bodies(element: Element) -> Iterator[Element] | list[Element]:
+    return [child for child in element if tag_of(child) in ("ac:rich-text-body", "ac:plain-text-body")]
+
+
+def _parameter(element: Element, name: str) -> str:
+    for child in element:
+        if tag_of(child) == "ac:parameter" and attribute(child, "name") == name:
+            return " ".join("".join(child.itertext()).split())
+    return ""

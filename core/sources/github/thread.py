@@ -1,0 +1,119 @@
+"""An issue or a pull request with all that was said about it, as one text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from core.conversation import value
+from core.sources.anchored import AnchoredText, Part, joined
+
+GHOST = "ghost"  # whom GitHub shows in place of people who deleted their accounts
+TITLE_LIMIT = 256  # characters, GitHub "Create an issue"
+
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
+#: HTML that goes on over empty lines until its end comes: CommonMark 0.31, 4.6, kinds 1 and 2.
+_LASTING = (("<!--", "-->"), ("<pre", "</pre>"), ("<script", "</script>"), ("<style", "</style>"))
+
+
+@value
+class IssueRecord:
+    """An issue or a pull request as it is listed."""
+
+    number: int
+    title: str
+    updated: str  #: ISO 8601 in UTC
+    is_pull: bool
+    comments: int
+    state: str  #: open, closed or merged
+    labels: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """With what changes without a new time, as a label that is renamed or a comment that is deleted."""
+        return f"{self.updated} {self.comments} {self.state} {','.join(self.labels)}"
+
+
+def record_of(data: Mapping[str, Any]) -> IssueRecord:
+    """Of GitHub's "Issue"; one of a pull request has the key ``pull_request``."""
+    pull = data.get("pull_request")
+    labels = (
+        each if isinstance(each, str) else str(each.get("name") or "") for each in data.get("labels") or ()
+    )
+    return IssueRecord(
+        number=int(data["number"]), title=str(data.get("title") or ""), updated=str(data["updated_at"]),
+        is_pull=pull is not None, comments=int(data.get("comments") or 0),
+        state="merged" if (pull or {}).get("merged_at") else str(data.get("state") or ""),
+        labels=tuple(sorted(labels)),
+    )  # fmt: skip
+
+
+def listed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an issue, or of a comment in a list of all, is kept to be compared: none of what people wrote there but
+    the title.
+    """
+    kept = {
+        name: data[name]
+        for name in (
+            "number",
+            "title",
+            "updated_at",
+            "comments",
+            "state",
+            "issue_url",
+            "pull_request_url",
+            "html_url",
+        )
+        if name in data
+    }
+    if "labels" in data:
+        kept["labels"] = list(record_of(data).labels) if "number" in data else []
+    if "pull_request" in data:
+        kept["pull_request"] = {"merged_at": (data["pull_request"] or {}).get("merged_at")}
+    return kept
+
+
+def text_of_issue(issue: Mapping[str, Any], said: Iterable[Mapping[str, Any]], name: str) -> AnchoredText:
+    """``said``: comments, reviews and their comments; ``name``: of the issue, as people write it."""
+    record = record_of(issue)
+    title = " ".join(record.title.split())[:TITLE_LIMIT]
+    about = " · ".join(filter(None, (name, record.state, ", ".join(record.labels))))
+    first = (Part(text=f"# {title}"), Part(text=about), *_post(issue, ""))
+    ordered = sorted(said, key=lambda each: (_moment(each), int(each.get("id") or 0)))
+    return joined((*first, *(part for each in ordered for part in _comment(each))))
+
+
+def _comment(data: Mapping[str, Any]) -> Iterator[Part]:
+    if str(data.get("body") or "").strip():  # a review may say nothing but "approved"
+        yield from _post(data, urlsplit(str(data.get("html_url") or "")).fragment)
+
+
+def _post(data: Mapping[str, Any], anchor: str) -> Sequence[Part]:
+    user = (data.get("user") or {}).get("login") or GHOST
+    head = Part(text=f"## {user} · {_moment(data)[:10]}", anchor=anchor)
+    return (head, Part(text=closed(str(data.get("body") or ""))))
+
+
+def _moment(data: Mapping[str, Any]) -> str:
+    return str(data.get("created_at") or data.get("submitted_at") or "")
+
+
+def closed(body: str) -> str:
+    """What one person wrote, so that nothing of it goes on in what the next one wrote."""
+    text = body.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+    fence = ""
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        if found is None:
+            continue
+        if not fence:
+            fence = found[1]
+        elif found[1].startswith(fence) and not found[2].strip():
+            fence = ""
+    if fence:
+        return f"{text}\n{fence}"
+    lower = text.lower()
+    ends = (end for begin, end in _LASTING if lower.rfind(begin) > lower.rfind(end))
+    return "\n".join((text, *ends))

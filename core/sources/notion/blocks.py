@@ -1,0 +1,237 @@
+"""The blocks of a page as Markdown, in which each block of the page's own level has its name in the page's address.
+
+The shapes are those of `@notionhq/client`, whose types are generated from Notion's API ("BlockObjectResponse"). Of a
+block of a kind that is not known, its text and its children are kept. Where a file of Notion's lies is left out: such
+addresses are for an hour, and whoever has one may read the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from core.conversation import value
+from core.sources.anchored import Part
+from core.sources.notion.address import bare_id
+from core.sources.notion.properties import CHECKED, UNCHECKED, cell, plain
+
+HEADINGS: Mapping[str, int] = {
+    f"heading_{level}": level + 1 for level in range(1, 5)
+}  # the title has the first
+LISTS = frozenset({"bulleted_list_item", "numbered_list_item", "to_do", "toggle"})
+#: Blocks that are nothing but where their children stand.
+FRAMES = frozenset({"column_list", "column", "synced_block", "tab"})
+#: Blocks without a text of their own.
+SILENT = frozenset({"breadcrumb", "table_of_contents", "unsupported", "table_row", "link_to_page"})
+FILES = frozenset({"image", "video", "audio", "file", "pdf"})
+LINKS = frozenset({"bookmark", "embed", "link_preview"})
+CHILDREN = frozenset({"child_page", "child_database"})  #: are pages of their own, and only named
+
+#: What would begin something else than a paragraph at the start of a line: CommonMark 0.31, 4 and 5.
+_BEGINS_BLOCK = re.compile(
+    r"^([ \t]{0,3})(\#{1,6}(?=\s|$)|[>|<]|[-+*](?=\s|$)|(?:[-*_][ \t]*){3,}$|=+[ \t]*$|`{3,}|~{3,}|\$\$|\[(?=[^\]\n]*\]:))",
+    re.MULTILINE,
+)
+_BEGINS_NUMBER = re.compile(r"^([ \t]{0,3}\d{1,9})([.)])(?=\s|$)", re.MULTILINE)
+_INDENT = re.compile(r"^[ \t]{4,}", re.MULTILINE)
+_FENCES = re.compile(r"`{3,}")
+_STYLES = (("code", "`"), ("bold", "**"), ("italic", "*"), ("strikethrough", "~~"))
+
+
+@value
+class PageBlock:
+    """A block, and what is within it."""
+
+    data: Mapping[str, Any]  #: as Notion sends it
+    children: tuple[PageBlock, ...] = ()
+
+    @property
+    def type(self) -> str:
+        return str(self.data.get("type", ""))
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        held = self.data.get(self.type)
+        return held if isinstance(held, dict) else {}
+
+
+def parts_of(blocks: Sequence[PageBlock]) -> Iterator[Part]:
+    """The text of blocks, in order; what columns and synced blocks hold stands in their place."""
+    number, before = 0, ""
+    for block in blocks:
+        number = number + 1 if block.type == "numbered_list_item" else 0
+        if block.type in FRAMES:
+            yield from parts_of(block.children)
+        else:
+            yield Part(
+                text="\n".join(_lines(block, number)),
+                anchor=bare_id(str(block.data.get("id", ""))),
+                is_tight=block.type in LISTS and block.type == before,
+            )
+            if block.type in HEADINGS:  # one that folds
+                yield from parts_of(block.children)
+        before = block.type
+
+
+def _lines(block: PageBlock, number: int) -> list[str]:
+    kind = block.type
+    if kind in LISTS:
+        return _item(block, number)
+    write = WRITTEN.get(kind, _unknown)
+    return write(block).split("\n")
+
+
+def _nested(blocks: Sequence[PageBlock]) -> list[str]:
+    """The lines of blocks within another."""
+    lines: list[str] = []
+    for part in parts_of(blocks):
+        if part.text.strip():
+            lines += [*([] if part.is_tight or not lines else [""]), *part.text.split("\n")]
+    return lines
+
+
+def _item(block: PageBlock, number: int) -> list[str]:
+    mark = f"{number}. " if block.type == "numbered_list_item" else "- "
+    text = inline(block.content.get("rich_text") or ())
+    if block.type == "to_do":
+        text = f"{CHECKED if block.content.get('checked') else UNCHECKED} {text}"
+    first, *others = text.split("\n")
+    inner = _nested(block.children)
+    is_list = bool(block.children) and block.children[0].type in LISTS
+    lines = [*others, *([] if is_list or not inner else [""]), *inner]
+    return [mark + first, *(f"{' ' * len(mark)}{line}" if line else "" for line in lines)]
+
+
+def _paragraph(block: PageBlock) -> str:
+    return "\n".join(_with_children(inline(block.content.get("rich_text") or ()), block))
+
+
+def _with_children(text: str, block: PageBlock) -> list[str]:
+    inner = _nested(block.children)
+    return [*([text] if text else []), *([""] if text and inner else []), *inner]
+
+
+def _heading(block: PageBlock) -> str:
+    text = plain(block.content.get("rich_text") or ())
+    return f"{'#' * HEADINGS[block.type]} {text}" if text else ""
+
+
+def _quote(block: PageBlock) -> str:
+    icon = block.content.get("icon") or {}
+    emoji = f"{icon['emoji']} " if icon.get("type") == "emoji" else ""
+    text = inline(block.content.get("rich_text") or ())
+    lines = "\n".join(_with_children(f"{emoji}{text}".strip(), block)).split("\n")
+    return "\n".join(f"> {line}".rstrip() for line in lines) if any(lines) else ""
+
+
+def _code(block: PageBlock) -> str:
+    text = "".join(str(each.get("plain_text", "")) for each in block.content.get("rich_text") or ())
+    fence = "`" * max(3, *(len(found) + 1 for found in _FENCES.findall(text)), 3)
+    language = str(block.content.get("language") or "").replace("plain text", "").replace(" ", "-")
+    caption = inline(block.content.get("caption") or ())
+    return f"{fence}{language}\n{text}\n{fence}" + (f"\n\n{caption}" if caption else "")
+
+
+def _table(block: PageBlock) -> str:
+    rows = [
+        [cell(inline(each, escapes=False)) for each in row.content.get("cells") or ()]
+        for row in block.children
+        if row.type == "table_row"
+    ]
+    if not rows:
+        return ""
+    width = max(map(len, rows))
+    if not block.content.get("has_column_header"):
+        rows.insert(0, [""] * width)
+    head, *others = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
+    return "\n".join((head, f"|{' --- |' * width}", *others))
+
+
+def _file(block: PageBlock) -> str:
+    """Its name and its caption; the address of one that lies elsewhere."""
+    held = block.content
+    caption = inline(held.get("caption") or ())
+    name = escaped(str(held.get("name") or ""))
+    if held.get("type") == "external" and (url := (held.get("external") or {}).get("url")):
+        return f"[{caption or name or _bracketed(str(url))}]({_target(str(url))})"
+    return " – ".join(filter(None, (name, caption)))
+
+
+def _link(block: PageBlock) -> str:
+    url = str(block.content.get("url") or "")
+    caption = inline(block.content.get("caption") or ())
+    return f"[{caption or _bracketed(url)}]({_target(url)})" if url else caption
+
+
+def _child(block: PageBlock) -> str:
+    """The name of a page or a database that lies here."""
+    title = " ".join(str(block.content.get("title") or "").split())
+    url = f"https://www.notion.so/{bare_id(str(block.data.get('id', '')))}"
+    return f"[{_bracketed(title)}]({url})" if title else ""
+
+
+def _unknown(block: PageBlock) -> str:
+    if block.type in SILENT:
+        return ""
+    held = block.content
+    texts = (held.get(name) for name in ("title", "rich_text", "caption"))
+    text = "\n\n".join(filter(None, (inline(each) for each in texts if isinstance(each, list))))
+    return "\n".join(_with_children(text, block))
+
+
+WRITTEN: Mapping[str, Callable[[PageBlock], str]] = {
+    "paragraph": _paragraph,
+    **dict.fromkeys(HEADINGS, _heading),
+    "quote": _quote,
+    "callout": _quote,
+    "code": _code,
+    "equation": lambda block: f"$$\n{block.content.get('expression') or ''}\n$$",
+    "divider": lambda _block: "---",
+    "table": _table,
+    **dict.fromkeys(FILES, _file),
+    **dict.fromkeys(LINKS, _link),
+    **dict.fromkeys(CHILDREN, _child),
+}
+
+
+# Text
+
+
+def inline(rich_text: Iterable[Mapping[str, Any]], *, escapes: bool = True) -> str:
+    """Rich text with its styles and links; its line ends are kept."""
+    text = "".join(map(_span, rich_text)).strip("\n")
+    return escaped(text) if escapes else text
+
+
+def _span(each: Mapping[str, Any]) -> str:
+    text = str(each.get("plain_text", ""))
+    if each.get("type") == "equation":
+        return f"${text}$"
+    bare = text.strip()
+    if not bare:
+        return text
+    begin = text.index(bare[0])
+    before, after = text[:begin], text[begin + len(bare) :]
+    styles = each.get("annotations") or {}
+    for name, sign in _STYLES:
+        if styles.get(name) and sign not in bare and "\n" not in bare:
+            bare = f"{sign}{bare}{sign}"
+    href = str(each.get("href") or "")
+    if href.startswith(("http://", "https://")) and href != bare:
+        bare = f"[{bare}]({_target(href)})"
+    return f"{before}{bare}{after}"
+
+
+def escaped(text: str) -> str:
+    """A text none of whose lines begins something else than a paragraph."""
+    text = _BEGINS_BLOCK.sub(r"\1\\\2", _INDENT.sub("", text))
+    return _BEGINS_NUMBER.sub(r"\1\\\2", text)
+
+
+def _bracketed(text: str) -> str:
+    return text.replace("[", "\\[").replace("]", "\\]")
+
+
+def _target(url: str) -> str:
+    return url.replace(" ", "%20").replace("(", "%28").replace(")", "%29")

@@ -1,0 +1,215 @@
+"""Listing all pages that are shared, and which of them lie below one.
+
+The search gives a hundred pages in one answer, with the time of their last change. It does not promise to be complete
+(Notion, "Search optimizations and limitations"), so the rows of each data source are listed beside it, and a page that
+was there before or that another page names is asked for by itself. Only what Notion says is gone is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from core.sources.notion.address import bare_id
+from core.sources.notion.client import CursorLost, NotionApi, NotionMissing, NotionRefused, ResultPage
+from core.sources.notion.memory import NotionMemory
+from core.sources.notion.page import NotionPage, is_trashed, page_of, parent_of
+from core.sources.source import SourceUnavailable
+
+ASKED_AT_ONCE = 20  # pages that are asked for one by one, before those that are there are told
+RESTARTS = 5  # of lists whose cursor Notion does not know any more
+DEEPEST = 200  # things within one another
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, kw_only=True)
+class PageListing:
+    """How far a list of all pages is. When asking fails, it can go on from where it was."""
+
+    api: NotionApi
+    memory: NotionMemory
+    is_cut_off: bool = False  #: whether Notion does not list all there are
+    unread: dict[str, str] = field(default_factory=dict)  #: pages that it does not send, and why
+    _found: list[NotionPage] = field(default_factory=list)  #: that are to be told
+    _seen: dict[str, str] = field(default_factory=dict)  #: when each page was edited; empty: it is not there
+    _parents: dict[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  #: what each thing lies in, and its kind
+    _trashed: set[str] = field(default_factory=set)
+    _data_sources: list[str] = field(default_factory=list)  #: whose rows are to be listed
+    _known: set[str] = field(default_factory=set)  #: data sources and databases that need not be looked for
+    _cursor: str | None = None
+    _since: str = ""  #: when the rows were made that are listed next
+    _is_searched: bool = False
+    _restarts: int = 0
+
+    async def more(self) -> list[NotionPage] | None:
+        """Pages that were not told yet, or were edited since; None if there are no more of them.
+
+        Raises NotionRefused, SourceUnavailable, SourceThrottled.
+        """
+        is_more = True
+        if not self._is_searched:
+            await self._search()
+        elif self._data_sources:
+            await self._rows(self._data_sources[-1])
+        else:
+            is_more = await self._look_for_missing()
+        found, self._found = self._found, []
+        return found if found or is_more else None
+
+    # Lists
+
+    async def _search(self) -> None:
+        page = await self._part(lambda: self.api.search(self._cursor))
+        if page is None:
+            return
+        self._cursor = page.next_cursor
+        self._is_searched = page.next_cursor is None
+        for each in page.results:
+            if each.get("object") == "data_source" and not is_trashed(each):
+                self._note_data_source(each)
+        await self._take(page.results)
+
+    def _note_data_source(self, data: Mapping[str, Any]) -> None:
+        this, (database, kind) = bare_id(str(data["id"])), parent_of(data)
+        if this not in self._known:
+            self._data_sources.append(this)
+        self._known |= {this, database}
+        if database:
+            self._parents[this] = (database, kind)
+        if isinstance(data.get("database_parent"), dict):
+            self._parents[database] = parent_of({"parent": data["database_parent"]})
+
+    async def _rows(self, data_source: str) -> None:
+        """Rows without their properties, which the search has told, unless it is not complete."""
+        is_brief = not self.is_cut_off
+        try:
+            page = await self._part(
+                lambda: self.api.rows(data_source, self._cursor, since=self._since, is_brief=is_brief)
+            )
+        except NotionMissing:
+            page = ResultPage(results=(), next_cursor=None)
+        if page is None:
+            return
+        if is_brief:
+            await self._ask_for(bare_id(str(row["id"])) for row in page.results)
+        else:
+            await self._take(page.results)
+        self._go_on_after(page)
+
+    def _go_on_after(self, page: ResultPage) -> None:
+        """More than 10,000 rows are listed from the last one's time on (guide "Query large data sources")."""
+        self._cursor = page.next_cursor
+        if page.next_cursor is not None:
+            return
+        newest = max((str(each.get("created_time", "")) for each in page.results), default="")
+        self._since = newest if page.is_cut_off and newest > self._since else ""
+        if not self._since:
+            self._data_sources.pop()
+
+    async def _part(self, ask: Callable[[], Awaitable[ResultPage]]) -> ResultPage | None:
+        """A part of a list; None if the list begins anew, as its cursor is not known any more."""
+        try:
+            page = await ask()
+        except CursorLost:
+            self._restarts += 1
+            if self._restarts > RESTARTS:
+                raise SourceUnavailable("Notion does not finish its list of pages.") from None
+            self._cursor = None
+            return None
+        self.is_cut_off = self.is_cut_off or (page.is_cut_off and not self._is_searched)
+        return page
+
+    async def _take(self, results: Sequence[Mapping[str, Any]]) -> None:
+        pages = [page for each in results if (page := page_of(each)) is not None]
+        await self._find([page for page in pages if self._seen.get(page.id) != page.edited])
+
+    async def _find(self, pages: Sequence[NotionPage]) -> None:
+        await _thread(lambda: self.memory.keep({page.id: page.title for page in pages}, are_items=False))
+        for page in pages:
+            self._seen[page.id] = page.edited
+            self._parents[page.id] = (page.parent, page.parent_kind)
+            self._found.append(page)
+
+    # What the lists leave out
+
+    async def _look_for_missing(self) -> bool:
+        """Whether anything was missing."""
+        named = await _thread(lambda: self.memory.items() | self.memory.children("page"))
+        databases = await _thread(lambda: self.memory.children("database"))
+        if missing := sorted(databases - self._known):
+            await self._look_into(missing[0])
+            return True
+        missing = sorted(named - self._seen.keys())
+        await self._ask_for(missing[:ASKED_AT_ONCE])
+        return bool(missing)
+
+    async def _look_into(self, database: str) -> None:
+        try:
+            data = await self.api.database(database)
+        except (NotionMissing, NotionRefused):
+            self._known.add(database)
+            return
+        self._parents[database] = parent_of(data)
+        self._known.add(database)
+        for each in () if is_trashed(data) else data.get("data_sources") or ():
+            if (this := bare_id(str(each["id"]))) not in self._known:
+                self._known.add(this)
+                self._parents[this] = (database, "database_id")
+                self._data_sources.append(this)
+
+    async def _ask_for(self, ids: Iterable[str]) -> None:
+        """Find those of these pages that are there, and not in the trash with what they lie in."""
+        for each in ids:
+            if each in self._seen:
+                continue
+            try:
+                page = page_of(await self.api.page(each))
+            except NotionMissing:
+                page = None
+            except NotionRefused as refused:
+                self.unread[each] = str(refused)
+                page = None
+            if page is not None and await self.lies_below(page, ""):
+                await self._find([page])
+            else:
+                self._seen[each] = ""
+
+    # What lies in what
+
+    async def lies_below(self, page: NotionPage, root: str) -> bool:
+        """Whether a page is the root, or below it; without one, whether nothing is in the trash that it lies in."""
+        here, kind = page.id, "page_id"
+        for _ in range(DEEPEST):
+            if here == root:
+                return True
+            if here not in self._parents:
+                self._parents[here] = await self._find_parent(here, kind)
+            if here in self._trashed:
+                return False
+            here, kind = self._parents[here]
+            if not here:
+                return not root
+        return False
+
+    async def _find_parent(self, this: str, kind: str) -> tuple[str, str]:
+        ask = {
+            "page_id": self.api.page,
+            "database_id": self.api.database,
+            "data_source_id": self.api.data_source,
+        }.get(kind, self.api.block)
+        try:
+            data = await ask(this)
+        except (NotionMissing, NotionRefused):
+            return "", ""
+        if is_trashed(data):
+            self._trashed.add(this)
+        return parent_of(data)
+
+
+async def _thread(work: Callable[[], T]) -> T:
+    return await asyncio.to_thread(work)

@@ -1,0 +1,95 @@
+"""What the reader of Notion remembers: which pages there were, their titles, and what lies within them.
+
+Notion's search does not promise to list everything, and tells of no deletion. So pages that were listed before and are
+not now are asked for one by one, and pages that others name are looked for. It lies in the source's folder, and may
+vanish: then what the search leaves out is not missed until it lists it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from core.sources.memory import open_memory_file
+from core.storage.database import Database
+from core.storage.schema import Schema
+
+FILE = "notion.db"
+AT_ONCE = 500  # values of a query
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS pages (
+    id TEXT PRIMARY KEY,
+    title TEXT NOT NULL,
+    is_item INTEGER NOT NULL  -- 1: it belongs to the source, 0: its title alone is of use
+);
+CREATE TABLE IF NOT EXISTS children (  -- pages and databases that a page names where they lie in it
+    page TEXT NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (page, id)
+);
+"""
+SCHEMA = Schema(tables=_TABLES, cure="Delete it: it is made anew.")
+
+ChildKind = Literal["page", "database"]
+
+
+@dataclass(frozen=True, slots=True)
+class NotionMemory:
+    """Reads and writes the tables. Every method blocks."""
+
+    database: Database
+
+    def keep(self, titles: Mapping[str, str], *, are_items: bool) -> None:
+        """Remember pages by their IDs; one that is an item stays one."""
+        with self.database.transaction() as writing:
+            writing.executemany(
+                "INSERT INTO pages VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET title = excluded.title,"
+                " is_item = max(is_item, excluded.is_item)",
+                ((page, title, int(are_items)) for page, title in titles.items()),
+            )
+
+    def items(self) -> frozenset[str]:
+        """The pages that belonged to the source."""
+        return frozenset(
+            str(page) for (page,) in self.database.rows("SELECT id FROM pages WHERE is_item = 1")
+        )
+
+    def titles(self, pages: Iterable[str]) -> dict[str, str]:
+        """The titles of those of these pages that are remembered."""
+        wanted, found = list(dict.fromkeys(pages)), dict[str, str]()
+        for begin in range(0, len(wanted), AT_ONCE):
+            part = wanted[begin : begin + AT_ONCE]
+            rows = self.database.rows(
+                f"SELECT id, title FROM pages WHERE id IN ({', '.join('?' * len(part))})", part
+            )
+            found |= {str(page): str(title) for page, title in rows}
+        return found
+
+    def keep_children(self, page: str, children: Mapping[str, ChildKind]) -> None:
+        """Remember what lies within a page."""
+        with self.database.transaction() as writing:
+            writing.execute("DELETE FROM children WHERE page = ?", (page,))
+            writing.executemany(
+                "INSERT INTO children VALUES (?, ?, ?)",
+                ((page, child, kind) for child, kind in children.items()),
+            )
+
+    def children(self, kind: ChildKind) -> frozenset[str]:
+        """What lies within any page."""
+        rows = self.database.rows("SELECT id FROM children WHERE kind = ?", (kind,))
+        return frozenset(str(child) for (child,) in rows)
+
+    def forget(self, pages: Iterable[str]) -> None:
+        """Pages that are gone."""
+        with self.database.transaction() as writing:
+            for page in pages:
+                writing.execute("DELETE FROM pages WHERE id = ?", (page,))
+                writing.execute("DELETE FROM children WHERE page = ?", (page,))
+
+
+@contextmanager
+def open_memory(folder: Path) -> Iterator[NotionMemory]:
+    with open_memory_file(folder / FILE, SCHEMA) as database:
+        yield NotionMemory(database)
