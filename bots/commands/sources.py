@@ -18,7 +18,7 @@ from core.library.overview import as_listed
 from core.library.store import Entry
 from core.settings import Settings
 from core.sources.sightings import Sightings
-from core.sources.sources import label_of, open_source_store
+from core.sources.sources import label_of, open_source_store, typed_of
 from core.sources.store import ListedSource
 from core.storage.storage import open_storage
 
@@ -44,7 +44,8 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
         return 0
     for each in listed:
         screen.write(
-            f"{each.record.address}\t{described(each, is_stale=each.record.number in stale)}\t{each.counts.read}\t{each.record.collection}"
+            f"{typed_of(each.record.address)}\t{described(each, is_stale=each.record.number in stale)}"
+            f"\t{each.counts.read}\t{each.record.collection}"
         )
         for failed in each.failed:
             screen.write(f"  {failed.label}: {failed.failure}")
