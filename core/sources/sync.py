@@ -13,18 +13,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from core.errors import DocumentError, FootnoteError
 from core.library.documents import Document
+from core.library.formats import parser_process
 from core.library.formats.dates import plausible
 from core.library.library import Library, Notify
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
+from core.library.throttle import resting
 from core.sources.documents import document_of
 from core.sources.source import (
     CursorExpired,
@@ -298,7 +301,8 @@ class SyncRun:
         record = self._record()
         place, documents = record.place_of(item.id), self._documents(record)
         try:
-            document = document_of(record, item, data, self.parse)
+            with _beside_questions(item, data):
+                document = document_of(record, item, data, self.parse)
         except DocumentError as fault:
             self._fail(item, str(fault))
             return
@@ -380,6 +384,12 @@ def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reas
         removed += sum(map(documents.remove, addresses))
     store.empty(record.number, reason)
     return removed
+
+
+def _beside_questions(item: SourceItem, data: bytes) -> AbstractContextManager[None]:
+    """For parsing: what this process computes rests in between; what another one computes is only waited for."""
+    is_foreign = parser_process.is_foreign(PurePosixPath(item.name).suffix, len(data))
+    return nullcontext() if is_foreign else resting()
 
 
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:

@@ -34,6 +34,7 @@ class Shelf:
     restricted: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: dict[str, list[BaseException]] = field(default_factory=dict)  #: of the next fetches, by id
     page_faults: dict[int, BaseException] = field(default_factory=dict)  #: of the next listing, by batch
+    total: int | None = None  #: that a listing tells
     before_fetch: Callable[[str], None] = lambda _id: None
     fetched: list[str] = field(default_factory=list)
     tells_changes: bool = True  #: whether a fetch looks at who may read the page by then
@@ -116,7 +117,7 @@ class Shelf:
             if (fault := self.page_faults.pop(number, None)) is not None:
                 raise fault
             part = [self.item(name) for name in names[first : first + PAGE] if name in self.texts]
-            yield SourceBatch(items=part, cursor=f"listing {first + PAGE} of {at}")
+            yield SourceBatch(items=part, total=self.total, cursor=f"listing {first + PAGE} of {at}")
         yield SourceBatch(cursor=str(at))
 
     async def prepare(self, items: Sequence[SourceItem]) -> None:
