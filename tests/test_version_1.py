@@ -308,6 +308,13 @@ def test_readers_and_their_addresses_can_be_noted(data):
         assert stated_emails(rooms.database.database) == [("U1", "ann@harbour.example")]
 
 
+async def test_people_can_ask_not_to_be_read(data):
+    with open_channel_store(Storage(data_dir=data)) as rooms:
+        await rooms.opt_out("slack/U1")
+
+        assert await rooms.opted_out() == {"slack/U1"}
+
+
 async def test_tokens_of_the_day_are_counted(data):
     with open_budget(100, Storage(data_dir=data), now=lambda: SPENT_ON, per_person=10) as budget:
         assert await budget.spent_today() == 42
