@@ -23,6 +23,7 @@ from core.errors import NotFound
 from core.library.library import DEFAULT_COLLECTION
 from core.library.readers import base_of
 from core.library.sync import SyncReport
+from core.sources.source import kind_of
 from core.turns.archive import forget_turns, outcome_of, stored_turn
 from core.turns.messenger import ReplyRoute
 
@@ -227,6 +228,8 @@ class ChatCommands:
         if self.people.is_direct_message(here):
             return (Note(text=say("direct_not_learned"), is_private=True),)
         address = source_of(here)
+        if kind_of(address, self.footnote.sources.kinds) is None:
+            return (Note(text=say("platform_not_learned"), is_private=True),)
         await self.footnote.sources.add(address, collection=own_collection(here), every=EVERY)
         place = await self.people.place(route)
         return (Note(text=f"{say('channel_learned', place=place or here.channel)} {say('can_opt_out')}"),)

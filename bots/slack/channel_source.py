@@ -177,6 +177,8 @@ async def _open_channel(
         )
         if refusal:
             raise SourceWithdrawn(refusal)
+        if known.get("is_archived"):
+            raise SourceUnavailable(f"{name} is archived: what was read of it stays.")
         identity = await api.read("auth.test")
         place = SlackPlace(channel=channel, name=name, me=installation.me, url=str(identity["url"]))
         yield ChannelSource(

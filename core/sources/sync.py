@@ -376,12 +376,6 @@ class SyncRun:
             raise
 
 
-def _beside_questions(item: SourceItem, data: bytes) -> AbstractContextManager[None]:
-    """For parsing: what this process computes rests in between; what another one computes is only waited for."""
-    is_foreign = parser_process.is_foreign(PurePosixPath(item.name).suffix, len(data))
-    return nullcontext() if is_foreign else resting()
-
-
 def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reason: str) -> int:
     """Remove all that was read of a source; how many documents. The items go last: cut off, it begins again."""
     documents = SourceDocuments(library.store, record.collection, record.address)
@@ -390,6 +384,12 @@ def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reas
         removed += sum(map(documents.remove, addresses))
     store.empty(record.number, reason)
     return removed
+
+
+def _beside_questions(item: SourceItem, data: bytes) -> AbstractContextManager[None]:
+    """For parsing: what this process computes rests in between; what another one computes is only waited for."""
+    is_foreign = parser_process.is_foreign(PurePosixPath(item.name).suffix, len(data))
+    return nullcontext() if is_foreign else resting()
 
 
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:

@@ -21,6 +21,8 @@ from typing import Any
 
 from fakes.sources import Shelf
 
+from bots.chat.channels import open_channel_store
+from bots.slack.channel_source import slack_kind
 from core.bootstrap import open_library
 from core.library.data_lock import make_data_dir
 from core.settings import Settings, read_settings
@@ -100,8 +102,10 @@ async def sync(settings: Settings, address: str, kinds: Mapping[str, SourceKind]
     with (
         open_storage(settings) as storage,
         open_source_store(storage) as store,
+        open_channel_store(storage) as channels,
         closing(open_library(settings, storage)) as library,
     ):
+        kinds = {**kinds, "slack": slack_kind(channels, interval=0.0)}
         syncs = SourceSyncs(library=library, store=store, settings=settings, kinds=kinds)
         report = await syncs.ingest(address, collection="default")
         (record,) = store.all()

@@ -242,6 +242,19 @@ async def test_what_may_not_be_read_any_more_is_removed(desk, slack, people, sup
     assert desk.syncs.store.get(record.number).failure == report.failed[0].reason
 
 
+async def test_an_archived_channel_stays_as_it_was_read(desk, slack, people, support):
+    await talk(slack, support, people, days=1)
+    await desk.syncs.ingest("slack:#support", collection="default")
+    (record,) = desk.syncs.store.all()
+    before = sections(desk)
+
+    slack.state.conversations[support].is_archived = True
+    report = await desk.syncs.sync(record.number)
+
+    assert sections(desk) == before
+    assert "is archived" in report.failed[0].reason
+
+
 async def test_a_renamed_channel_stays_the_same_source_and_its_name_does_not_lead_to_another(
     desk, slack, people, support
 ):

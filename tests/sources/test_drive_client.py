@@ -14,7 +14,6 @@ from fakes.drive.author import DriveAuthor
 from fakes.drive.world import ACCOUNT
 from source_desk import open_desk
 
-from core.errors import SettingsError
 from core.library.sync import SyncReport
 from core.sources.drive.client import RATE_PAUSE
 from core.sources.drive.credentials import read_account
@@ -183,7 +182,7 @@ def test_a_key_that_others_can_read_is_not_used(google, tmp_path):
     for mode in (0o640, 0o604, 0o660):
         file.chmod(mode)
         with pytest.raises(
-            SettingsError, match=f"can be read by others on this machine. Run `chmod 600 {file}`"
+            SourceUnavailable, match=f"can be read by others on this machine. Run `chmod 600 {file}`"
         ):
             read_account(str(file))
     file.chmod(0o600)
@@ -200,7 +199,7 @@ def test_what_is_no_key_is_told_without_a_word_of_it(tmp_path, text):
     file.touch(mode=0o600)
     file.write_text(text)
 
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SourceUnavailable) as told:
         read_account(str(file))
 
     assert str(told.value).startswith(f"{file} is not the key of a service account:")
@@ -208,9 +207,9 @@ def test_what_is_no_key_is_told_without_a_word_of_it(tmp_path, text):
 
 
 def test_a_key_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(SettingsError, match="set DRIVE_CREDENTIALS to the path of its key"):
+    with pytest.raises(SourceUnavailable, match="set DRIVE_CREDENTIALS to the path of its key"):
         read_account("")
-    with pytest.raises(SettingsError, match="cannot be read: "):
+    with pytest.raises(SourceUnavailable, match="cannot be read: "):
         read_account(str(tmp_path / "nowhere.json"))
 
 

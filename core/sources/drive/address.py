@@ -37,12 +37,6 @@ def browser_address(name: str) -> str | None:
     return canonical_address(PREFIX + found[1]) if found else None
 
 
-def typed_address(typed: str) -> str:
-    """The address as it is kept, of what people type or copy. SettingsError."""
-    named = typed if typed.startswith((PREFIX, "https:", "http:")) else PREFIX + typed
-    return browser_address(typed) or canonical_address(named)
-
-
 def folder_of(address: str) -> str:
     """The identifier of the folder; empty for all that the account may read."""
     return address.removeprefix(PREFIX)
