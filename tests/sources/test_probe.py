@@ -253,7 +253,7 @@ def test_sources_are_named_as_people_copy_them(kind, typed, kept):
         ),
         (
             "drive:",
-            "DRIVE_CREDENTIALS=FILE",
+            "DRIVE_CREDENTIALS=/PATH/OF/KEY.json",
             "https://console.cloud.google.com/iam-admin/serviceaccounts",
             {"drive_credentials": "/etc/footnote/sesame.json"},
         ),
