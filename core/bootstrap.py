@@ -295,10 +295,15 @@ def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadP
     )
 
 
-def make_fetcher(settings: Settings) -> GuardedFetcher:
-    """For URLs that people add: only WEB_BLOCKED_HOSTS applies to them."""
+def make_fetcher(settings: Settings, *, for_operator: bool = False) -> GuardedFetcher:
+    """For URLs that people add: only WEB_BLOCKED_HOSTS applies to them. ``for_operator``: what the operator names may
+    be on PRIVATE_HOSTS.
+    """
     return GuardedFetcher(
-        timeout=settings.search_timeout, body_limit=INGESTED_PAGE_LIMIT, blocked=settings.web_blocked_hosts
+        timeout=settings.search_timeout,
+        body_limit=INGESTED_PAGE_LIMIT,
+        blocked=settings.web_blocked_hosts,
+        private=settings.private_hosts if for_operator else (),
     )
 
 

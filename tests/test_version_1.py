@@ -135,6 +135,18 @@ def test_what_may_say_when_it_was_changed_is_read_again(data):
     assert dates["docs/harbour.md"] is None
 
 
+def test_restructuredtext_is_read_again_for_its_pictures(data):
+    with closing(sqlite3.connect(data / "library.sqlite")) as database, database:
+        database.execute(
+            "UPDATE documents SET address = replace(address, '.md', '.rst') WHERE source = 'docs/ferry.md'"
+        )
+
+    with closing(open_library(data)) as library:
+        again = [entry.source for entry in library.store.entries() if entry.modified == -1]
+
+    assert again == ["docs/ferry.md"]
+
+
 def test_what_was_forgotten_stays_forgotten(data):
     with closing(open_library(data)) as library:
         library.refresh()

@@ -172,7 +172,7 @@ def _ingest(
     collection = arguments.collection or DEFAULT_COLLECTION
     with screen.indexing() as notify:
         report = ingest_targets(
-            library, targets, make_fetcher(settings), notify=notify, collection=collection
+            library, targets, make_fetcher(settings, for_operator=True), notify=notify, collection=collection
         )
         if targets.sources:
             report += asyncio.run(_ingest_sources(library, targets, arguments, settings, notify))

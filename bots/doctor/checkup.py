@@ -75,7 +75,9 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     )  # fmt: skip
     embedding_settings = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
     turn_settings = ("DATA_DIR", "DATABASE_URL")
-    source_settings = (*turn_settings, "PRIVATE_HOSTS", "GIT_TOKENS")
+    source_settings = (
+        *turn_settings, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
+    )  # fmt: skip
     return (
         Check(name=settings.NAME, examine=_in_thread(lambda each: settings.examine(each, SETTING_NAMES))),
         Check(name=folder.NAME, examine=_in_thread(folder.examine), reads=("DATA_DIR",)),

@@ -101,7 +101,7 @@ class Operations:
         """Sync the index, with new targets; make the missing vectors if ``with_vectors``."""
         targets, library = targets_in(details), self.footnote.library
         await asyncio.to_thread(self._check, targets)
-        fetcher = make_fetcher(self.footnote.settings)
+        fetcher = make_fetcher(self.footnote.settings, for_operator=True)
         report = await run_in_thread(
             lambda notify: update_index(library, targets, fetcher, notify=notify), told.notify
         )
@@ -114,7 +114,7 @@ class Operations:
     async def ingest(self, details: Details, told: Told) -> Record:
         targets, library = targets_in(details), self.footnote.library
         await asyncio.to_thread(self._check, targets)
-        fetcher, collection = make_fetcher(self.footnote.settings), details["collection"]
+        fetcher, collection = make_fetcher(self.footnote.settings, for_operator=True), details["collection"]
         report = await run_in_thread(
             lambda notify: ingest_targets(library, targets, fetcher, notify=notify, collection=collection),
             told.notify,

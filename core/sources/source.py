@@ -181,6 +181,9 @@ class AddressKind:
     label: Callable[
         [str], str
     ]  #: how people name the source of a kept address: the sources of its items begin with it
+    typed: Callable[[str], str] = str  #: a kept address as a person types it, and reads it
+    #: a kept address without what chooses one of several versions of the same place, as a branch does
+    without_version: Callable[[str], str] = str
 
 
 @value

@@ -8,8 +8,9 @@ import logging
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -32,7 +33,7 @@ from core.sources.source import (
     kind_of,
 )
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
-from core.sources.sync import SourceForgotten, SyncRun, withdraw
+from core.sources.sync import LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
 
@@ -76,7 +77,9 @@ class SourceSyncs:
         """
         kept = await self.resolve(address, collection)
         number, is_new = await asyncio.to_thread(
-            lambda: self.store.add(collection, kept, every=every, now=self.now())
+            lambda: self.store.add(
+                collection, kept, every=every, now=self.now(), typed=partial(typed_of, kinds=self.kinds)
+            )
         )
         report = await self.sync(number, notify=notify, retries=True)
         record = await asyncio.to_thread(self.store.get, number)
@@ -191,23 +194,42 @@ class SourceSyncs:
         retries: bool,
     ) -> SyncReport:
         folder = self._folder(record.number)
-        async with self._opened(record.address, record.collection, folder) as (kind, source):
+        async with self._opened(record.address, record.collection, folder, waits=record.number) as (
+            kind,
+            source,
+        ):
             run = SyncRun(
                 number=record.number, source=source, library=self.library, store=self.store, notify=notify,
-                now=self.now, pause=self.pause, parse=kind.parse, retries=retries,
+                now=self.now, pause=self.pause, parse=kind.parse, typed=kind.typed, retries=retries,
             )  # fmt: skip
             return await work(run)
 
     @asynccontextmanager
     async def _opened(
-        self, address: str, collection: str, folder: Path
+        self, address: str, collection: str, folder: Path, *, waits: int | None = None
     ) -> AsyncIterator[tuple[SourceKind, KnowledgeSource]]:
+        """``waits``: the source whose sync waits if it is asked to; None: nobody has the time."""
         kind = kind_of(address, self.kinds)
         if kind is None:
             raise SourceUnavailable("This Footnote reads no sources of this kind.")
         context = SourceContext(settings=self.settings, folder=folder, collection=collection)
-        async with kind.open(address, context) as source:
+        async with AsyncExitStack() as stack:
+            for _ in range(WAITS):
+                try:
+                    source = await stack.enter_async_context(kind.open(address, context))
+                    break
+                except SourceThrottled as throttled:
+                    if waits is None or throttled.retry_after > LONGEST_WAIT:
+                        raise
+                    await self._wait(waits, throttled)
+            else:
+                source = await stack.enter_async_context(kind.open(address, context))
             yield kind, source
+
+    async def _wait(self, number: int, throttled: SourceThrottled) -> None:
+        waiting = f"{throttled} It is waited for."
+        await asyncio.to_thread(self.store.fail, number, waiting)
+        await self.pause(throttled.retry_after)
 
     async def _withdraw(self, record: SourceRecord, reason: str) -> SyncReport:
         """What may not be read any more is removed; the source stays, as it may come back."""
@@ -220,7 +242,8 @@ class SourceSyncs:
     async def _fail(self, record: SourceRecord, reason: str, *, next_at: float | None = None) -> SyncReport:
         logger.info("a sync did not end: %s", reason, extra={"source": record.number})
         await asyncio.to_thread(lambda: self.store.fail(record.number, reason, next_at=next_at))
-        return SyncReport(failed=(Failure(source=record.address, reason=reason),))
+        typed = typed_of(record.address, self.kinds)
+        return SyncReport(failed=(Failure(source=typed, reason=reason),))
 
     def _folder(self, number: int) -> Path:
         return folder_of(self.settings.data_dir, number)
@@ -272,6 +295,22 @@ def label_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
     """How people name a source: its own address where its kind is not known here."""
     kind = kind_of(address, kinds)
     return kind.label(address) if kind else address
+
+
+def only_version(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = KINDS) -> str | None:
+    """The one source that has this address but for what chooses its version, as a branch; None if there are several."""
+    kind = kind_of(name, kinds)
+    if kind is None:
+        return None
+    wanted = kind.without_version(name)
+    found = {each.address for each in store.all() if kind.without_version(each.address) == wanted == name}
+    return found.pop() if len(found) == 1 else None
+
+
+def typed_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
+    """The address of a source as a person types it."""
+    kind = kind_of(address, kinds)
+    return kind.typed(address) if kind else address
 
 
 def name_as_kept(name: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:

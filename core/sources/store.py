@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -160,10 +160,19 @@ class SourceStore:
 
     database: Database
 
-    def add(self, collection: str, address: str, *, every: float | None, now: float) -> tuple[int, bool]:
+    def add(
+        self,
+        collection: str,
+        address: str,
+        *,
+        every: float | None,
+        now: float,
+        typed: Callable[[str], str] = str,
+    ) -> tuple[int, bool]:
         """The number of a source, and whether it is new. SettingsError for one that overlaps another of its collection.
 
-        ``every``: seconds between two syncs, 0 for none; None leaves what was chosen before.
+        ``every``: seconds between two syncs, 0 for none; None leaves what was chosen before. ``typed``: an address as
+        a person reads it.
         """
         with self.database.transaction() as writing:
             for (other,) in writing.execute(
@@ -171,7 +180,7 @@ class SourceStore:
             ):
                 if other != address and (is_within(address, other) or is_within(other, address)):
                     raise SettingsError(
-                        f"{address} and {other} share files, and the latter is a source of this collection already. "
+                        f"{typed(address)} and {typed(other)} share files, and the latter is a source of this collection already. "
                         "Forget it first, or choose another --collection."
                     )
             inserted = writing.execute(

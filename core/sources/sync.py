@@ -72,6 +72,7 @@ class SyncRun:
     now: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
     parse: Callable[[SourceItem, bytes], Document] = parse_as_file
+    typed: Callable[[str], str] = str  #: a kept address as a person reads it
     retries: bool = False  #: whether items are read again that could not be read before
     added: int = 0
     changed: int = 0
@@ -110,7 +111,7 @@ class SyncRun:
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.number)
         failed = self.store.failed(self.number, limit=FAILURES_TOLD)
-        notes = [Failure(source=self._record().address, reason=self._note)] if self._note else []
+        notes = [Failure(source=self.typed(self._record().address), reason=self._note)] if self._note else []
         return SyncReport(
             added=self.added,
             changed=self.changed,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from core.sources.source import (
     CursorExpired,
@@ -57,6 +59,21 @@ class Shelf:
         for name in names:
             del self.texts[name]
             self.feed.append(name)
+
+    def save(self, file: Path) -> None:
+        """What is in it, for another process; wholly or not at all."""
+        restricted = {name: sorted(readers) for name, readers in self.restricted.items()}
+        new = file.with_suffix(".new")
+        new.write_text(json.dumps([self.texts, self.versions, self.feed, restricted, self.forgets_before]))
+        new.replace(file)
+
+    @classmethod
+    def saved(cls, file: Path) -> Shelf:
+        texts, versions, feed, restricted, forgets_before = json.loads(file.read_text())
+        return cls(
+            texts=texts, versions=versions, feed=feed, forgets_before=forgets_before,
+            restricted={name: frozenset(readers) for name, readers in restricted.items()},
+        )  # fmt: skip
 
     @property
     def kinds(self) -> dict[str, SourceKind]:

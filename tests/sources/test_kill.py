@@ -13,6 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from fakes.confluence import LOGIN
+from fakes.confluence_author import WikiAuthor, hashes_and_collections
+from fakes.confluence_servers import FakeCloud
 from fakes.drive.author import DriveAuthor
 from fakes.fork_server import DEVNULL, PIPE, start_python
 from fakes.git_server import Author
@@ -22,6 +25,7 @@ from fakes.notion_author import NotionAuthor
 from fakes.website import FakeWebsite, WebAuthor, own_documents
 
 from core.bootstrap import open_library
+from core.library.readers import collection_for
 from core.storage.storage import open_storage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -219,14 +223,29 @@ async def test_no_issue_is_lost_or_doubled_by_a_hundred_kills(settings, github, 
     assert killed >= 100
 
 
+def held_of(library) -> dict[str, tuple[str, str]]:
+    """With the collection, which says who may read a document."""
+    return {entry.address: (entry.hash, entry.collection) for entry in library.store.entries()}
+
+
+class ReadAuthor(DriveAuthor):
+    """Says of each file with what content and for whom it is to be held."""
+
+    def hashes(self) -> dict[str, tuple[str, str]]:
+        readers = self.readers()
+        return {
+            name: (each, collection_for("default", readers[name])) for name, each in super().hashes().items()
+        }
+
+
 async def drive_read(settings, google, *, kills: int, documents: int, shared: bool, seed: int) -> int:
     """The same of a changing Google Drive."""
     google.page_limit = 7
-    author, chance = DriveAuthor(google.world, shared=shared, seed=seed, is_open=True), random.Random(seed)
+    author, chance = ReadAuthor(google.world, shared=shared, seed=seed), random.Random(seed)
     author.begin(documents)
     return await killed_again_and_again(
         settings, f"drive:{author.root}", author, chance,
-        kills=kills, length=3 * documents, go_on=lambda: author.go_on(max(2, documents // 8)),
+        kills=kills, length=3 * documents, go_on=lambda: author.go_on(max(2, documents // 8)), read=held_of,
         variables={
             "DRIVE_CREDENTIALS": settings.drive_credentials,
             "SOURCE_OPTIONS": json.dumps({"drive": {"base": google.base}}),
@@ -253,3 +272,34 @@ async def test_no_file_of_a_drive_is_lost_or_doubled_by_a_hundred_kills(drive_se
     killed = await drive_read(drive_settings, google, kills=100, documents=60, shared=shared, seed=2)
 
     assert killed >= 100
+
+
+@pytest.fixture
+async def wiki(monkeypatch, certificate):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with FakeCloud(certificate) as wiki:
+        yield wiki
+
+
+async def wiki_read(settings, wiki, *, kills: int, pages: int, seed: int) -> int:
+    """The same of a changing space of Confluence."""
+    author, chance = WikiAuthor(wiki, own_documents(), seed=seed, hides=False), random.Random(seed)
+    author.begin(pages)
+    return await killed_again_and_again(
+        settings, wiki.address("/spaces/ENG"), author, chance,
+        kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
+        read=hashes_and_collections, variables={"CONFLUENCE_TOKENS": f"127.0.0.1={LOGIN}"},
+    )  # fmt: skip
+
+
+async def test_no_page_of_a_wiki_is_lost_or_doubled_by_kills(settings, wiki):
+    killed = await wiki_read(settings, wiki, kills=3, pages=24, seed=1)
+
+    assert killed >= 3
+
+
+@pytest.mark.long
+async def test_no_page_of_a_wiki_is_lost_or_doubled_by_two_hundred_kills(settings, wiki):
+    killed = await wiki_read(settings, wiki, kills=200, pages=60, seed=2)
+
+    assert killed >= 200
