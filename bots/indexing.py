@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bots.chat.texts import counted, nothing_to_read
+from bots.source_kinds import ADDRESSES
 from core.bootstrap import Announce, make_embedder
 from core.conversation import value
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError
@@ -27,6 +28,7 @@ from core.library.roots import is_within
 from core.library.sync import Failure, SyncReport, list_files
 from core.settings import Settings
 from core.sources.kinds import source_address
+from core.sources.sources import typed_of
 from core.web.fetch import HTML_TYPES, GuardedFetcher, Resource
 
 RETRY_AFTER = 3600.0  # seconds before a failed download of the embedding network is tried again
@@ -72,7 +74,7 @@ def read_targets(names: Sequence[str], *, follow: bool = False, settings: Settin
     sources = {
         name: address
         for name in names
-        if (address := source_address(name, follow=follow, settings=settings)) is not None
+        if (address := source_address(name, follow=follow, kinds=ADDRESSES, settings=settings)) is not None
     }
     others = [name for name in names if name not in sources]
     urls = tuple(name for name in others if "://" in name)
@@ -106,7 +108,9 @@ def update_index(
     """
     for address in targets.sources:
         if not any(is_within(entry.address, address) for entry in library.store.entries()):
-            raise SettingsError(f"Nothing of {address} is indexed yet: footnote ingest '{address}'.")
+            typed = typed_of(address)
+            option = "" if source_address(typed) == address else " --follow"
+            raise SettingsError(f"Nothing of {typed} is indexed yet: footnote ingest '{typed}'{option}.")
     report = library.refresh(notify=notify)
     new = [path for path in targets.paths if not _is_indexed(library, path)]
     return report + ingest_targets(library, replace(targets, paths=tuple(new)), fetcher, notify=notify)

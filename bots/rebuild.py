@@ -117,7 +117,7 @@ def _read(
         return report + ingest_targets(
             library,
             replace(targets, paths=new),
-            make_fetcher(settings),
+            make_fetcher(settings, for_operator=True),
             notify=notify,
             collection=collection,
         )

@@ -135,6 +135,18 @@ def test_what_may_say_when_it_was_changed_is_read_again(data):
     assert dates["docs/harbour.md"] is None
 
 
+def test_restructuredtext_is_read_again_for_its_pictures(data):
+    with closing(sqlite3.connect(data / "library.sqlite")) as database, database:
+        database.execute(
+            "UPDATE documents SET address = replace(address, '.md', '.rst') WHERE source = 'docs/ferry.md'"
+        )
+
+    with closing(open_library(data)) as library:
+        again = [entry.source for entry in library.store.entries() if entry.modified == -1]
+
+    assert again == ["docs/ferry.md"]
+
+
 def test_what_was_forgotten_stays_forgotten(data):
     with closing(open_library(data)) as library:
         library.refresh()
@@ -294,6 +306,13 @@ def test_readers_and_their_addresses_can_be_noted(data):
         state_email(rooms.database.database, "U1", "Ann@harbour.example")
 
         assert stated_emails(rooms.database.database) == [("U1", "ann@harbour.example")]
+
+
+async def test_people_can_ask_not_to_be_read(data):
+    with open_channel_store(Storage(data_dir=data)) as rooms:
+        await rooms.opt_out("slack/U1")
+
+        assert await rooms.opted_out() == {"slack/U1"}
 
 
 async def test_tokens_of_the_day_are_counted(data):

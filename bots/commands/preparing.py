@@ -21,7 +21,7 @@ async def prepare(footnote: Footnote, targets: Targets, screen: Screen) -> None:
 
 async def index_documents(footnote: Footnote, targets: Targets, screen: Screen) -> None:
     """Index by words; of documents that were named, failures are reported."""
-    library, fetcher = footnote.library, make_fetcher(footnote.settings)
+    library, fetcher = footnote.library, make_fetcher(footnote.settings, for_operator=True)
     require_documents(library, targets)
     with screen.indexing() as show:
         report = await run_in_thread(

@@ -18,7 +18,7 @@ from core.library.overview import as_listed
 from core.library.store import Entry
 from core.settings import Settings
 from core.sources.sightings import Sightings
-from core.sources.sources import label_of, open_source_store
+from core.sources.sources import label_of, open_source_store, typed_of
 from core.sources.store import ListedSource
 from core.storage.storage import open_storage
 
@@ -40,11 +40,13 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
         stale = {each.record.number for each in listed if sightings.is_stale(each.record)}
     if arguments.json:
         documents = [document_record(entry, unseen.get(entry.id)) for entry in entries]
-        print(json.dumps([*documents, *map(source_record, listed)]))  # noqa: T201 - this is the output
+        sources = [source_record(each, is_stale=each.record.number in stale) for each in listed]
+        print(json.dumps([*documents, *sources]))  # noqa: T201 - this is the output
         return 0
     for each in listed:
         screen.write(
-            f"{each.record.address}\t{described(each, is_stale=each.record.number in stale)}\t{each.counts.read}\t{each.record.collection}"
+            f"{typed_of(each.record.address)}\t{described(each, is_stale=each.record.number in stale)}"
+            f"\t{each.counts.read}\t{each.record.collection}"
         )
         for failed in each.failed:
             screen.write(f"  {failed.label}: {failed.failure}")
@@ -67,7 +69,7 @@ def document_record(entry: Entry, unseen_since: float | None = None) -> dict[str
     }  # fmt: skip
 
 
-def source_record(listed: ListedSource) -> dict[str, object]:
+def source_record(listed: ListedSource, *, is_stale: bool = False) -> dict[str, object]:
     """The fields of a document, none of whose passages are counted here, and how far the source was read."""
     record, counts = listed.record, listed.counts
     name = label_of(record.address)
@@ -79,6 +81,8 @@ def source_record(listed: ListedSource) -> dict[str, object]:
         "address": record.address,
         "url": None,
         "kind": "source",
+        "changed_at": None,
+        "unseen_since": iso(record.seen_at) if is_stale else None,
         "every": record.every,
         "synced_at": moment_of(record.synced_at),
         "started_at": moment_of(record.started_at),

@@ -15,6 +15,7 @@ from bots.doctor.findings import Finding, failed, skipped, warning
 from bots.doctor.settings import NAMES, SECRETS, Configuration
 from bots.page.settings import NAMES as PAGE_SETTINGS
 from bots.slack import doctor as slack
+from bots.source_kinds import source_kinds
 from core.conversation import value
 
 TIMEOUT = 30.0  # seconds for one check
@@ -74,14 +75,16 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     )  # fmt: skip
     embedding_settings = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
     turn_settings = ("DATA_DIR", "DATABASE_URL")
-    source_settings = (*turn_settings, "PRIVATE_HOSTS", "GIT_TOKENS")
+    source_settings = (
+        *turn_settings, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
+    )  # fmt: skip
     return (
         Check(name=settings.NAME, examine=_in_thread(lambda each: settings.examine(each, SETTING_NAMES))),
         Check(name=folder.NAME, examine=_in_thread(folder.examine), reads=("DATA_DIR",)),
         Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=folder.NAME),
         Check(
             name=sources.NAME,
-            examine=partial(sources.examine, is_named=sources.NAME in names),
+            examine=partial(sources.examine, is_named=sources.NAME in names, kinds=source_kinds(None)),
             reads=source_settings,
             after=folder.NAME,
         ),

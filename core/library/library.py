@@ -139,7 +139,7 @@ class Library:
 
     def _sync(self, collection: str, places: Sequence[str], *, retry: bool, notify: Notify) -> SyncReport:
         listing = scan(places, self.store.roots.rules(collection))
-        known = {entry.address: entry for entry in self.store.entries(collection=collection)}
+        known = {entry.address: entry for entry in self.store.files(collection)}
         unreadable = self.store.roots.unreadable(collection)
         return apply_plan(
             plan_sync(listing, known, unreadable, places, retry=retry),

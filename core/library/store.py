@@ -106,6 +106,11 @@ class DocumentStore:
         """All documents, or those of one collection, in order of their source."""
         return self._entries("TRUE") if collection is None else self._entries("c.name = ?", (collection,))
 
+    def files(self, collection: str) -> list[Entry]:
+        """Those of one collection that are files of this disk: their addresses are absolute paths."""
+        # A range, so that a look at the disk does not grow with what was read from elsewhere.
+        return self._entries("c.name = ? AND d.address >= '/' AND d.address < '0'", (collection,))
+
     def named(self, collection: str, source: str) -> list[Entry]:
         """The documents of this source; several if folders of the same name were ingested."""
         return self._entries("c.name = ? AND d.source = ?", (collection, source))

@@ -143,12 +143,27 @@ def _add_dates(library: Connection) -> None:
     )
 
 
+def _read_pictures(library: Connection) -> None:
+    """What pictures show is read in reStructuredText too: these files are read again."""
+    library.execute(
+        "UPDATE documents SET modified = -1, hash = '' WHERE modified > 0 AND lower(address) LIKE ?",
+        ("%.rst",),
+    )
+
+
 #: A change of these tables needs a migration. So does a change of what is stored for the same document:
 #: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(
     tables=f"{_CATALOGUE}{_READERS}{WORDS_TABLE};",
     postgresql=_CATALOGUE + _READERS + _POSTINGS,
-    migrations=(_add_included, _add_changes_and_lines, _add_anchors, _add_readers, _add_dates),
+    migrations=(
+        _add_included,
+        _add_changes_and_lines,
+        _add_anchors,
+        _add_readers,
+        _add_dates,
+        _read_pictures,
+    ),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",
     damage=IndexDamaged,

@@ -33,10 +33,17 @@ def enable_throttling() -> Iterator[None]:
 def throttle(items: Iterable[T]) -> Iterator[T]:
     """The items; while enabled, one at a time in all threads, with a pause after each."""
     for item in items:
-        if not _enabled.is_set():
+        with resting():
             yield item
-            continue
-        with _one_at_a_time:
-            began = time.thread_time()
-            yield item
-            time.sleep(min(REST * (time.thread_time() - began), LONGEST_REST))
+
+
+@contextmanager
+def resting() -> Iterator[None]:
+    """For a computation; while enabled, one at a time in all threads, with a pause after it."""
+    if not _enabled.is_set():
+        yield
+        return
+    with _one_at_a_time:
+        began = time.thread_time()
+        yield
+        time.sleep(min(REST * (time.thread_time() - began), LONGEST_REST))

@@ -13,21 +13,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from core.errors import DocumentError, FootnoteError
 from core.library.documents import Document
+from core.library.formats import parser_process
 from core.library.formats.dates import plausible
 from core.library.library import Library, Notify
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
+from core.library.throttle import resting
 from core.sources.documents import document_of
 from core.sources.source import (
     CursorExpired,
+    FollowedSource,
     ItemChanged,
     ItemGone,
     ItemUnreadable,
@@ -71,6 +75,7 @@ class SyncRun:
     now: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
     parse: Callable[[SourceItem, bytes], Document] = parse_as_file
+    typed: Callable[[str], str] = str  #: a kept address as a person reads it
     retries: bool = False  #: whether items are read again that could not be read before
     added: int = 0
     changed: int = 0
@@ -99,10 +104,17 @@ class SyncRun:
             else:
                 return await self._thread(self._report)
 
+    async def look(self, source: FollowedSource, ids: Sequence[str]) -> SyncReport:
+        """Bring these items up to date, and no others. Raises as :meth:`run` does."""
+        listing = (await self._thread(self._record)).listing
+        batch = await self._patiently(lambda: source.look(ids))
+        await self._take(batch, listing)
+        return SyncReport(added=self.added, changed=self.changed, removed=self.removed)
+
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.number)
         failed = self.store.failed(self.number, limit=FAILURES_TOLD)
-        notes = [Failure(source=self._record().address, reason=self._note)] if self._note else []
+        notes = [Failure(source=self.typed(self._record().address), reason=self._note)] if self._note else []
         return SyncReport(
             added=self.added,
             changed=self.changed,
@@ -289,7 +301,8 @@ class SyncRun:
         record = self._record()
         place, documents = record.place_of(item.id), self._documents(record)
         try:
-            document = document_of(record, item, data, self.parse)
+            with _beside_questions(item, data):
+                document = document_of(record, item, data, self.parse)
         except DocumentError as fault:
             self._fail(item, str(fault))
             return
@@ -299,6 +312,8 @@ class SyncRun:
             raise SourceForgotten
         if self.store.mark(self.number, item, "read"):
             self.added, self.changed = self.added + is_new, self.changed + (not is_new)
+        else:  # somebody who wrote it asked meanwhile not to be read: it is due again
+            documents.remove(place)
 
     def _fail(self, item: SourceItem, reason: str) -> None:
         """Note why an item could not be read. Its older version must not be quoted any more."""
@@ -359,6 +374,22 @@ class SyncRun:
         except asyncio.CancelledError:
             await asyncio.wait([running], timeout=CANCEL_TIMEOUT)
             raise
+
+
+def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reason: str) -> int:
+    """Remove all that was read of a source; how many documents. The items go last: cut off, it begins again."""
+    documents = SourceDocuments(library.store, record.collection, record.address)
+    removed = 0
+    while addresses := documents.below(limit=PAGE):
+        removed += sum(map(documents.remove, addresses))
+    store.empty(record.number, reason)
+    return removed
+
+
+def _beside_questions(item: SourceItem, data: bytes) -> AbstractContextManager[None]:
+    """For parsing: what this process computes rests in between; what another one computes is only waited for."""
+    is_foreign = parser_process.is_foreign(PurePosixPath(item.name).suffix, len(data))
+    return nullcontext() if is_foreign else resting()
 
 
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import socket
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 PORTS = frozenset({80, 443, 8080, 8443})  # where sites are served; other ports are often internal services
+ALL_PORTS = range(1, 65_536)
 REDIRECT_LIMIT = 5
 ADDRESSES_TRIED = 3  # of one host, in the resolver's order
 BODY_LIMIT = 2_000_000  # bytes, compressed and decompressed
@@ -90,6 +91,8 @@ class GuardedFetcher:
     ports: frozenset[int] = PORTS
     trusted: tuple[str, ...] = ()  #: hosts; when set, a redirect may lead nowhere else
     blocked: tuple[str, ...] = ()  #: hosts never visited
+    #: hosts that may be private, on any port, where the address itself names one; a redirect to one is refused
+    private: tuple[str, ...] = ()
     resolve: Callable[[str, int], Awaitable[list[str]]] = resolve_host
     is_public: Callable[[IPAddress], bool] = is_public
     tls: ssl.SSLContext | None = None  #: None: default_tls()
@@ -103,6 +106,10 @@ class GuardedFetcher:
         """The bytes behind a URL. FetchRefused for what must not be visited, SearchTrouble for what failed."""
         async with self._bounded(url):
             return await self._follow(url, accept)
+
+    def _named_private(self, url: str) -> str:
+        """The host of an address, if it may be private; empty if not."""
+        return host_of(url) if self.private and is_allowed(url, trusted=self.private) else ""
 
     @asynccontextmanager
     async def _bounded(self, url: str) -> AsyncIterator[None]:
@@ -121,9 +128,12 @@ class GuardedFetcher:
         import httpx
 
         tls = await asyncio.to_thread(default_tls) if self.tls is None else self.tls
+        private = self._named_private(url)
         for _ in range(REDIRECT_LIMIT + 1):
-            target = check_url(url, ports=self.ports, trusted=self.trusted, blocked=self.blocked)
-            addresses = await self._addresses(target)
+            is_private = bool(private) and host_of(url) == private
+            ports = ALL_PORTS if is_private else self.ports
+            target = check_url(url, ports=ports, trusted=self.trusted, blocked=self.blocked)
+            addresses = await self._addresses(target, is_private=is_private)
             async with httpx.AsyncHTTPTransport(verify=tls, trust_env=False) as transport:
                 response = await self._open(transport, target, addresses)
                 try:
@@ -134,7 +144,7 @@ class GuardedFetcher:
                     await response.aclose()
         raise SearchTrouble(f"{host_of(url)} redirects more than {REDIRECT_LIMIT} times.")
 
-    async def _addresses(self, target: httpx.URL) -> list[IPAddress]:
+    async def _addresses(self, target: httpx.URL, *, is_private: bool) -> list[IPAddress]:
         host = ascii_host(target)
         try:
             spelled = await self.resolve(host, port_of(target))
@@ -143,7 +153,7 @@ class GuardedFetcher:
         if not spelled:
             raise SearchTrouble(f"{host} could not be found.")
         addresses = [ip_address(each) for each in dict.fromkeys(spelled)]
-        if not all(map(self.is_public, addresses)):
+        if not (is_private or all(map(self.is_public, addresses))):
             raise FetchRefused(f"{host} is not a public address, so it is not visited.")
         return addresses[:ADDRESSES_TRIED]
 
@@ -176,7 +186,7 @@ class GuardedFetcher:
 
 
 def check_url(
-    url: str, *, ports: frozenset[int] = PORTS, trusted: tuple[str, ...] = (), blocked: tuple[str, ...] = ()
+    url: str, *, ports: Container[int] = PORTS, trusted: tuple[str, ...] = (), blocked: tuple[str, ...] = ()
 ) -> httpx.URL:
     """The URL in its canonical spelling, or FetchRefused. The host's IP addresses are checked later."""
     parsed = parse(url)

@@ -37,6 +37,7 @@ BENCHMARKS = {
     "search": "time and recall of a retrieval in large libraries",
     "stores": "what SQLite and PostgreSQL find and take, side by side",
     "indexing": "passages indexed a second, beside the published pipeline; time to follow one change",
+    "sources": "how soon a large source answers, what questions wait for meanwhile, and its memory",
     "embedding": "passages embedded a second, beside Chroma's own function; recall of the vector index",
     "growth": "disk and memory that questions take, and the time of a start",
     "soak": "memory and disk over many questions in one process",

@@ -44,14 +44,14 @@ def library_of(
 
 def documents(size: int) -> Iterator[tuple[str, str, Sequence[str]]]:
     for first in range(0, size, PER_DOCUMENT):
-        passages = [_passage(number) for number in range(first, min(first + PER_DOCUMENT, size))]
+        passages = [passage(number) for number in range(first, min(first + PER_DOCUMENT, size))]
         yield f"/handbook/{first}", f"Part {first // PER_DOCUMENT + 1}", passages
 
 
 def questions(size: int) -> Iterator[str]:
     """About passages of a library of this size, none asked twice, in an order that is always the same."""
     for number in random.Random(size).sample(range(size), size):
-        trait, name, thing = _subject(number)
+        trait, name, thing = subject(number)
         yield f"What is the {trait} of the {name} {thing}?"
 
 
@@ -63,7 +63,7 @@ SYLLABLES = ("ba", "cor", "den", "fi", "gal", "hem", "jo", "kir", "lu", "mon", "
              "ul", "ver", "wyn", "zo")  # fmt: skip
 
 
-def _subject(number: int) -> tuple[str, str, str]:
+def subject(number: int) -> tuple[str, str, str]:
     """Trait, name and thing of a passage; no two passages share a name."""
     digits, rest = [], number
     for _ in range(4):
@@ -73,9 +73,9 @@ def _subject(number: int) -> tuple[str, str, str]:
     return TRAITS[number % len(TRAITS)], name, THINGS[number // len(TRAITS) % len(THINGS)]
 
 
-def _passage(number: int) -> str:
+def passage(number: int) -> str:
     dice = random.Random(number)
-    trait, name, thing = _subject(number)
+    trait, name, thing = subject(number)
     sentences = [_sentence(dice) for _ in range(SENTENCES)]
     sentences.insert(
         dice.randrange(SENTENCES), f"The {trait} of the {name} {thing} is {dice.randrange(10, 9999)}."

@@ -8,7 +8,8 @@ from contextlib import closing
 from datetime import datetime, timedelta
 
 import pytest
-from fakes.git_server import Repository
+from fakes.git_server import Repository, git
+from fakes.web_servers import FakeSite, Served
 from harbour import FERRY, FERRY_QUESTION, HARBOUR
 
 NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
@@ -109,9 +110,53 @@ async def test_how_fresh_a_repository_is_shows_in_answers_and_in_the_list(machin
     (first,), (cited,) = fresh.record["citations"], asked.record["citations"]
     assert {name: first[name] for name in changed} == changed
     assert {name: json.loads(unmarked.out)[0][name] for name in changed} == changed
-    assert cited["unseen_since"] == json.loads(documents.out)[0]["unseen_since"] == "2026-03-12T12:00:00Z"
+    since = {cited["unseen_since"], *(each["unseen_since"] for each in json.loads(documents.out))}
+    assert since == {"2026-03-12T12:00:00Z"}
     sentence = "not seen at its source since 12 Mar 2026"
     assert f"wiki/docs/ferry.md · changed 13 Sep 2020 · {sentence}" in told.out
     source, _, *entries = listed.out.splitlines()
     assert f"; {sentence}; " in source
     assert all(entry.endswith(f"\tdefault\t{sentence}") for entry in entries)
+
+
+async def test_a_repository_is_forgotten_without_its_branch_while_it_is_the_only_one(machine, repository):
+    address = f"git+file://{machine.folder}/wiki#docs"
+    git(repository.folder, "branch", "next")
+    await machine.run("ingest", f"{address}@main")
+    await machine.run("ingest", f"{address}@next", "--collection", "other")
+    two = await machine.run("forget", address)
+    await machine.run("forget", f"{address}@next")
+    one = await machine.run("forget", "wiki#docs")
+
+    assert (two.code, two.err) == (
+        2,
+        f"Nothing is indexed under “{address}”. `footnote sources` lists what is.\n",
+    )
+    assert one.code == 0
+    assert (await machine.run("sources")).out == ""
+
+
+async def test_a_website_is_named_as_it_was_typed(machine):
+    async with FakeSite({}, host="127.0.0.1") as site:
+        followed = await machine.run("ingest", f"{site.url}/guide/", "--follow")
+        asked = await machine.run("ask", FERRY_QUESTION, "--docs", f"{site.url}/sitemap.xml")
+        unread = await machine.run("ask", FERRY_QUESTION, "--docs", f"site+{site.url}/guide")
+
+    assert "site+" not in followed.out + followed.err + asked.err + unread.err
+    assert f"  {site.url}/guide: 127.0.0.1 is not a public address." in followed.out
+    assert asked.err.endswith(f"footnote ingest '{site.url}/sitemap.xml'.\n")
+    assert unread.err.endswith(f"footnote ingest '{site.url}/guide' --follow.\n")
+
+
+async def test_a_page_of_a_private_host_that_the_operator_named_is_read(machine):
+    page = Served(
+        body=b"<h1>Fees</h1><p>A night at the pontoon costs 18 euros.</p>", content_type="text/html"
+    )
+    async with FakeSite({"/fees": page}, host="127.0.0.1") as site:
+        refused = await machine.run("ingest", f"{site.url}/fees")
+        machine.settings["PRIVATE_HOSTS"] = "127.0.0.1"
+        ingested = await machine.run("ingest", f"{site.url}/fees")
+        again = await machine.run("ingest", f"{site.url}/fees")
+
+    assert refused.code == 1
+    assert (ingested.out, again.out) == ("1 document added.\n", "1 document unchanged.\n")

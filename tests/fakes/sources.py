@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from core.sources.source import (
     CursorExpired,
@@ -32,6 +34,7 @@ class Shelf:
     restricted: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: dict[str, list[BaseException]] = field(default_factory=dict)  #: of the next fetches, by id
     page_faults: dict[int, BaseException] = field(default_factory=dict)  #: of the next listing, by batch
+    total: int | None = None  #: that a listing tells
     before_fetch: Callable[[str], None] = lambda _id: None
     fetched: list[str] = field(default_factory=list)
     tells_changes: bool = True  #: whether a fetch looks at who may read the page by then
@@ -57,6 +60,21 @@ class Shelf:
         for name in names:
             del self.texts[name]
             self.feed.append(name)
+
+    def save(self, file: Path) -> None:
+        """What is in it, for another process; wholly or not at all."""
+        restricted = {name: sorted(readers) for name, readers in self.restricted.items()}
+        new = file.with_suffix(".new")
+        new.write_text(json.dumps([self.texts, self.versions, self.feed, restricted, self.forgets_before]))
+        new.replace(file)
+
+    @classmethod
+    def saved(cls, file: Path) -> Shelf:
+        texts, versions, feed, restricted, forgets_before = json.loads(file.read_text())
+        return cls(
+            texts=texts, versions=versions, feed=feed, forgets_before=forgets_before,
+            restricted={name: frozenset(readers) for name, readers in restricted.items()},
+        )  # fmt: skip
 
     @property
     def kinds(self) -> dict[str, SourceKind]:
@@ -99,7 +117,7 @@ class Shelf:
             if (fault := self.page_faults.pop(number, None)) is not None:
                 raise fault
             part = [self.item(name) for name in names[first : first + PAGE] if name in self.texts]
-            yield SourceBatch(items=part, cursor=f"listing {first + PAGE} of {at}")
+            yield SourceBatch(items=part, total=self.total, cursor=f"listing {first + PAGE} of {at}")
         yield SourceBatch(cursor=str(at))
 
     async def prepare(self, items: Sequence[SourceItem]) -> None:

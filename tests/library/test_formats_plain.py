@@ -172,3 +172,15 @@ def test_a_missing_quotation_mark_is_said():
 def test_a_long_header_over_many_rows_cannot_fill_the_memory():
     with pytest.raises(DocumentError, match="20 million characters"):
         delimited.parse("h" * 90 + ",b\n" + "a,b\n" * 250_000)
+
+
+def test_what_a_picture_shows_is_read_if_it_says_more_than_a_name():
+    text = (
+        "Piers\n=====\n\n.. figure:: harbour.png\n   :width: 300\n   :alt: The ferry leaves pier three at noon.\n"
+        "   :align: left\n\n   The harbour in winter.\n\n.. image:: logo.svg\n   :alt: Harbour logo\n"
+    )
+
+    document = plain.parse_rst(text)
+
+    shown = [text[block.start : block.end] for block in document.blocks if block.kind == "prose"]
+    assert shown == ["The ferry leaves pier three at noon.", "The harbour in winter."]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import SettingsError
-from core.library.formats.read import FILE_LIMIT
+from core.library.formats.read import FILE_LIMIT, parse_file
 from core.library.roots import PathRules, UnreadableFile
 from core.library.store import Entry
 from core.library.sync import Failure, FoundFile, Listing, SyncReport, list_files, plan_sync
@@ -604,3 +604,19 @@ def test_a_refresh_during_an_ingest_leaves_its_folder_alone_and_sees_the_others(
     assert meanwhile == [SyncReport(changed=1)]
     assert report == SyncReport(added=3)
     assert library.refresh() == SyncReport(skipped=4)
+
+
+def test_a_look_at_the_disk_reads_nothing_of_what_came_from_elsewhere(library, docs):
+    write(docs / "a.md", "A file.")
+    library.ingest([docs])
+    for address in ("https://example.org/a", "git+https://example.org/wiki/a.md", "slack:C1/1"):
+        library.ingest_page(address, parse_file(Path("a.md"), b"Elsewhere."))
+
+    listed = [entry.address for entry in library.store.files("default")]
+    write(docs / "b.md", "Another.")
+    (docs / "a.md").unlink()
+    report = library.refresh()
+
+    assert listed == [str(docs / "a.md")]
+    assert (report.added, report.removed, report.skipped) == (1, 1, 0)
+    assert len(library.store.entries()) == 4

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from core.library.throttle import enable_throttling, throttle
+import pytest
+
+from core.library.throttle import enable_throttling, resting, throttle
 
 THREADS, ITEMS = 4, 30
 
@@ -57,3 +59,11 @@ def test_whoever_leaves_in_the_middle_holds_up_nobody():
         half.close()
 
         assert list(throttle([3])) == [3]
+
+
+def test_a_fault_in_the_work_holds_up_nobody():
+    with enable_throttling():
+        with pytest.raises(ValueError, match="damaged"), resting():
+            raise ValueError("damaged")
+
+        assert list(throttle([1])) == [1]

@@ -7,7 +7,7 @@ from argparse import Namespace
 from asyncio.selector_events import BaseSelectorEventLoop
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
 import pytest
@@ -182,6 +182,22 @@ async def test_a_public_page_that_leads_there_leads_nowhere(settings, connection
         assert [address for address in private(connections) if address[0] != site.host] == []
         assert canary.visits == 0
         assert len(site.requests) > REDIRECTS
+
+
+async def test_what_people_say_and_the_web_returns_reaches_no_private_host_that_the_operator_named(
+    settings, connections, resolver
+):
+    async with FakeSite({"/": Served(body=b"Fees.", content_type="text/plain")}, host="127.0.0.78") as site:
+        named = replace(settings, private_hosts=("127.0.0.78",))
+        for fetcher in (make_fetcher(named), make_web(replace(named, web_search="duckduckgo")).fetcher):
+            with pytest.raises(FetchRefused):
+                await fetcher.get_public(f"{site.url}/")
+        before = private(connections)
+
+        (await make_fetcher(named, for_operator=True).get_public(f"{site.url}/")).data.decode()
+
+    assert before == []
+    assert [address[0] for address in private(connections)] == [site.host]
 
 
 async def test_a_name_is_asked_for_once_and_visited_where_it_was_judged(settings, connections, resolver):

@@ -25,6 +25,7 @@ from fakes.notion_author import NotionAuthor
 from fakes.website import FakeWebsite, WebAuthor, own_documents
 
 from core.bootstrap import open_library
+from core.library.readers import collection_for
 from core.storage.storage import open_storage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -222,14 +223,29 @@ async def test_no_issue_is_lost_or_doubled_by_a_hundred_kills(settings, github, 
     assert killed >= 100
 
 
+def held_of(library) -> dict[str, tuple[str, str]]:
+    """With the collection, which says who may read a document."""
+    return {entry.address: (entry.hash, entry.collection) for entry in library.store.entries()}
+
+
+class ReadAuthor(DriveAuthor):
+    """Says of each file with what content and for whom it is to be held."""
+
+    def hashes(self) -> dict[str, tuple[str, str]]:
+        readers = self.readers()
+        return {
+            name: (each, collection_for("default", readers[name])) for name, each in super().hashes().items()
+        }
+
+
 async def drive_read(settings, google, *, kills: int, documents: int, shared: bool, seed: int) -> int:
     """The same of a changing Google Drive."""
     google.page_limit = 7
-    author, chance = DriveAuthor(google.world, shared=shared, seed=seed, is_open=True), random.Random(seed)
+    author, chance = ReadAuthor(google.world, shared=shared, seed=seed), random.Random(seed)
     author.begin(documents)
     return await killed_again_and_again(
         settings, f"drive:{author.root}", author, chance,
-        kills=kills, length=3 * documents, go_on=lambda: author.go_on(max(2, documents // 8)),
+        kills=kills, length=3 * documents, go_on=lambda: author.go_on(max(2, documents // 8)), read=held_of,
         variables={
             "DRIVE_CREDENTIALS": settings.drive_credentials,
             "SOURCE_OPTIONS": json.dumps({"drive": {"base": google.base}}),

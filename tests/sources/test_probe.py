@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fakes.git_server import git
@@ -15,7 +16,7 @@ from core.settings import Settings
 from core.sources.git.guide import credentials, typed_address
 from core.sources.kinds import KINDS
 from core.sources.probe import Glimpse, check, missing_extra, probe
-from core.sources.source import SourceGuide, SourceThrottled, SourceUnavailable
+from core.sources.source import SourceGuide, SourceThrottled, SourceUnavailable, kind_of
 
 
 @pytest.fixture
@@ -197,7 +198,79 @@ def test_repositories_by_ssh_and_on_this_disk_need_no_token(tmp_path):
     assert credentials(f"git+file://{tmp_path}", Settings()) == ()
 
 
-def test_each_kind_with_a_guide_takes_its_own_example():
-    for kind in KINDS.values():
-        if kind.guide is not None:
-            assert kind.guide.address(kind.guide.example).startswith(kind.prefixes)
+def test_each_kind_has_a_guide_that_takes_its_own_example():
+    for name, kind in KINDS.items():
+        assert kind.guide is not None, name
+        address = kind.guide.address(kind.guide.example)
+        assert address.startswith(kind.prefixes)
+        assert kind.canonical(address) == address
+        assert missing_extra(kind) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "kept"),
+    [
+        (
+            "confluence",
+            "acme.atlassian.net/wiki/spaces/ENG",
+            "confluence+https://acme.atlassian.net/wiki/spaces/ENG",
+        ),
+        (
+            "confluence",
+            "https://wiki.corp.example/display/ENG",
+            "confluence+https://wiki.corp.example/spaces/ENG",
+        ),
+        ("drive", "1AbCdEfGhIjKlMnOp", "drive:1AbCdEfGhIjKlMnOp"),
+        ("drive", "drive:", "drive:"),
+        ("notion", "notion:", "notion:"),
+        (
+            "notion",
+            "https://www.notion.so/acme/Handbook-0123456789abcdef0123456789abcdef",
+            "notion:0123456789abcdef0123456789abcdef",
+        ),
+        ("github", "github.com/acme/handbook/pulls", "github+https://github.com/acme/handbook/pulls"),
+        ("website", "docs.example.org/guide/", "site+https://docs.example.org/guide"),
+    ],
+)
+def test_sources_are_named_as_people_copy_them(kind, typed, kept):
+    assert KINDS[kind].guide.address(typed) == kept
+
+
+@pytest.mark.parametrize(
+    ("address", "entry", "made_at", "given"),
+    [
+        (
+            "confluence+https://acme.atlassian.net/wiki/spaces/ENG",
+            "CONFLUENCE_TOKENS=acme.atlassian.net=YOU@EXAMPLE.ORG:TOKEN",
+            "https://id.atlassian.com/manage-profile/security/api-tokens",
+            {"confluence_tokens": {"acme.atlassian.net": "sesame"}},
+        ),
+        (
+            "confluence+https://wiki.corp.example/spaces/ENG",
+            "CONFLUENCE_TOKENS=wiki.corp.example=TOKEN",
+            "https://wiki.corp.example/plugins/personalaccesstokens/usertokens.action",
+            {"confluence_tokens": {"wiki.corp.example": "sesame"}},
+        ),
+        (
+            "drive:",
+            "DRIVE_CREDENTIALS=/PATH/OF/KEY.json",
+            "https://console.cloud.google.com/iam-admin/serviceaccounts",
+            {"drive_credentials": "/etc/footnote/sesame.json"},
+        ),
+        (
+            "notion:",
+            "NOTION_TOKEN=TOKEN",
+            "https://www.notion.so/profile/integrations",
+            {"notion_token": "sesame"},
+        ),
+    ],
+)
+def test_what_a_source_cannot_be_read_without_is_named_with_where_it_is_made(address, entry, made_at, given):
+    kind = kind_of(address, KINDS)
+    (unset,), (found,) = (kind.guide.credentials(address, each) for each in (Settings(), Settings(**given)))
+
+    assert (f"{unset.setting}={unset.entry}", unset.made_at) == (entry, made_at)
+    assert (unset.is_needed, unset.is_set, found.is_set) == (True, False, True)
+    assert hasattr(Settings(), unset.setting.lower())
+    assert unset.file is None
+    assert found.file == (Path("/etc/footnote/sesame.json") if address == "drive:" else None)

@@ -138,7 +138,8 @@ async def test_the_sources_of_an_older_version_are_kept(tmp_path, clock, shelf):
         expected = desk.syncs.store.all()
     (file,) = settings.data_dir.glob("sources*.sqlite")
     with closing(sqlite3.connect(file)) as database, database:
-        database.execute("ALTER TABLE source_items DROP COLUMN seen_at")
+        for column in ("seen_at", "authors"):
+            database.execute(f"ALTER TABLE source_items DROP COLUMN {column}")
         database.execute("PRAGMA user_version = 1")
 
     with open_desk(settings, clock, shelf.kinds) as desk:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from dataclasses import replace
 
 import pytest
 from fakes.sources import ADDRESS, Shelf
@@ -13,7 +15,8 @@ from bots.chat.access import forget_documents
 from core.conversation import Answer, Citation, Outcome
 from core.library.links import SourceLinks
 from core.library.sync import SyncReport
-from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable
+from core.library.throttle import enable_throttling
+from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable, parse_as_file
 from core.sources.sources import forget_in_sources
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT
 
@@ -96,6 +99,40 @@ async def test_few_items_are_fetched_at_once(desk, shelf):
     await ingest(desk)
 
     assert shelf.most_at_once == IN_FLIGHT
+
+
+async def test_where_questions_are_served_documents_are_parsed_one_at_a_time(settings, clock, shelf):
+    at_work, most, noting = 0, 0, threading.Lock()
+
+    def parse(item, data):
+        nonlocal at_work, most
+        with noting:
+            at_work += 1
+            most = max(most, at_work)
+        threading.Event().wait(0.001)  # others may come in
+        with noting:
+            at_work -= 1
+        return parse_as_file(item, data)
+
+    kinds = {"shelf": replace(shelf.kinds["shelf"], parse=parse)}
+    with open_desk(settings, clock, kinds) as desk, enable_throttling():
+        report = await ingest(desk)
+
+    assert (report.added, most) == (8, 1)
+
+
+async def test_progress_says_how_many_there_are_where_the_source_does(settings, clock, shelf):
+    told = []
+    shelf.total = 8
+    with open_desk(settings, clock, shelf.kinds) as desk:
+        await ingest(desk, notify=lambda *each: told.append(each))
+        shelf.write(p3="Another page.")
+        shelf.forgets_before = 99
+        await ingest(desk, notify=lambda *each: told.append(each))
+
+    first, again = told[:8], told[8:]
+    assert first == [("reading", number, 8) for number in range(1, 9)]
+    assert again == [("reading", 4, 8)]  # three were found to be unchanged before it
 
 
 async def test_an_item_that_changes_between_listing_and_fetching_ends_as_it_is(desk, shelf):

@@ -16,6 +16,7 @@ from core.library.links import SourceLinks
 from core.library.sync import SyncReport
 from core.sources.kinds import KINDS
 from core.sources.sources import forget_in_sources
+from core.sources.sync import WAITS
 from core.sources.website.source import KIND, open_website
 
 
@@ -220,6 +221,20 @@ async def test_the_delay_that_a_website_asks_for_is_kept(desk_with, clock, site)
         await ingest(desk, address_of(site))
 
     assert clock.waited == [3.0] * (len(site.asked) - 1)  # all but robots.txt
+
+
+async def test_a_website_that_limits_us_at_its_first_word_is_waited_for_too(desk, site, clock):
+    site.put("/", html("Harbour", "<p>All.</p>"))
+    site.throttled["/robots.txt"] = 2
+
+    report = await ingest(desk, address_of(site))
+    site.throttled["/robots.txt"] = 100
+    limited = await ingest(desk, address_of(site))
+
+    assert report == SyncReport(added=1)
+    assert clock.waited == [7.0] * (2 + WAITS)
+    assert [each.source for each in limited.failed] == [site.url]  # as it was typed
+    assert desk.syncs.store.all()[0].next_at is None
 
 
 async def test_a_website_that_limits_us_is_waited_for(desk, site, clock):

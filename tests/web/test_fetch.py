@@ -154,6 +154,34 @@ async def test_one_private_address_among_public_ones_refuses_the_host(site):
     assert site.requests == []
 
 
+async def test_a_private_host_that_the_operator_named_is_read_on_any_port(site):
+    names = FakeDns({"wiki.corp": [[site.host]], "a.wiki.corp": [[site.host]], "other.corp": [[site.host]]})
+    fetcher = GuardedFetcher(private=("wiki.corp",), resolve=names)
+    site.pages["/moved"] = Served(status=302, headers={"Location": "/"})
+
+    named = [await fetcher.get_public(at(site, "/moved", host)) for host in ("wiki.corp", "a.wiki.corp")]
+
+    assert [resource.data for resource in named] == [b"Hello, world."] * 2
+    for port in (80, site.port):
+        with pytest.raises(FetchRefused):
+            await fetcher.get_public(f"http://other.corp:{port}/")
+
+
+@pytest.mark.parametrize("first", ["pages.example", "old.corp"])
+async def test_no_page_leads_to_a_private_host_that_was_not_asked_for(site, first):
+    """Not even to one that the operator named: it was the page that asked for it."""
+    with_private = FakeSite({"/": Served(body=b"secret", content_type=PLAIN)}, host="127.0.0.3")
+    async with with_private as private:
+        names = {"pages.example": [[site.host]], "old.corp": [[site.host]], "wiki.corp": [[private.host]]}
+        site.pages["/"] = Served(status=302, headers={"Location": at(private, "/", "wiki.corp")})
+        fetcher = fetcher_of(site, private=("wiki.corp", "old.corp"), resolve=FakeDns(names))
+
+        with pytest.raises(FetchRefused):
+            await fetcher.get_public(at(site, "/", first))
+
+    assert private.requests == []
+
+
 async def test_the_next_address_is_tried_when_nobody_answers_at_the_first(site, unused_tcp_port):
     other = FakeSite(host="127.0.0.3", port=unused_tcp_port)
     resolve = FakeDns({"pages.example": [["127.0.0.3", site.host]]})

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 
-from core.library.documents import BlockKind, Document
+from core.library.documents import Block, BlockKind, Document
 from core.library.formats.assembly import LineSpan, Source
 from core.library.formats.markdown import HEADING_LIMIT, heading_text
 
 # reStructuredText Markup Specification: "Sections", "Explicit Markup Blocks", "Field Lists".
 _ADORNMENT = re.compile(r"([=\-`:.'\"~^_*+#])\1{2,}")
 _EXPLICIT = re.compile(r"\.\. (?:_.*:.*|\|.*|\[.*\].*|[\w:+-]+::(?:\s+\S+)?)|:[\w -]+:.*")
+#: The text of a picture, with more than three words; as of pictures in Markdown.
+_ALT = re.compile(r"\s+:alt:[ \t]+(?=\S+(?:[ \t]+\S+){3})")
 _CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code|code-block|sourcecode|parsed-literal)::")
 
 
@@ -32,8 +35,15 @@ def parse_rst(text: str) -> Document:
 
 
 def _document(source: Source, spans: Iterator[LineSpan]) -> Document:
-    blocks = tuple(block for span in spans if (block := source.block(span)))
+    blocks = tuple(_without_name(source, block) for span in spans if (block := source.block(span)))
     return Document(title="", text=source.text, blocks=blocks)
+
+
+def _without_name(source: Source, block: Block) -> Block:
+    """Of the text of a picture, without the ":alt:" before it."""
+    line = source.text.rfind("\n", 0, block.start) + 1
+    found = _ALT.match(source.text, line, block.end) if block.kind == "prose" else None
+    return replace(block, start=found.end()) if found else block
 
 
 @dataclass(slots=True)
@@ -65,9 +75,22 @@ def _rst_spans(source: Source) -> Iterator[LineSpan]:
             _EXPLICIT.fullmatch(line.strip()) or _ADORNMENT.fullmatch(line.strip()) for line in lines
         )
         code = expects_code and indented
-        yield LineSpan(start, last, "code" if code else "markup" if explicit else "prose")
+        if explicit and not code:
+            yield from _explicit_spans(source, start, last)
+        else:
+            yield LineSpan(start, last, "code" if code else "prose")
         opens_code = _CODE_DIRECTIVE.match(lines[0]) if explicit else lines[-1].rstrip().endswith("::")
         expects_code = code or bool(opens_code)
+
+
+def _explicit_spans(source: Source, first: int, last: int) -> Iterator[LineSpan]:
+    """Directives and fields, which are not quoted; what a picture shows is, if it says more than a name."""
+    kinds: list[BlockKind] = [
+        "prose" if _ALT.match(source.line(number)) else "markup" for number in range(first, last)
+    ]
+    for kind, run in groupby(range(first, last), key=lambda number: kinds[number - first]):
+        numbers = list(run)
+        yield LineSpan(numbers[0], numbers[-1] + 1, kind)
 
 
 def _rst_heading(source: Source, first: int, last: int, levels: _Levels) -> LineSpan | None:

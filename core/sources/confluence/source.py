@@ -33,6 +33,7 @@ from core.sources.confluence.anchors import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.client import ConfluenceClient, RecordRefused, client_of, not_taken
 from core.sources.confluence.cloud import V1, V2, CloudApi
 from core.sources.confluence.data_center import DataCenterApi
+from core.sources.confluence.guide import GUIDE
 from core.sources.confluence.readers import PagePlace, PageReaders
 from core.sources.confluence.records import (
     ConfluenceApi,
@@ -301,5 +302,10 @@ async def _is_cloud(client: ConfluenceClient) -> bool:
 
 
 KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=label_of, open=open_confluence, parse=parse_item
+    prefixes=PREFIXES,
+    canonical=canonical_address,
+    label=label_of,
+    open=open_confluence,
+    parse=parse_item,
+    guide=GUIDE,
 )

@@ -21,7 +21,7 @@ _FOLDER = re.compile(r"/drive/(?:u/\d+/)?folders/([^/]+)/?")
 def canonical_address(text: str) -> str:
     """An address as it is kept; SettingsError for what is none."""
     folder = text.removeprefix(PREFIX)
-    if folder and not _ID.fullmatch(folder):
+    if not text.startswith(PREFIX) or (folder and not _ID.fullmatch(folder)):
         raise SettingsError(
             f"{text} is no address of Google Drive: drive:ID, where ID is the last part of the folder's address in"
             " a browser, or drive: for all that is shared with the service account."

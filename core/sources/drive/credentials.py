@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.errors import SettingsError
+from core.sources.credentials import read_owner_only
 from core.sources.source import SourceUnavailable
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ SCOPE = "https://www.googleapis.com/auth/drive.readonly"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"  # RFC 7523, 2.1
 LIFETIME = 3_600  # seconds; Google grants at most an hour
 MARGIN = 60  # seconds before its end that a token is not used any more
-OTHERS = 0o077  # permission bits of anybody but the owner
 
 #: Sends a form, and returns the status and the JSON of the answer.
 PostForm = Callable[[str, dict[str, str]], Awaitable[tuple[int, Any]]]
@@ -61,19 +61,13 @@ def read_account(path: str) -> DriveAccount:
         )
     file = Path(path).expanduser()
     try:
-        if os.name == "posix" and file.stat().st_mode & OTHERS:
-            raise SourceUnavailable(
-                f"{file} can be read by others on this machine, so it is not used: chmod 600 {file}"
-            )
-        text = file.read_bytes()
-    except OSError as error:
-        raise SourceUnavailable(
-            f"{file}, which DRIVE_CREDENTIALS names, cannot be read: {error.strerror}."
-        ) from None
+        text = read_owner_only(file)
+    except SettingsError as error:
+        raise SourceUnavailable(f"DRIVE_CREDENTIALS: {error}") from None
     return _account(text, file)
 
 
-def _account(text: bytes, file: Path) -> DriveAccount:
+def _account(text: str, file: Path) -> DriveAccount:
     from google.auth.exceptions import GoogleAuthError
     from google.oauth2.service_account import Credentials
 

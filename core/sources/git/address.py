@@ -122,6 +122,13 @@ def parse(text: str) -> GitAddress:
     )
 
 
+def without_branch(address: str) -> str:
+    """An address as it is kept, without its branch."""
+    repository, sign, fragment = address.partition("#")
+    folder = fragment.rpartition("@")[0] if "@" in fragment else fragment
+    return f"{repository}{sign}{folder}" if folder else repository
+
+
 def local_address(name: str) -> str | None:
     """The address of a repository on this disk that was typed as ``PATH#FOLDER@BRANCH``; None for anything else."""
     path, sign, fragment = name.partition("#")

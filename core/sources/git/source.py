@@ -31,6 +31,7 @@ from core.sources.git.address import (
     is_repository,
     item_of,
     parse,
+    without_branch,
 )
 from core.sources.git.guide import GUIDE
 from core.sources.git.process import STDERR_LOGGED, Git, GitFailed
@@ -394,6 +395,7 @@ KIND = SourceKind(
     canonical=canonical_address,
     label=lambda address: parse(address).name,
     open=open_git,
+    without_version=without_branch,
     check=check_git,
     guide=GUIDE,
 )

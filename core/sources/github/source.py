@@ -22,10 +22,9 @@ from urllib.parse import urlencode, urlsplit
 from core.conversation import value
 from core.errors import SettingsError
 from core.library.documents import Document
-from core.settings import Settings
 from core.sources.anchored import parse_anchored, to_bytes
-from core.sources.credentials import Credential
 from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
+from core.sources.github.guide import GUIDE
 from core.sources.github.memory import ListMemory, open_memory
 from core.sources.github.thread import IssueRecord, record_of, text_of_issue
 from core.sources.hosts import addresses_of
@@ -34,7 +33,6 @@ from core.sources.source import (
     ItemGone,
     SourceBatch,
     SourceContext,
-    SourceGuide,
     SourceItem,
     SourceKind,
 )
@@ -53,7 +51,7 @@ EVERYTHING: Mapping[str, object] = {
     "per_page": PER_PAGE,
 }
 OVERLAP = 120.0  # seconds that are asked for twice: what happens at one time need not be listed at once
-MISSING_EXTRA = "Issues of GitHub are read with the extra github: pip install 'footnote[github]', or uv sync --extra github."
+MISSING_EXTRA = "Issues of GitHub are read with the extra github: .uv/bin/uv sync --no-dev --extra github."
 
 
 @value
@@ -339,33 +337,11 @@ async def open_github(
                 await asyncio.to_thread(memory.keep, {url: cache[url] for url in cache.used & cache.keys()})
 
 
-def _credentials(text: str, settings: Settings) -> Sequence[Credential]:
-    address = parse(text)
-    return (
-        Credential(
-            setting="GIT_TOKENS",
-            entry=f"{address.host}=TOKEN",
-            made_at=f"https://{address.place}/settings/personal-access-tokens/new",
-            rights="Issues: read-only" if address.kind == "issues" else "Pull requests: read-only",
-            is_set=address.host in settings.git_tokens,
-            is_needed=False,
-        ),
-    )
-
-
 KIND = SourceKind(
     prefixes=PREFIXES,
     canonical=canonical_address,
     label=label_of,
     open=open_github,
     parse=parse_issue,
-    guide=SourceGuide(
-        title="Issues or pull requests on GitHub",
-        asks="The address of their list",
-        example="https://github.com/acme/handbook/issues",
-        address=canonical_address,
-        credentials=_credentials,
-        extra="github",
-        packages=("gidgethub",),
-    ),
+    guide=GUIDE,
 )

@@ -15,12 +15,11 @@ from urllib.parse import urlsplit
 
 from core.errors import SettingsError
 from core.library.documents import Document
-from core.settings import Settings
 from core.sources.anchored import parse_anchored, to_bytes
-from core.sources.credentials import Credential
 from core.sources.hosts import addresses_of
-from core.sources.notion.address import LABEL, PREFIX, canonical_address, page_address, root_of
+from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import INTERVAL, ORIGIN, NotionApi, NotionMissing, NotionRefused, open_api
+from core.sources.notion.guide import GUIDE
 from core.sources.notion.listing import PageListing
 from core.sources.notion.memory import NotionMemory, open_memory
 from core.sources.notion.page import NotionPage, is_trashed, item_of, page_of, text_of_page
@@ -30,7 +29,6 @@ from core.sources.source import (
     ItemUnreadable,
     SourceBatch,
     SourceContext,
-    SourceGuide,
     SourceItem,
     SourceKind,
     SourceUnavailable,
@@ -187,31 +185,11 @@ async def open_notion(
             yield NotionSource(root=root_of(text), api=api, memory=memory)
 
 
-def _credentials(_address: str, settings: Settings) -> Sequence[Credential]:
-    return (
-        Credential(
-            setting="NOTION_TOKEN",
-            entry="TOKEN",
-            made_at="https://www.notion.so/profile/integrations",
-            rights="Read content; then add the integration to the connections of each page that it may read",
-            is_set=bool(settings.notion_token),
-        ),
-    )
-
-
 KIND = SourceKind(
     prefixes=(PREFIX,),
     canonical=canonical_address,
     label=lambda _address: LABEL,
     open=open_notion,
     parse=parse_page,
-    guide=SourceGuide(
-        title="Pages of Notion",
-        asks="The link of a page or a database, with what lies below it; notion: reads all that is shared",
-        example="https://www.notion.so/acme/Handbook-1f2e3d4c5b6a79880123456789abcdef",
-        address=lambda typed: page_address(typed) or canonical_address(typed),
-        credentials=_credentials,
-        extra="notion",
-        packages=("notion_client",),
-    ),
+    guide=GUIDE,
 )

@@ -370,13 +370,8 @@ async def open_website(
         client = replace(opened, timeout=timeout, pause=pause, delay=rules.delay)
         with open_memory(context.folder) as memory:
             yield WebsiteSource(
-                site=site,
-                client=client,
-                memory=memory,
-                rules=rules,
-                page_limit=page_limit,
-                depth_limit=depth_limit,
-            )
+                site=site, client=client, memory=memory, rules=rules, page_limit=page_limit, depth_limit=depth_limit
+            )  # fmt: skip
 
 
 async def check_website(text: str, context: SourceContext) -> None:
@@ -390,6 +385,7 @@ KIND = SourceKind(
     label=label_of,
     open=open_website,
     parse=parse_page,
+    typed=label_of,
     check=check_website,
     guide=SourceGuide(
         title="A website, by its links and its sitemap",

@@ -1,0 +1,115 @@
+"""Canaries of a source on the page, in its exports and in digests: :mod:`test_source_rights` has the answers."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+from urllib.parse import quote, urlencode
+
+import pytest
+from crews import name, secret
+from fakes.desk import open_desk
+from fakes.sources import ADDRESS
+from test_source_rights import Harbour
+from test_surfaces import ask_on_page, is_direct
+
+from bots.gap_digest import GapDigests, channels_of, digest_of, in_slack
+from core.conversation import Question
+from core.gaps.questions import TimeSpan
+from core.library.readers import MARK
+from core.sources.sources import SourceSyncs
+
+HIDDEN = (MARK, quote(MARK), "\\x1f", "\\u001f")
+
+
+async def fill_log(desk, harbour, count):
+    """Questions of people and channels about what they may read; some are answered, some are not."""
+    turns = []
+    for number in range(count):
+        asked = harbour.question(number)
+        item = harbour.random.randrange(harbour.items)
+        text = harbour.random.choice(
+            (
+                f"What is the passphrase of the {name(item)} mooring?",
+                f"Whom may I tell that the passphrase of {name(item)} opens the door?",
+            )
+        )
+        asked = Question(
+            id=f"slack/T1/{asked.conversation.channel}/{number}", conversation=asked.conversation,
+            author=asked.author, text=text, asked_at=time.time(),
+        )  # fmt: skip
+        await desk.footnote.assistant.run(asked)
+        await desk.footnote.log.rate(asked.id, asked.author, is_positive=False, at=time.time())
+        turns.append(asked.id)
+    return turns
+
+
+def paths_of(random, turns, groups, items):
+    yield from ("/", "/questions", "/gaps?state=all", "/gaps", "/gaps.csv", "/answers", "/sources", "/spend")
+    yield from ("/sources?collection=default", "/questions?rated=down")
+    yield from (f"/questions/{quote(turn, safe='')}" for turn in turns)
+    yield from (f"/gaps/{quote(turn, safe='')}" for turn in groups)
+    for number in random.sample(range(items), 12):
+        named = {"collection": "default", "address": f"{ADDRESS}/m{number}.md"}
+        yield f"/sources/document?{urlencode(named)}"
+        yield f"/sources?{urlencode({'try': f'passphrase of the {name(number)} mooring'})}"
+        yield f"/sources?{urlencode({'collection': 'default', 'try': name(number)})}"
+
+
+async def digest(desk, channel):
+    """What a channel is shown of the gaps of this hour."""
+    (there,) = channels_of("slack", [f"slack/T1/{channel}"])
+    digests = GapDigests(
+        channels=[there], place=in_slack, is_private=is_direct, messages=None, finder=desk.gaps,
+        channel_store=desk.channels, library=desk.footnote.library,
+    )  # fmt: skip
+    now = desk.gaps.now()
+
+    async def may_read(questions):
+        return await digests._readable(there, questions)
+
+    return digest_of(await desk.gaps.report(TimeSpan(since=now - 3600, until=now + 1), may_read))
+
+
+@pytest.mark.parametrize(("items", "count"), [(40, 30), pytest.param(300, 600, marks=pytest.mark.long)])
+async def test_a_reader_of_the_collection_sees_nothing_of_what_few_may_read_of_it(items, count, tmp_path):
+    """Nor of what everybody might read when it was asked about, and few may read now."""
+    random = Random(23)
+    harbour = Harbour(random=random, items=items)
+    async with open_desk(tmp_path, web_search="duckduckgo") as desk:
+        desk.channels.people["slack"] = harbour
+        syncs = SourceSyncs(
+            library=desk.footnote.library, store=desk.footnote.sources.store,
+            settings=desk.footnote.settings, kinds=harbour.shelf.kinds,
+        )  # fmt: skip
+        await syncs.ingest(ADDRESS, collection="default")
+        turns = await fill_log(desk, harbour, count)
+        for _ in range(3):
+            harbour.change()
+        await syncs.ingest(ADDRESS, collection="default")
+        groups = [each.id for each in (await desk.gaps.report(desk.gaps.last(3600))).groups]
+        closed = {number for number in range(items) if f"m{number}" in harbour.shelf.restricted}
+        reader = await desk.browser("editor", collections=frozenset({"default"}))
+        editor = await desk.browser("editor")
+        asked = [
+            await ask_on_page(desk, reader, f"What is the passphrase of the {name(number)} mooring?")
+            for number in (min(closed), min(set(range(items)) - closed))
+        ]
+        pages = [("ask", page) for page in asked]
+        every = []
+        for path in paths_of(random, turns, groups, items):
+            pages.append((path, (await reader.get(path))[1]))
+            every.append((path, (await editor.get(path))[1]))
+        pages += [("digest", await digest(desk, f"C{number}")) for number in range(4)]
+
+    secrets = {number: secret(number) for number in range(items)}
+    across = [(path, number) for path, page in pages for number in closed if secrets[number] in page]
+    listed = dict(pages)["/sources?collection=default"]
+    across += [("listed", number) for number in closed if name(number) in listed]
+    shown = sum(secrets[number] in page for path, page in pages for number in secrets)
+    by_editor = {number for path, page in every for number in secrets if secrets[number] in page}
+    print(f"{len(pages)} pages, {shown} canaries of everybody, {len(across)} across; {len(closed)} closed")
+    assert across == []
+    assert shown > 3
+    assert by_editor & closed  # an editor who reads everything reads this too
+    assert [path for path, page in (*pages, *every) for sign in HIDDEN if sign in page] == []
