@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bots.chat.texts import counted, nothing_to_read
+from bots.source_kinds import ADDRESSES
 from core.bootstrap import Announce, make_embedder
 from core.conversation import value
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError
@@ -73,7 +74,7 @@ def read_targets(names: Sequence[str], *, follow: bool = False, settings: Settin
     sources = {
         name: address
         for name in names
-        if (address := source_address(name, follow=follow, settings=settings)) is not None
+        if (address := source_address(name, follow=follow, kinds=ADDRESSES, settings=settings)) is not None
     }
     others = [name for name in names if name not in sources]
     urls = tuple(name for name in others if "://" in name)

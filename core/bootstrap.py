@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     AsyncExitStack,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from core.graph.context import Deps
     from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
+    from core.sources.source import SourceKind
     from core.sources.sources import SourceSyncs
     from core.storage.database import Database
     from core.traces.log import Listener, QuestionLog
@@ -94,15 +95,18 @@ async def open_footnote(
     embedder: Embedder | None = None,
     refresh: Refresh | None = None,
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence"),
+    source_kinds: Mapping[str, SourceKind] | None = None,
 ) -> AsyncIterator[Footnote]:
     """Lock the data folder and build everything that answers need. Raises SettingsError.
 
     Without ``storage`` it is opened here, and closed at the end. ``refresh`` is for a long-running process; a
     command syncs the index itself. ``sentence`` turns an error into a sentence for the person who asked.
+    ``source_kinds``: those that can be read; core's own if none are given.
     """
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
     from core.answers.answers import CountedUses
     from core.graph.graph import build_graph
+    from core.sources.kinds import KINDS
     from core.sources.sources import SourceSyncs, open_source_store
     from core.turns.assistant import Assistant
 
@@ -119,7 +123,7 @@ async def open_footnote(
         answers = await _open_answers(settings, storage, library, open_now)
         sources = SourceSyncs(
             library=library, store=open_now.enter_context(open_source_store(storage)), settings=settings,
-            replicas=replicas,
+            replicas=replicas, kinds=KINDS if source_kinds is None else source_kinds,
         )  # fmt: skip
         assistant = Assistant(
             graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, sentence=sentence,

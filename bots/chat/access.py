@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bots.chat.channels import OWN, SCHEMA, STORE, AccessRule
 from bots.chat.uploads import discard
+from bots.source_kinds import ADDRESSES
 from core.conversation import value
 from core.errors import NotFound, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
@@ -135,9 +136,11 @@ def forget_documents(
 def _forget(library: Library, storage: Storage, name: str, collection: str | None) -> list[Entry]:
     """Of sources too: first there, or the next sync would bring it back. NotFound when nothing has this name."""
     with open_source_store(storage) as sources:
-        kept = name_as_kept(name)
-        for each in dict.fromkeys((name, kept, only_version(sources, kept) or kept)):
-            is_source = forget_in_sources(sources, library, each, storage.data_dir, collection=collection)
+        kept = name_as_kept(name, ADDRESSES)
+        for each in dict.fromkeys((name, kept, only_version(sources, kept, ADDRESSES) or kept)):
+            is_source = forget_in_sources(
+                sources, library, each, storage.data_dir, collection=collection, kinds=ADDRESSES
+            )
             try:
                 return library.forget(each, collection=collection)
             except NotFound:

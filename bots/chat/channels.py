@@ -70,6 +70,9 @@ CREATE TABLE IF NOT EXISTS parents (  -- of channels whose members all read anot
     channel TEXT PRIMARY KEY, parent TEXT NOT NULL  -- platform/space/channel
 );
 """
+_OPTED_OUT = """
+CREATE TABLE IF NOT EXISTS opted_out (person TEXT PRIMARY KEY);  -- platform/person, whose messages are not read
+"""
 
 
 def _follow_askers(database: Connection) -> None:
@@ -108,10 +111,22 @@ def _know_emails(database: Connection) -> None:
     database.execute(EMAILS)
 
 
+def _know_opted_out(database: Connection) -> None:
+    """Version 7: people may ask not to be read where a channel is a source."""
+    database.execute(_OPTED_OUT)
+
+
 STORE = "rooms"
 SCHEMA = Schema(
-    tables=_CHANNELS + _TABLES + _UNASKED + _ACCESS + _PARENTS + EMAILS,
-    migrations=(_follow_askers, _rename_words, _open_collections, _know_parents, _know_emails),
+    tables=_CHANNELS + _TABLES + _UNASKED + _ACCESS + _PARENTS + EMAILS + _OPTED_OUT,
+    migrations=(
+        _follow_askers,
+        _rename_words,
+        _open_collections,
+        _know_parents,
+        _know_emails,
+        _know_opted_out,
+    ),
     cure="Move it away: channels then have their defaults again, threads are followed up with a mention, "
     "collections other than default are closed, and documents and conversations are not affected.",
 )
@@ -322,6 +337,18 @@ class ChannelStore:
                 conversation.channel_id, parent_id,
             )  # fmt: skip
 
+    async def opt_out(self, person: str) -> None:
+        """From now on, what this person writes is not read where a channel is a source."""
+        await self._write("INSERT INTO opted_out VALUES (?) ON CONFLICT DO NOTHING", person)
+
+    async def opt_in(self, person: str) -> None:
+        await self._write("DELETE FROM opted_out WHERE person = ?", person)
+
+    async def opted_out(self) -> frozenset[str]:
+        """Who asked not to be read, as "platform/person"."""
+        rows = await self.database.rows("SELECT person FROM opted_out")
+        return frozenset(str(person) for (person,) in rows)
+
     async def is_first(self, request_id: str) -> bool:
         """True the first time; a command that is delivered again is not carried out again."""
         return await self.database.write(_KEEP_ID, (request_id,)) == 1
@@ -387,6 +414,11 @@ def own_collections(conversation: Conversation) -> frozenset[str]:
     """The channel's and the thread's; ids of channels have only letters and digits."""
     own = OWN + conversation.channel_id.replace("/", "-")
     return frozenset((own, f"{own}-thread-{conversation.thread.replace('/', '-')}"))
+
+
+def source_of(conversation: Conversation) -> str:
+    """The address of the channel as a source, as it is kept."""
+    return f"{conversation.platform}://{conversation.space}/{conversation.channel}"
 
 
 def own_collection(conversation: Conversation) -> str:

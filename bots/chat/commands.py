@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from bots.chat.channels import ChannelStore, own_collection, thread_collection
+from bots.chat.access import forget_documents
+from bots.chat.channel_documents import person_of
+from bots.chat.channels import ChannelStore, own_collection, source_of, thread_collection
 from bots.chat.experts import trusted_in
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page
 from bots.chat.platform import CommandReply, Note, People, Sources
@@ -17,6 +19,7 @@ from bots.chat.quotes import footnotes_of
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.upload_index import UploadIndex
 from core.bootstrap import Footnote
+from core.errors import NotFound
 from core.library.library import DEFAULT_COLLECTION
 from core.library.readers import base_of
 from core.library.sync import SyncReport
@@ -28,6 +31,8 @@ FOR_LEARNERS: Mapping[str, str] = {
     "learn": "only_learners_add",
     "unlearn": "only_learners_remove",
     "use": "only_learners_choose",
+    "learn_channel": "only_learners_add",
+    "forget_channel": "only_learners_remove",
 }
 FOLLOWING: Mapping[Follow, str] = {
     "mention": "follows_mention",
@@ -35,6 +40,8 @@ FOLLOWING: Mapping[Follow, str] = {
     "thread": "follows_thread",
     "channel": "follows_channel",
 }
+
+EVERY = 86_400.0  # seconds between two syncs of a learned channel, which find what events did not tell
 
 Replies = tuple[CommandReply, ...]
 
@@ -97,7 +104,8 @@ class ChatCommands:
         return {
             "help": self._help, "sources": self._sources, "forget": self._forget,
             "follow": self._follow, "learn": self._learn, "use": self._use, "footnotes": self._footnotes,
-            "unlearn": self._unlearn,
+            "unlearn": self._unlearn, "learn_channel": self._learn_channel,
+            "forget_channel": self._forget_channel, "learn_me": self._learn_me, "forget_me": self._forget_me,
         }  # fmt: skip
 
     async def _help(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
@@ -212,6 +220,40 @@ class ChatCommands:
             return (Note(text=sentence, is_private=True),)
         lines = (forgotten(Path(entry.source).name, entry.passages, command.language) for entry in gone)
         return (Note(text="\n".join(lines)),)
+
+    async def _learn_channel(self, command: ChatCommand, route: ReplyRoute) -> Replies:
+        """Read the channel from now on, for itself alone."""
+        here, say = command.conversation, say_in(command.language)
+        if self.people.is_direct_message(here):
+            return (Note(text=say("direct_not_learned"), is_private=True),)
+        address = source_of(here)
+        await self.footnote.sources.add(address, collection=own_collection(here), every=EVERY)
+        place = await self.people.place(route)
+        return (Note(text=f"{say('channel_learned', place=place or here.channel)} {say('can_opt_out')}"),)
+
+    async def _forget_channel(self, command: ChatCommand, route: ReplyRoute) -> Replies:
+        """What was read of the channel for itself; an operator's collections stay."""
+        here, say, footnote = command.conversation, say_in(command.language), self.footnote
+        address = source_of(here)
+        try:
+            await asyncio.to_thread(
+                forget_documents, footnote.library, footnote.storage, address, collection=own_collection(here)
+            )
+        except NotFound:
+            return (Note(text=say("channel_not_learned"), is_private=True),)
+        place = await self.people.place(route)
+        return (Note(text=say("channel_forgotten", place=place or here.channel)),)
+
+    async def _forget_me(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+        """First what keeps the next sync from reading it, then what was read."""
+        person = person_of(command.conversation.platform, command.author)
+        await self.channel_store.opt_out(person)
+        await self.footnote.sources.forget_author(person)
+        return (Note(text=say_in(command.language)("opted_out"), is_private=True),)
+
+    async def _learn_me(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+        await self.channel_store.opt_in(person_of(command.conversation.platform, command.author))
+        return (Note(text=say_in(command.language)("opted_in"), is_private=True),)
 
 
 def _display_name(command: ChatCommand, collection: str) -> str:

@@ -48,7 +48,8 @@ logger = logging.getLogger(__name__)
 
 SILENCE = 1.5  # seconds before a delay is explained: a press must be answered within three
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries; doubled each time
-STORED = ("learn", "forget")  # commands that take long or wait for a turn, also where the reply is private
+#: Commands that take long or wait for a turn, also where the reply is private.
+STORED = ("learn", "forget", "learn_channel", "forget_channel", "learn_me", "forget_me")
 DRAIN = 5.0  # seconds that background tasks get to finish at a stop
 
 T = TypeVar("T")

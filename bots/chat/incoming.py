@@ -36,6 +36,7 @@ EDIT_LIMIT = 24 * 3600.0
 CommandName = Literal[
     "help", "sources", "forget", "stop", "follow", "learn", "use", "approve", "deny",
     "edit", "footnotes", "again", "choose", "read", "unlearn", "withdraw", "starter", "consult", "keep", "unkeep",
+    "learn_channel", "forget_channel", "learn_me", "forget_me",
 ]  # fmt: skip
 
 
@@ -246,9 +247,13 @@ _PATTERNS: Sequence[tuple[CommandName, str, bool]] = (
     ("help", r"help[.!?]?()", True),
     ("sources", r"sources[.!?]?()", True),
     ("forget", r"forget(?: this(?: thread)?)?[.!]?()", True),
+    ("forget_channel", r"forget(?: this)? channel[.!]?()", False),
+    ("forget_me", r"forget me[.!]?()", False),
     ("unlearn", r"forget\s+(\S+)", False),
     ("stop", r"stop[.!]?()", True),
     ("follow", r"follow(?:\s+(\w+))?[.!]?", False),
+    ("learn_channel", r"learn(?: this)? channel[.!]?()", False),
+    ("learn_me", r"learn me[.!]?()", False),
     ("learn", r"learn(?:\s+(https?://\S+))?", False),
     ("use", r"use(?:\s+([\w.-]*\w))?", False),
     ("keep", r"keep(?: this)?(?: answer)?[.!]?()", False),

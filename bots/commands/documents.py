@@ -13,9 +13,11 @@ from functools import partial
 from bots import process, rebuild
 from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
+from bots.chat.channels import open_channel_store
 from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside
 from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
+from bots.source_kinds import source_kinds
 from bots.terminal.backend import Forgotten
 from bots.terminal.prompt import ask_line, is_interactive
 from bots.terminal.screen import Screen
@@ -181,8 +183,13 @@ async def _ingest_sources(
     library: Library, targets: Targets, arguments: Namespace, settings: Settings, notify: Notify
 ) -> SyncReport:
     report, collection = SyncReport(), arguments.collection or DEFAULT_COLLECTION
-    with open_storage(settings) as storage, open_source_store(storage) as store:
-        syncs = SourceSyncs(library=library, store=store, settings=settings)
+    with (
+        open_storage(settings) as storage,
+        open_source_store(storage) as store,
+        open_channel_store(storage) as channel_store,
+    ):
+        kinds = source_kinds(channel_store)
+        syncs = SourceSyncs(library=library, store=store, settings=settings, kinds=kinds)
         for address in targets.sources:
             report += await syncs.ingest(address, collection=collection, every=arguments.every, notify=notify)
     return report

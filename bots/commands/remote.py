@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from bots.indexing import Targets
+from bots.source_kinds import ADDRESSES
 from bots.terminal.backend import CommandTurns, Forgotten
 from bots.terminal.operations import Record, details_of, error_in, fingerprints, report_in
 from bots.terminal.screen import Screen
@@ -189,7 +190,7 @@ class RemoteBackend:
 
 def _names_of(source: str) -> list[str]:
     """A path is one in the folder that the command was typed in."""
-    if (kept := name_as_kept(source)) != source:
+    if (kept := name_as_kept(source, ADDRESSES)) != source:
         return [source, kept]
     return [source] if "://" in source else [str(Path(source).expanduser().absolute()), source]
 

@@ -36,6 +36,7 @@ from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import SlackServer, open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
+from bots.source_kinds import source_kinds
 from bots.terminal.messenger import TerminalMessenger, sweeping
 from bots.terminal.operations import Operations
 from bots.terminal.screen import Screen
@@ -107,6 +108,7 @@ async def _run(served: Served, settings: Settings) -> int:
                 storage=storage,
                 refresh=refresher.refresh,
                 sentence=for_people,
+                source_kinds=source_kinds(channel_store),
             ) as footnote,
             _refreshing(refresher, footnote),
             _serving(
@@ -164,14 +166,15 @@ async def _serving(
         turns = await open_now.enter_async_context(opening)
         footnote.meters.load = turns.load
         await open_now.enter_async_context(sweeping())
+        schedule = schedule_of(footnote, turns)
         if platforms.slack is not None:
-            await open_now.enter_async_context(platforms.slack.serving(turns, served.port))
+            await open_now.enter_async_context(platforms.slack.serving(turns, served.port, schedule))
         if platforms.discord is not None:
             await open_now.enter_async_context(platforms.discord.serving(turns, stop.set))
         gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
         for digests in _digests(platforms, footnote, channel_store, gaps):
             await open_now.enter_async_context(digests)
-        await open_now.enter_async_context(_syncing_sources(footnote, turns))
+        await open_now.enter_async_context(_syncing_sources(footnote, schedule))
         if served.page is None:
             yield ""
             return
@@ -214,16 +217,21 @@ def _digests(
             yield _showing(digests, name, footnote)
 
 
-@asynccontextmanager
-async def _syncing_sources(footnote: Footnote, turns: Turns) -> AsyncIterator[None]:
-    """Have sources read when they are due, while this process is the one that looks for all."""
+def schedule_of(footnote: Footnote, turns: Turns) -> SourceSchedule:
+    """Puts what is to be read of sources into the queue."""
 
     async def enqueue(command: Command) -> None:
         await turns.accept(command, {SHOWN_BY: TERMINAL})
 
-    schedule = SourceSchedule(
-        store=footnote.sources.store, enqueue=enqueue, place=fresh_conversation(), prefix=OPERATOR
-    )
+    return SourceSchedule(
+        store=footnote.sources.store, enqueue=enqueue, place=fresh_conversation(), prefix=OPERATOR,
+        due=footnote.sources.due,
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def _syncing_sources(footnote: Footnote, schedule: SourceSchedule) -> AsyncIterator[None]:
+    """Have sources read when they are due, while this process is the one that looks for all."""
     leading = asyncio.create_task(footnote.replicas.lead(SOURCES, schedule.keep_looking))
     try:
         yield

@@ -15,6 +15,7 @@ from bots.doctor.findings import Finding, failed, skipped, warning
 from bots.doctor.settings import NAMES, SECRETS, Configuration
 from bots.page.settings import NAMES as PAGE_SETTINGS
 from bots.slack import doctor as slack
+from bots.source_kinds import source_kinds
 from core.conversation import value
 
 TIMEOUT = 30.0  # seconds for one check
@@ -83,7 +84,7 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
         Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=folder.NAME),
         Check(
             name=sources.NAME,
-            examine=partial(sources.examine, is_named=sources.NAME in names),
+            examine=partial(sources.examine, is_named=sources.NAME in names, kinds=source_kinds(None)),
             reads=source_settings,
             after=folder.NAME,
         ),

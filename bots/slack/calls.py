@@ -54,6 +54,7 @@ _READING = frozenset(
         "chat.getPermalink",
         "conversations.info",
         "files.info",
+        "users.conversations",
         "usergroups.list",
         "usergroups.users.list",
         "users.info",
@@ -84,6 +85,14 @@ class MissingScope(NotAuthorized):
 
 class Unsure(Exception):
     """It may have happened: look before repeating it."""
+
+
+class AskedToWait(Exception):
+    """Nothing was done: the call may be made again after so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
 
 
 class _Passing(Exception):
@@ -171,6 +180,24 @@ class SlackCalls:
                 raise Unsure from failure
             self._not_before[place] = loop.time() + wait
             raise Unreachable from failure
+
+    async def read(self, method: str, /, *, team: str, **arguments: Any) -> Reply:
+        """The same for a call that only reads, and for whoever waits by itself.
+
+        Raises SlackRefused, Unreachable and AskedToWait.
+        """
+        installation, loop = await self.installation(team), asyncio.get_running_loop()
+        place = team, method, str(arguments.get("channel") or "")
+        if installation is None:
+            raise self._not_authorized("not_installed", method)
+        if (left := self._not_before.get(place, 0.0) - loop.time()) > 0:
+            raise AskedToWait(left)
+        try:
+            return await self._once(method, arguments, installation.token)
+        except _Passing as failure:
+            if failure.wait is not None:  # others who call there wait too
+                self._not_before[place] = loop.time() + failure.wait
+            raise AskedToWait(PAUSES[-1] if failure.wait is None else failure.wait) from failure
 
     async def identify(self, token: str) -> Installation:
         """Whose token it is. Raises SlackRefused and Unreachable."""

@@ -38,6 +38,9 @@ class Installations:
             return next(iter(self._by_space.values()))
         return self._by_space.get(space)
 
+    def spaces(self) -> tuple[str, ...]:
+        return tuple(self._by_space)
+
     def of(self, payload: Payload) -> Installation | None:
         """Whom a payload is for; None for a workspace in which the app is not installed."""
         known = [each for space in spaces_of(payload) if (each := self._by_space.get(space))]

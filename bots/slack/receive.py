@@ -31,7 +31,7 @@ from core.wording import in_language
 
 #: Message subtypes that people write; all others are notices, edits and other bots. A reply that is also
 #: sent to the channel has one timestamp in both places, so it is one turn.
-_WRITTEN = (None, "file_share", "thread_broadcast")
+WRITTEN = (None, "file_share", "thread_broadcast")
 
 
 def conversation_in(payload: Payload, me: Me) -> Conversation | None:
@@ -95,7 +95,7 @@ def _is_relevant(payload: Payload, me: Me) -> bool:
         return bool(event.get("thread_ts"))
     return (
         event.get("type") in ("app_mention", "message")
-        and event.get("subtype") in _WRITTEN
+        and event.get("subtype") in WRITTEN
         and not any(event.get(sign) for sign in ("hidden", "bot_id", "bot_profile"))
         and _is_new(event)
         and event.get("user") not in (None, "", "USLACKBOT", me.user_id)

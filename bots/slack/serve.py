@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.channels import ChannelStore
+from bots.chat.channels import ChannelStore, source_of
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.log_limit import LogLimit
@@ -23,6 +23,7 @@ from bots.chat.proxies import is_reached_directly
 from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.slack import render, teaching
 from bots.slack.calls import GONE, NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
+from bots.slack.channel_messages import change_of
 from bots.slack.installations import Installation
 from bots.slack.manifest import PROMPTS, UNINSTALLED
 from bots.slack.oauth import OAuth, open_oauth
@@ -33,7 +34,9 @@ from bots.slack.render import Message
 from bots.slack.route import PLATFORM, Payload, key_of, spaces_of
 from bots.slack.settings import SlackSettings
 from core.bootstrap import Footnote
+from core.conversation import Conversation
 from core.errors import SettingsError, StoreUnavailable
+from core.sources.schedule import SourceSchedule
 from core.turns.messenger import Unreachable
 from core.turns.turns import Turns
 
@@ -74,6 +77,7 @@ class SlackListeners:
     calls: SlackCalls
     oauth: OAuth | None
     unreadable: Unreadable
+    schedule: SourceSchedule  #: takes what changes in channels that are sources
     log_limit: LogLimit = field(default_factory=LogLimit)
 
     async def accept(self, payload: Payload) -> Response:
@@ -83,6 +87,7 @@ class SlackListeners:
         """
         try:
             incoming = await self._incoming_of(payload)
+            await self._follow_channel(payload)
         except MALFORMED as fault:
             self.unreadable.count(fault)
             return {}
@@ -126,6 +131,19 @@ class SlackListeners:
             lambda: receive(payload, me, ThreadState(), now=now),
         )
         return receive(payload, me, thread, now=now)
+
+    async def _follow_channel(self, payload: Payload) -> None:
+        """What a message changes in a channel that is a source is read again."""
+        channel, installation = (
+            (payload.get("event") or {}).get("channel"),
+            self.calls.installations.of(payload),
+        )
+        if installation is None or not isinstance(channel, str):
+            return
+        space = installation.me.space
+        address = source_of(Conversation(platform=PLATFORM, space=space, channel=channel, thread=""))
+        if await self.schedule.reads(address) and (change := change_of(payload)) is not None:
+            await self.schedule.look_again(address, change.items, change.id)
 
     async def _forget_deleted(self, message: str) -> None:
         """What was kept of a message goes with it."""
@@ -175,7 +193,7 @@ class SlackServer:
         return any([await each() for each in self._connections])
 
     @asynccontextmanager
-    async def serving(self, turns: Turns, port: int | None) -> AsyncIterator[None]:
+    async def serving(self, turns: Turns, port: int | None, schedule: SourceSchedule) -> AsyncIterator[None]:
         """Accept what Slack delivers, over sockets or on a port; at the end, finish background tasks."""
         inbox = Inbox(
             channel_store=self.channel_store, messenger=self.messenger,
@@ -183,7 +201,7 @@ class SlackServer:
         )  # fmt: skip
         listeners = SlackListeners(
             inbox=inbox, channel_store=self.channel_store, calls=self.calls, oauth=self.oauth,
-            unreadable=self.unreadable,
+            unreadable=self.unreadable, schedule=schedule,
         )  # fmt: skip
         try:
             async with _connected(listeners, self.settings, port, self._connections):

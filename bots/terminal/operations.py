@@ -35,7 +35,7 @@ from core.library.library import Phase
 from core.library.store import Entry
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
-from core.sources.schedule import SYNC_SOURCE
+from core.sources.schedule import LOOK_AGAIN, SYNC_SOURCE
 from core.turns.archive import plain
 from core.turns.remote import OLDER
 
@@ -127,6 +127,13 @@ class Operations:
     async def sync_source(self, details: Details, told: Told) -> Record:
         """Read a source whose time has come. Nobody waits for it."""
         report = await self.footnote.sources.sync(details["source"], notify=told.notify)
+        if report.added or report.changed:
+            self.refresher.embed_soon(self.footnote.library)
+        return {}
+
+    async def look_again(self, details: Details, _told: Told) -> Record:
+        """Read those items of a source again that changed. Nobody waits for it."""
+        report = await self.footnote.sources.look(details["source"], details["items"])
         if report.added or report.changed:
             self.refresher.embed_soon(self.footnote.library)
         return {}
@@ -242,6 +249,7 @@ _OPERATIONS: Mapping[str, Callable[[Operations, Details, Told], Awaitable[Record
     "prepare": Operations.prepare,
     "ingest": Operations.ingest,
     SYNC_SOURCE: Operations.sync_source,
+    LOOK_AGAIN: Operations.look_again,
     "rebuild": Operations.rebuild,
     "refresh": Operations.refresh,
     "forget": Operations.forget,

@@ -57,7 +57,8 @@ class Document:
     url: str | None = None
     unit: Unit = "page"  #: what its blocks' ``page`` counts; "sheet": its headings of level 1 are sheets
     pieces: tuple[Piece, ...] | None = None  #: if it was read in a worker, what it was cut into there
-    anchors: tuple[tuple[int, str], ...] = ()  #: where its sections begin, and their names in its web address
+    #: Where its sections begin, and their names in its web address, or addresses of their own.
+    anchors: tuple[tuple[int, str], ...] = ()
     changed_at: float | None = None  #: seconds since the epoch, as it says itself; None: it does not say
 
 

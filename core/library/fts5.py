@@ -11,8 +11,9 @@ only says which candidates are scored.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from heapq import nlargest
 
 from core.library.documents import Scope
 from core.library.lexical import FREQUENT_LIMIT, RARE_LIMIT, Indexed, Words, by_rarity
@@ -21,6 +22,7 @@ from core.library.tables import WORDS_TABLE
 from core.storage.database import Connection, Database
 from core.text.language import LANGUAGES
 
+TOGETHER = 8  # collections of one expression
 TITLE_WEIGHT = 2.0  # BM25 weight of the title path over the body
 
 
@@ -43,9 +45,11 @@ class Fts5Index:
             return []
         rare, frequent = by_rarity(words, frequencies or {})
         found: dict[str, float] = {}
-        for expression in within.expressions(rare, frequent):
+        for step in zip(*(part.expressions(rare, frequent) for part in within.parts()), strict=True):
             among = FREQUENT_LIMIT if found or not rare else 2 * RARE_LIMIT
-            for passage, weight in self._ranked(expression, among, limit):
+            fair = max(limit, among // len(step))
+            ranked = (hit for expression in step for hit in self._ranked(expression, fair, limit))
+            for passage, weight in nlargest(limit, ranked, key=lambda hit: (hit[1], -int(hit[0]))):
                 found.setdefault(passage, weight)
             if len(found) >= limit:
                 break
@@ -60,13 +64,17 @@ class Fts5Index:
         return [(str(passage), float(weight)) for passage, weight in rows]
 
     def languages(self, scope: Scope) -> list[str]:
-        names = tuple(scope.collections)
+        numbers = self._within(replace(scope, addresses=())).collections
+        if not numbers:
+            return []
+        asked = [
+            (language, f"scope : ({' OR '.join(f'{_prefix(number)}{language}' for number in numbers)})")
+            for language in LANGUAGES
+        ]
         rows = self.database.rows(
-            f"WITH known (language) AS (VALUES {', '.join(['(?)'] * len(LANGUAGES))})"
-            " SELECT DISTINCT language FROM known CROSS JOIN collections"
-            f" WHERE name IN ({', '.join('?' * len(names))})"
-            " AND EXISTS (SELECT 1 FROM words WHERE words MATCH 'scope : c' || number || 'x' || language)",
-            (*LANGUAGES, *names),
+            f"WITH known (language, expression) AS (VALUES {', '.join(['(?, ?)'] * len(asked))})"
+            " SELECT language FROM known WHERE EXISTS (SELECT 1 FROM words WHERE words MATCH expression)",
+            [each for pair in asked for each in pair],
         )
         return [str(language) for (language,) in rows]
 
@@ -131,6 +139,20 @@ class _Within:
 
     collections: Sequence[int]
     places: Sequence[str]  #: empty: the whole of the collections
+
+    def parts(self) -> list[_Within]:
+        """The same, in parts of a few collections: FTS5 looks at each term of an expression for each row that it ranks.
+        The weights of rows are the same, since a term is of one collection.
+        """
+        if len(self.collections) <= TOGETHER:
+            return [self]
+        return [
+            _Within(
+                some, [place for place in self.places if any(place.startswith(_prefix(one)) for one in some)]
+            )
+            for start in range(0, len(self.collections), TOGETHER)
+            if (some := self.collections[start : start + TOGETHER])
+        ]
 
     def expressions(self, rare: Sequence[str], frequent: Sequence[str]) -> Iterator[str]:
         """FTS5 expressions in order: any of the rare words, two of the frequent ones, one of them."""

@@ -118,8 +118,12 @@ class SourceLinks:
         return url + tail.format(line=line, last_line=line + citation.quote.count("\n"))
 
     def _at_section(self, citation: Citation, url: str) -> str:
-        """The address of a page, at the section of the quote where the page names it."""
+        """The address of a page, at the section of the quote where the page names it; its own, where it has one."""
         anchor = self.store.anchor_of(citation.collection, citation.source, citation.start)
+        if anchor and anchor.startswith(
+            ("https://", "http://")
+        ):  # of the same host: pages name their sections
+            return anchor if urlsplit(anchor).netloc == urlsplit(url).netloc else url
         return f"{url}#{quote(anchor, safe=_IN_FRAGMENT)}" if anchor and "#" not in url else url
 
     def _link(self, citation: Citation) -> str | None:

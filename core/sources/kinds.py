@@ -15,7 +15,7 @@ from core.sources.github import source as github
 from core.sources.github.address import list_address as github_address
 from core.sources.notion import source as notion
 from core.sources.notion.address import page_address as notion_address
-from core.sources.source import SourceKind, kind_of
+from core.sources.source import AddressKind, SourceKind, kind_of
 from core.sources.website import source as website
 from core.sources.website.address import canonical_address as website_address
 from core.sources.website.address import sitemap_address
@@ -30,13 +30,19 @@ KINDS: Mapping[str, SourceKind] = {
 }
 
 
-def source_address(name: str, *, follow: bool = False, settings: Settings | None = None) -> str | None:
+def source_address(
+    name: str,
+    *,
+    follow: bool = False,
+    kinds: Mapping[str, AddressKind] = KINDS,
+    settings: Settings | None = None,
+) -> str | None:
     """The address of the source that a person named, as it is kept; None for a path, or a page of the web.
 
     ``follow``: a page of the web is the first one of a website; ``settings``: an address on the web is of a source
     where they say how that is read. SettingsError for an address that begins like one of a source and is none.
     """
-    if (kind := kind_of(name, KINDS)) is not None:
+    if (kind := kind_of(name, kinds)) is not None:
         return kind.canonical(name)
     if (pasted := _pasted(name, settings)) is not None:
         return pasted

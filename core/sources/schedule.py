@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
 
 from core.conversation import Command, Conversation
 from core.errors import FootnoteError
 from core.sources.store import SourceRecord, SourceStore
 
-SYNC_SOURCE = "sync_source"  # the command's name
+SYNC_SOURCE, LOOK_AGAIN = "sync_source", "look_again"  # names of commands
 LOOK_EVERY = 5.0  # seconds
 
 logger = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ class SourceSchedule:
     place: Conversation  #: whose commands go to who does the work
     prefix: str  #: begins the ids of commands
     now: Callable[[], float] = time.time
+    due: asyncio.Event = field(default_factory=asyncio.Event)  #: set to have it looked at once
 
     async def keep_looking(self) -> None:
         """For one process at a time; until it is cancelled."""
@@ -39,17 +42,31 @@ class SourceSchedule:
                 await self.enqueue_due()
             except FootnoteError:  # the database is away; it passes
                 logger.warning("due syncs could not be looked for", exc_info=True)
-            await asyncio.sleep(LOOK_EVERY)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.due.wait(), LOOK_EVERY)
+            self.due.clear()
 
     async def enqueue_due(self) -> None:
         now = self.now()
         for record in await asyncio.to_thread(self.store.due, now):
-            await self.enqueue(self._command(record, now))
+            await self.enqueue(
+                self._command(record, SYNC_SOURCE, f"source-{record.number}-{record.next_at:.0f}", {})
+            )
 
-    def _command(self, record: SourceRecord, now: float) -> Command:
+    async def reads(self, address: str) -> bool:
+        """Whether there is a source with this address."""
+        return bool(await asyncio.to_thread(self.store.at, address))
+
+    async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
+        """Have these items of a source read again, or all of it if none is named; ``change`` is the id of what was told."""
+        for record in await asyncio.to_thread(self.store.at, address):
+            name, details = (LOOK_AGAIN, {"items": [*items]}) if items else (SYNC_SOURCE, {})
+            await self.enqueue(self._command(record, name, f"look-{record.number}-{change}", details))
+
+    def _command(self, record: SourceRecord, name: str, task: str, details: dict[str, Any]) -> Command:
         place = self.place
         return Command(
-            id=f"{self.prefix}source-{record.number}-{record.next_at:.0f}",
+            id=f"{self.prefix}{task}",
             conversation=Conversation(
                 platform=place.platform,
                 space=place.space,
@@ -57,7 +74,7 @@ class SourceSchedule:
                 thread=f"source-{record.number}",
             ),
             author="",
-            name=SYNC_SOURCE,
-            details={"source": record.number},
-            said_at=now,
+            name=name,
+            details={"source": record.number, **details},
+            said_at=self.now(),
         )

@@ -6,6 +6,7 @@ is, what changed, and what an item contains.
 
 FootnoteError
 ├── SourceUnavailable   the source cannot be read now, or not with these credentials
+│   └── SourceWithdrawn it may not be read any more: what was read of it is removed
 ├── SourceThrottled     it wants to be asked again later
 ├── CursorExpired       it no longer knows what changed since
 ├── ItemGone            what was listed is not there any more
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar, runtime_checkable
 
 from core.conversation import value
 from core.errors import FootnoteError
@@ -30,6 +31,10 @@ from core.sources.credentials import Credential
 
 class SourceUnavailable(FootnoteError):
     """The source cannot be read now, or not with these credentials; the sentence says what to do."""
+
+
+class SourceWithdrawn(SourceUnavailable):
+    """The source may not be read any more, or not into this collection: what was read of it is removed."""
 
 
 class SourceThrottled(FootnoteError):
@@ -74,6 +79,7 @@ class SourceItem:
     #: E-mail addresses, and ``@`` with a domain for all addresses there; empty: nobody. None: whoever may read the
     #: collection. What a source cannot map to addresses is left out.
     readers: frozenset[str] | None = None
+    authors: frozenset[str] = frozenset()  #: ids of who wrote it, where they may ask not to be read
 
 
 @value
@@ -118,17 +124,32 @@ class KnowledgeSource(Protocol):
         ...
 
 
+@runtime_checkable
+class FollowedSource(Protocol):
+    """A source whose place tells of each change: single items can be read again before the next sync."""
+
+    async def look(self, ids: Sequence[str]) -> SourceBatch:
+        """These items as they are now; those that are not there are gone."""
+        ...
+
+
 @value
 class SourceContext:
     """What a source is opened with."""
 
     settings: Settings  #: credentials are in it, and nowhere else
     folder: Path  #: of this source alone, for what need not be fetched twice; it may vanish, and may not exist yet
+    collection: str = ""  #: into which it is read
 
 
 def parse_as_file(item: SourceItem, data: bytes) -> Document:
     """By the suffix of the item's name. DocumentError."""
     return parse_file(Path(item.name), data)
+
+
+async def as_it_is(address: str, _context: SourceContext) -> str:
+    """Of an address that means the same for ever."""
+    return address
 
 
 def _no_credentials(_address: str, _settings: Settings) -> Sequence[Credential]:
@@ -150,8 +171,8 @@ class SourceGuide:
 
 
 @value
-class SourceKind:
-    """A kind of source."""
+class AddressKind:
+    """How the addresses of a kind of source look. Whoever only reads addresses needs no more of it."""
 
     prefixes: tuple[str, ...]  #: how its addresses begin
     canonical: Callable[
@@ -160,16 +181,27 @@ class SourceKind:
     label: Callable[
         [str], str
     ]  #: how people name the source of a kept address: the sources of its items begin with it
-    open: Callable[[str, SourceContext], AbstractAsyncContextManager[KnowledgeSource]]
-    parse: Callable[[SourceItem, bytes], Document] = parse_as_file  #: what was fetched; DocumentError
     typed: Callable[[str], str] = str  #: a kept address as a person types it, and reads it
     #: a kept address without what chooses one of several versions of the same place, as a branch does
     without_version: Callable[[str], str] = str
+
+
+@value
+class SourceKind(AddressKind):
+    """A kind of source."""
+
+    open: Callable[[str, SourceContext], AbstractAsyncContextManager[KnowledgeSource]]
+    parse: Callable[[SourceItem, bytes], Document] = parse_as_file  #: what was fetched; DocumentError
+    #: What a canonical address stands for now, where it holds a name that may be given to another; SourceUnavailable.
+    resolve: Callable[[str, SourceContext], Awaitable[str]] = as_it_is
     #: whether it can be read now, by as few requests as that takes; None: by listing its first batch
     check: Callable[[str, SourceContext], Awaitable[None]] | None = None
     guide: SourceGuide | None = None  #: None: it is added by its address alone
 
 
-def kind_of(address: str, kinds: Mapping[str, SourceKind]) -> SourceKind | None:
+K = TypeVar("K", bound=AddressKind)
+
+
+def kind_of(address: str, kinds: Mapping[str, K]) -> K | None:
     """The kind whose addresses begin like this one; None for a path, or a page of the web."""
     return next((kind for kind in kinds.values() if address.startswith(kind.prefixes)), None)

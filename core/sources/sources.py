@@ -7,8 +7,8 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, closing, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,19 +17,23 @@ from weakref import WeakValueDictionary
 from core.errors import SettingsError
 from core.library.library import Library, Notify
 from core.library.roots import is_within, resolve_name
+from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources.kinds import KINDS, source_address
 from core.sources.source import (
+    AddressKind,
+    FollowedSource,
     KnowledgeSource,
     SourceContext,
     SourceKind,
     SourceThrottled,
     SourceUnavailable,
+    SourceWithdrawn,
     kind_of,
 )
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
-from core.sources.sync import LONGEST_WAIT, WAITS, SourceForgotten, SyncRun
+from core.sources.sync import LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
 
@@ -54,6 +58,9 @@ class SourceSyncs:
     kinds: Mapping[str, SourceKind] = field(default_factory=lambda: KINDS)
     now: Callable[[], float] = time.time
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    due: asyncio.Event = field(
+        default_factory=asyncio.Event
+    )  #: set when one became due by what was asked here
     _locks: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def ingest(
@@ -68,7 +75,7 @@ class SourceSyncs:
 
         A new one of which nothing can be read is not kept. SettingsError for what is no source.
         """
-        kept = self.address_of(address)
+        kept = await self.resolve(address, collection)
         number, is_new = await asyncio.to_thread(
             lambda: self.store.add(
                 collection, kept, every=every, now=self.now(), typed=partial(typed_of, kinds=self.kinds)
@@ -79,6 +86,40 @@ class SourceSyncs:
         if is_new and record is not None and record.synced_at is None:
             await asyncio.to_thread(self._drop_empty, number)
         return report
+
+    async def add(self, address: str, *, collection: str, every: float) -> int:
+        """Have a source read soon, and then every so many seconds; its number. Raises as opening it does, so that who
+        asks learns what is in the way.
+        """
+        kept = await self.resolve(address, collection)
+        async with self._opened(kept, collection, self._folder(0)):
+            number, _ = await asyncio.to_thread(
+                lambda: self.store.add(collection, kept, every=every, now=self.now())
+            )
+        await asyncio.to_thread(self.store.read_soon, number, self.now())
+        self.due.set()
+        return number
+
+    async def resolve(self, address: str, collection: str) -> str:
+        """The address as it is kept. SettingsError for what is no source, SourceUnavailable if it cannot be looked up."""
+        kept = self.address_of(address)
+        kind = kind_of(kept, self.kinds)
+        context = SourceContext(settings=self.settings, folder=self._folder(0), collection=collection)
+        return await kind.resolve(kept, context) if kind else kept
+
+    async def forget_author(self, author: str) -> int:
+        """Remove all that somebody wrote, with what stands beside it until it is read again; how many documents."""
+        removed = await asyncio.to_thread(self._forget_author, author)
+        self.due.set()
+        return removed
+
+    def _forget_author(self, author: str) -> int:
+        removed = 0
+        for record, items in self.store.reopen(author):
+            documents = SourceDocuments(self.library.store, record.collection, record.address)
+            removed += sum(documents.remove(record.place_of(each)) for each in items)
+            self.store.read_soon(record.number, self.now())
+        return removed
 
     def _drop_empty(self, number: int) -> None:
         if self.store.counts(number) == SourceCounts():
@@ -96,51 +137,107 @@ class SourceSyncs:
         self, number: int, *, notify: Notify = _ignore_progress, retries: bool = False
     ) -> SyncReport:
         """Bring the library up to date with a source; its failures are in the report, and with the source."""
-        lock = self._locks.setdefault(number, asyncio.Lock())
-        async with lock, self.replicas.hold(f"source/{number}"):
+        async with self._alone(number):
             record = await asyncio.to_thread(self.store.start, number, self.now())
             if record is None:
                 return SyncReport()
-            try:
-                return await self._run(record, notify, retries=retries)
-            except SourceForgotten:
-                return SyncReport()
-            except SourceThrottled as throttled:
-                return await self._fail(record, str(throttled), next_at=self.now() + throttled.retry_after)
-            except (SourceUnavailable, SettingsError) as trouble:
-                return await self._fail(record, str(trouble))
-            except Exception:
-                # The boundary of a sync: whatever a source sends, the others go on.
-                logger.exception("a source could not be read", extra={"source": record.number})
-                return await self._fail(record, OWN_FAULT)
+            return await self._carry_out(record, lambda run: run.run(), notify, retries=retries)
 
-    async def _run(self, record: SourceRecord, notify: Notify, *, retries: bool) -> SyncReport:
-        kind = kind_of(record.address, self.kinds)
+    async def look(self, number: int, ids: Sequence[str]) -> SyncReport:
+        """The same for single items of a source that says when they change; of another source, for all of it."""
+
+        async def work(run: SyncRun) -> SyncReport:
+            source = run.source
+            return await (run.look(source, ids) if isinstance(source, FollowedSource) else run.run())
+
+        async with self._alone(number):
+            record = await asyncio.to_thread(self.store.get, number)
+            return await self._carry_out(record, work, _ignore_progress) if record else SyncReport()
+
+    @asynccontextmanager
+    async def _alone(self, number: int) -> AsyncIterator[None]:
+        """One sync of a source at a time, in all processes."""
+        lock = self._locks.setdefault(number, asyncio.Lock())
+        async with lock, self.replicas.hold(f"source/{number}"):
+            yield
+
+    async def _carry_out(
+        self,
+        record: SourceRecord,
+        work: Callable[[SyncRun], Awaitable[SyncReport]],
+        notify: Notify,
+        *,
+        retries: bool = False,
+    ) -> SyncReport:
+        """What came of work on a source; whatever stops it is told in the report."""
+        try:
+            return await self._run(record, work, notify, retries=retries)
+        except SourceForgotten:
+            return SyncReport()
+        except SourceThrottled as throttled:
+            return await self._fail(record, str(throttled), next_at=self.now() + throttled.retry_after)
+        except SourceWithdrawn as withdrawn:
+            return await self._withdraw(record, str(withdrawn))
+        except (SourceUnavailable, SettingsError) as trouble:
+            return await self._fail(record, str(trouble))
+        except Exception:
+            # The boundary of a sync: whatever a source sends, the others go on.
+            logger.exception("a source could not be read", extra={"source": record.number})
+            return await self._fail(record, OWN_FAULT)
+
+    async def _run(
+        self,
+        record: SourceRecord,
+        work: Callable[[SyncRun], Awaitable[SyncReport]],
+        notify: Notify,
+        *,
+        retries: bool,
+    ) -> SyncReport:
+        folder = self._folder(record.number)
+        async with self._opened(record.address, record.collection, folder, waits=record.number) as (
+            kind,
+            source,
+        ):
+            run = SyncRun(
+                number=record.number, source=source, library=self.library, store=self.store, notify=notify,
+                now=self.now, pause=self.pause, parse=kind.parse, typed=kind.typed, retries=retries,
+            )  # fmt: skip
+            return await work(run)
+
+    @asynccontextmanager
+    async def _opened(
+        self, address: str, collection: str, folder: Path, *, waits: int | None = None
+    ) -> AsyncIterator[tuple[SourceKind, KnowledgeSource]]:
+        """``waits``: the source whose sync waits if it is asked to; None: nobody has the time."""
+        kind = kind_of(address, self.kinds)
         if kind is None:
             raise SourceUnavailable("This Footnote reads no sources of this kind.")
-        context = SourceContext(settings=self.settings, folder=self._folder(record.number))
+        context = SourceContext(settings=self.settings, folder=folder, collection=collection)
         async with AsyncExitStack() as stack:
-            run = SyncRun(
-                number=record.number, source=await self._opened(kind, record, context, stack), library=self.library,
-                store=self.store, notify=notify, now=self.now, pause=self.pause, parse=kind.parse,
-                typed=kind.typed, retries=retries,
-            )  # fmt: skip
-            return await run.run()
+            for _ in range(WAITS):
+                try:
+                    source = await stack.enter_async_context(kind.open(address, context))
+                    break
+                except SourceThrottled as throttled:
+                    if waits is None or throttled.retry_after > LONGEST_WAIT:
+                        raise
+                    await self._wait(waits, throttled)
+            else:
+                source = await stack.enter_async_context(kind.open(address, context))
+            yield kind, source
 
-    async def _opened(
-        self, kind: SourceKind, record: SourceRecord, context: SourceContext, stack: AsyncExitStack
-    ) -> KnowledgeSource:
-        """The source, once it no longer asks to wait; ``stack`` closes it."""
-        for _ in range(WAITS):
-            try:
-                return await stack.enter_async_context(kind.open(record.address, context))
-            except SourceThrottled as throttled:
-                if throttled.retry_after > LONGEST_WAIT:
-                    raise
-                waiting = f"{throttled} It is waited for."
-                await asyncio.to_thread(self.store.fail, record.number, waiting)
-                await self.pause(throttled.retry_after)
-        return await stack.enter_async_context(kind.open(record.address, context))
+    async def _wait(self, number: int, throttled: SourceThrottled) -> None:
+        waiting = f"{throttled} It is waited for."
+        await asyncio.to_thread(self.store.fail, number, waiting)
+        await self.pause(throttled.retry_after)
+
+    async def _withdraw(self, record: SourceRecord, reason: str) -> SyncReport:
+        """What may not be read any more is removed; the source stays, as it may come back."""
+        removed = await asyncio.to_thread(
+            lambda: withdraw(record, library=self.library, store=self.store, reason=reason)
+        )
+        logger.info("a source was withdrawn: %s", reason, extra={"source": record.number})
+        return SyncReport(removed=removed, failed=(Failure(source=record.address, reason=reason),))
 
     async def _fail(self, record: SourceRecord, reason: str, *, next_at: float | None = None) -> SyncReport:
         logger.info("a sync did not end: %s", reason, extra={"source": record.number})
@@ -173,7 +270,7 @@ def forget_in_sources(
     data_dir: Path,
     *,
     collection: str | None = None,
-    kinds: Mapping[str, SourceKind] = KINDS,
+    kinds: Mapping[str, AddressKind] = KINDS,
 ) -> bool:
     """Have sources forget what a person means by a name, before the library does: else the next sync would bring it
     back. Whether a whole source was meant.
@@ -194,13 +291,13 @@ def forget_in_sources(
     return is_any
 
 
-def label_of(address: str, kinds: Mapping[str, SourceKind] = KINDS) -> str:
+def label_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
     """How people name a source: its own address where its kind is not known here."""
     kind = kind_of(address, kinds)
     return kind.label(address) if kind else address
 
 
-def only_version(store: SourceStore, name: str, kinds: Mapping[str, SourceKind] = KINDS) -> str | None:
+def only_version(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = KINDS) -> str | None:
     """The one source that has this address but for what chooses its version, as a branch; None if there are several."""
     kind = kind_of(name, kinds)
     if kind is None:
@@ -210,14 +307,14 @@ def only_version(store: SourceStore, name: str, kinds: Mapping[str, SourceKind] 
     return found.pop() if len(found) == 1 else None
 
 
-def typed_of(address: str, kinds: Mapping[str, SourceKind] = KINDS) -> str:
+def typed_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
     """The address of a source as a person types it."""
     kind = kind_of(address, kinds)
     return kind.typed(address) if kind else address
 
 
-def name_as_kept(name: str) -> str:
+def name_as_kept(name: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
     """The address of a source as it is kept, also of a local repository; any other name as it is."""
     with contextlib.suppress(SettingsError):
-        return source_address(name) or name
+        return source_address(name, kinds=kinds) or name
     return name

@@ -48,6 +48,7 @@ CREATE TABLE IF NOT EXISTS source_items (
     state TEXT NOT NULL,        -- due, read or failed
     failure TEXT NOT NULL DEFAULT '',
     seen_at REAL,               -- when it was last seen, if it could not be looked at since; NULL: at the last sync
+    authors TEXT NOT NULL DEFAULT '[]',  -- JSON list of ids of who wrote it, where they may ask not to be read
     PRIMARY KEY (source, id)
 );
 CREATE INDEX IF NOT EXISTS source_items_by_state ON source_items (source, state);
@@ -63,9 +64,14 @@ def _add_sightings(sources: Connection) -> None:
     sources.execute("ALTER TABLE source_items ADD COLUMN seen_at REAL")
 
 
+def _know_authors(sources: Connection) -> None:
+    """Version 3: who wrote what channels say."""
+    sources.execute("ALTER TABLE source_items ADD COLUMN authors TEXT NOT NULL DEFAULT '[]'")
+
+
 SCHEMA = Schema(
     tables=_TABLES,
-    migrations=(_add_sightings,),
+    migrations=(_add_sightings, _know_authors),
     cure="Move it away, and ingest your sources again: their documents stay, and are compared.",
 )
 #: What forgetting deletes from.
@@ -140,7 +146,7 @@ class ListedSource:
 
 
 _COLUMNS = tuple(field.name for field in fields(SourceRecord))
-_ITEM = ("id", "version", "name", "label", "title", "url", "changed_at", "readers")
+_ITEM = ("id", "version", "name", "label", "title", "url", "changed_at", "readers", "authors")
 _PUT = (
     f"INSERT INTO source_items (source, listed_in, state, {', '.join(_ITEM)}) VALUES ({', '.join('?' * (len(_ITEM) + 3))})"
     " ON CONFLICT (source, id) DO UPDATE SET listed_in = excluded.listed_in, state = excluded.state, failure = '', seen_at = NULL, "
@@ -197,6 +203,10 @@ class SourceStore:
 
     def get(self, number: int) -> SourceRecord | None:
         return next(iter(self._records("number = ?", (number,))), None)
+
+    def at(self, address: str) -> list[SourceRecord]:
+        """Those with this address, each of another collection."""
+        return self._records("address = ?", (address,))
 
     def due(self, now: float) -> list[SourceRecord]:
         """Those whose next sync should have begun."""
@@ -316,6 +326,37 @@ class SourceStore:
         )
         return [_item(row) for row in rows]
 
+    def read_soon(self, number: int, now: float) -> None:
+        """Have the next sync of a source begin now; after it, as was chosen."""
+        with self.database.transaction() as writing:
+            writing.execute("UPDATE sources SET next_at = ? WHERE number = ?", (now, number))
+
+    def reopen(self, author: str) -> list[tuple[SourceRecord, list[str]]]:
+        """Have all that somebody wrote read again, of each source; what is being read of it now does not count."""
+        named = f"%{json.dumps(author)}%"
+        found: dict[int, list[str]] = {}
+        with self.database.transaction() as writing:
+            rows = writing.execute(
+                "SELECT source, id FROM source_items WHERE authors LIKE ?", (named,)
+            ).fetchall()
+            for number, item in rows:
+                found.setdefault(int(number), []).append(str(item))
+            writing.execute(
+                "UPDATE source_items SET state = 'due', version = '' WHERE authors LIKE ?", (named,)
+            )
+        records = ((self.get(number), items) for number, items in found.items())
+        return [(record, items) for record, items in records if record is not None]
+
+    def empty(self, number: int, failure: str) -> None:
+        """Delete the items of a source, and note why; the next sync lists everything."""
+        with self.database.transaction() as writing:
+            writing.execute("DELETE FROM source_items WHERE source = ?", (number,))
+            writing.execute(
+                "UPDATE sources SET cursor = NULL, is_listing = 0, failure = ? WHERE number = ?",
+                (failure, number),
+            )
+        self.database.erase_deleted(ERASED)
+
     def pages(self, number: int, where: str, *values: object, limit: int) -> Iterator[list[str]]:
         """Ids of the items of which a condition holds, some at a time."""
         after = ""
@@ -398,11 +439,14 @@ def _delete_items(writing: Connection, number: int) -> None:
 
 def _row(item: SourceItem) -> tuple[object, ...]:
     readers = None if item.readers is None else json.dumps(sorted(item.readers))
-    return (item.id, item.version, item.name, item.source, item.title, item.url, item.changed_at, readers)
+    authors = json.dumps(sorted(item.authors))
+    return (
+        item.id, item.version, item.name, item.source, item.title, item.url, item.changed_at, readers, authors,
+    )  # fmt: skip
 
 
 def _item(row: Sequence[object]) -> SourceItem:
-    item, version, name, label, title, url, changed_at, readers = row
+    item, version, name, label, title, url, changed_at, readers, authors = row
     return SourceItem(
         id=str(item),
         version=str(version),
@@ -412,4 +456,5 @@ def _item(row: Sequence[object]) -> SourceItem:
         url=None if url is None else str(url),
         changed_at=changed_at if isinstance(changed_at, float) else None,
         readers=None if readers is None else frozenset(json.loads(str(readers))),
+        authors=frozenset(json.loads(str(authors))),
     )

@@ -28,6 +28,7 @@ from core.library.sync import Failure, SyncReport
 from core.sources.documents import document_of
 from core.sources.source import (
     CursorExpired,
+    FollowedSource,
     ItemChanged,
     ItemGone,
     ItemUnreadable,
@@ -99,6 +100,13 @@ class SyncRun:
                 await self._wait(throttled)
             else:
                 return await self._thread(self._report)
+
+    async def look(self, source: FollowedSource, ids: Sequence[str]) -> SyncReport:
+        """Bring these items up to date, and no others. Raises as :meth:`run` does."""
+        listing = (await self._thread(self._record)).listing
+        batch = await self._patiently(lambda: source.look(ids))
+        await self._take(batch, listing)
+        return SyncReport(added=self.added, changed=self.changed, removed=self.removed)
 
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.number)
@@ -300,6 +308,8 @@ class SyncRun:
             raise SourceForgotten
         if self.store.mark(self.number, item, "read"):
             self.added, self.changed = self.added + is_new, self.changed + (not is_new)
+        else:  # somebody who wrote it asked meanwhile not to be read: it is due again
+            documents.remove(place)
 
     def _fail(self, item: SourceItem, reason: str) -> None:
         """Note why an item could not be read. Its older version must not be quoted any more."""
@@ -360,6 +370,16 @@ class SyncRun:
         except asyncio.CancelledError:
             await asyncio.wait([running], timeout=CANCEL_TIMEOUT)
             raise
+
+
+def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reason: str) -> int:
+    """Remove all that was read of a source; how many documents. The items go last: cut off, it begins again."""
+    documents = SourceDocuments(library.store, record.collection, record.address)
+    removed = 0
+    while addresses := documents.below(limit=PAGE):
+        removed += sum(map(documents.remove, addresses))
+    store.empty(record.number, reason)
+    return removed
 
 
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:

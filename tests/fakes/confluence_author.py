@@ -12,6 +12,8 @@ from fakes.confluence import FakeConfluence, WikiPage
 from markdown_it import MarkdownIt
 
 from core.library.formats.read import SUFFIXES
+from core.library.library import Library
+from core.library.readers import collection_for
 
 HOME = "Harbour home"
 DEPTH = 4  # pages above one another, as it begins
@@ -21,13 +23,13 @@ class WikiAuthor:
     """Writes spaces of pages in trees, with attachments, blog posts and restrictions."""
 
     def __init__(
-        self, wiki: FakeConfluence, documents: Sequence[str], *, seed: int = 1, restricts: bool = True
+        self, wiki: FakeConfluence, documents: Sequence[str], *, seed: int = 1, hides: bool = True
     ) -> None:
-        self.wiki, self.documents, self.restricts = wiki, documents, restricts
+        self.wiki, self.documents = wiki, documents
         self.chance, self.count, self.now = random.Random(seed), 0, 1_600_000_000
         for name in ("ann", "ben", "cleo", "dora"):
             wiki.person(name)
-        wiki.person("hugo", is_hidden=True)
+        wiki.person("hugo", is_hidden=hides)
         wiki.teams = {"crew": ["712020:ben", "712020:cleo"], "captains": ["712020:ann", "712020:hugo"]}
 
     def begin(self, pages: int, *, spaces: Sequence[str] = ("ENG",)) -> None:
@@ -40,9 +42,8 @@ class WikiAuthor:
         """Pages are changed, renamed, moved, deleted, archived, restricted and opened; files come and go."""
         whats = [
             "change", "change", "rename", "move", "delete", "archive", "add one", "attach", "attach again", "detach",
+            "restrict", "restrict", "open",
         ]  # fmt: skip
-        if self.restricts:
-            whats += ["restrict", "restrict", "open"]
         for _ in range(changes):
             self.now += 60
             page = self.chance.choice([each for each in self.wiki.live() if each.title != HOME])
@@ -118,7 +119,7 @@ class WikiAuthor:
             self.wiki.attach(
                 page, f"sheet {self.count}.csv", b"name,berth\nAurora,7\nBoreas,%d\n" % self.count
             )
-        if self.restricts and self.count % 11 == 0:
+        if self.count % 11 == 0:
             page.users = ["712020:ann", "712020:ben"]
 
     def _text(self) -> str:
@@ -155,7 +156,11 @@ class WikiAuthor:
         return found
 
     def hashes(self) -> dict[str, str]:
-        return {name: digest for name, (digest, _) in self.expected(space="ENG").items()}
+        """SHA-256 of each item of the first space, with the collection that its readers have."""
+        expected = self.expected(space="ENG").items()
+        return {
+            name: f"{digest} {collection_for('default', readers)}" for name, (digest, readers) in expected
+        }
 
     def _body(self, page: WikiPage) -> bytes:
         people = sorted(
@@ -169,6 +174,11 @@ class WikiAuthor:
             "anchors": "" if self.wiki.context == "/wiki" else "title",
         }
         return json.dumps(told, ensure_ascii=False).encode()
+
+
+def hashes_and_collections(library: Library) -> dict[str, str]:
+    """The same of what is in a library, by address."""
+    return {entry.address: f"{entry.hash} {entry.collection}" for entry in library.store.entries()}
 
 
 def _digest(data: bytes) -> str:

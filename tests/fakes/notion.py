@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import re
 import secrets
 from collections import Counter
@@ -64,6 +65,7 @@ class FakeNotion(LoopbackServer):
             str, Thing
         ] = {}  #: what pages and blocks hold: other pages and databases as blocks too
         self.now = float(EPOCH)
+        self._chance = random.Random(7)
         self.page_size = 100  #: results of one answer, at most
         self.result_limit = 10_000  #: results of one list
         self.not_found_by_search: set[str] = set()
@@ -79,6 +81,9 @@ class FakeNotion(LoopbackServer):
         self.sent, self.written, self.asked = 0, 0, Counter()
 
     # What people do
+
+    def _new_id(self) -> str:
+        return UUID(int=self._chance.getrandbits(128)).hex
 
     def add_page(self, title: str, parent: str = "", *, properties: Mapping[str, Any] | None = None) -> str:
         """``parent``: of a page, a block, or a data source, whose row it becomes; empty: of the workspace."""
@@ -107,7 +112,7 @@ class FakeNotion(LoopbackServer):
         return source
 
     def add_block(self, parent: str, type: str, content: Mapping[str, Any]) -> str:
-        this = UUID(bytes=secrets.token_bytes(16)).hex
+        this = self._new_id()
         above = self.things[parent]
         kind = "page_id" if above.kind == "page" else "block_id"
         block = Thing(this, "block", {"type": kind, kind: hyphened(parent)}, type=type, content=dict(content))
@@ -122,7 +127,7 @@ class FakeNotion(LoopbackServer):
         self.touch(parent)
 
     def _add(self, kind: str, parent: Mapping[str, Any]) -> str:
-        this = UUID(bytes=secrets.token_bytes(16)).hex
+        this = self._new_id()
         self.things[this] = Thing(this, kind, parent, created=self.now, edited=self.now)
         return this
 

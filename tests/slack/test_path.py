@@ -14,6 +14,7 @@ from fakes.web_servers import FakeSearXNG
 from office import CUP, FERRY, FRANCE, PATIENCE
 
 from bots.chat.channels import open_channel_store
+from bots.commands.run import schedule_of
 from bots.slack.serve import open_slack
 from bots.slack.settings import read_slack_settings
 from core.bootstrap import open_footnote
@@ -105,7 +106,7 @@ async def lookups(template, tmp_path, slack, searxng, monkeypatch):
             open_footnote(settings, purpose="a test", reads=channels.reads) as footnote,
             open_slack(read_slack_settings(slack.environment, None), footnote, channels) as server,
             open_turns(footnote.assistant, {"slack": server.messenger}, database_url=queue) as turns,
-            server.serving(turns, None),
+            server.serving(turns, None, schedule_of(footnote, turns)),
         ):
             await slack.until_connected(2, within=PATIENCE)
             yield counted
@@ -135,8 +136,8 @@ async def test_a_question_takes_few_steps_and_looks_nothing_up_twice(slack, ann,
     assert len(way.files) <= 36
     # Six of them find the installation that a payload is for, and its token for each call; in eight more
     # the session says that it works, and a plan is begun and closed; two look for names, and two
-    # find out who thinks there.
-    assert len(way.steps) <= 124
+    # find out who thinks there; two ask whether the channel is a source.
+    assert len(way.steps) <= 126
     # Slack delivers a mention as two events: for each, whether it was forgotten and what the thread is.
     # Which collections may be read is asked when the documents are searched, and again before the answer is shown.
     # The checkpoint is read once, by us and for LangGraph.

@@ -6,6 +6,7 @@ import pytest
 
 from bots.indexing import read_targets
 from core.errors import SettingsError
+from core.settings import Settings
 from core.sources.confluence.address import canonical_address, label_of, parse
 
 CLOUD = "https://acme.atlassian.net"
@@ -72,6 +73,8 @@ def test_a_page_of_the_web_is_one_of_confluence_where_a_token_names_its_host():
     page = f"{CLOUD}/wiki/spaces/ENG"
 
     assert read_targets([page]).urls == (page,)
-    assert read_targets([page], confluence={"acme.atlassian.net": "x"}).sources == (f"confluence+{page}",)
+    assert read_targets([page], settings=Settings(confluence_tokens={"acme.atlassian.net": "x"})).sources == (
+        f"confluence+{page}",
+    )
     assert read_targets([f"confluence+{page}"]).sources == (f"confluence+{page}",)
     assert label_of(f"confluence+{page}") == "acme.atlassian.net/wiki/spaces/ENG"

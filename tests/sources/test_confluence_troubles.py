@@ -363,6 +363,7 @@ def test_a_session_speaks_to_its_own_host_alone(certificate):
 
 async def test_an_address_that_does_not_answer_is_followed_by_the_next(data_center):
     with pinned_session("127.0.0.1", ["127.0.0.2", "127.0.0.1"], connections=1) as session:
+        session.headers["Connection"] = "close"
         answer = await asyncio.to_thread(session.get, f"{data_center.base}/rest/api/user/current")
 
     assert answer.status_code == 401

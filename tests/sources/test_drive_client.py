@@ -14,6 +14,7 @@ from fakes.drive.author import DriveAuthor
 from fakes.drive.world import ACCOUNT
 from source_desk import open_desk
 
+from core.errors import SettingsError
 from core.library.sync import SyncReport
 from core.sources.drive.client import RATE_PAUSE
 from core.sources.drive.credentials import read_account
@@ -181,7 +182,9 @@ def test_a_key_that_others_can_read_is_not_used(google, tmp_path):
     file = tmp_path / "account.json"
     for mode in (0o640, 0o604, 0o660):
         file.chmod(mode)
-        with pytest.raises(SourceUnavailable, match=f"so it is not used: chmod 600 {file}"):
+        with pytest.raises(
+            SettingsError, match=f"can be read by others on this machine. Run `chmod 600 {file}`"
+        ):
             read_account(str(file))
     file.chmod(0o600)
     assert read_account(str(file)).email == ACCOUNT
@@ -197,7 +200,7 @@ def test_what_is_no_key_is_told_without_a_word_of_it(tmp_path, text):
     file.touch(mode=0o600)
     file.write_text(text)
 
-    with pytest.raises(SourceUnavailable) as told:
+    with pytest.raises(SettingsError) as told:
         read_account(str(file))
 
     assert str(told.value).startswith(f"{file} is not the key of a service account:")
@@ -205,9 +208,9 @@ def test_what_is_no_key_is_told_without_a_word_of_it(tmp_path, text):
 
 
 def test_a_key_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(SourceUnavailable, match="set DRIVE_CREDENTIALS to the path of its key"):
+    with pytest.raises(SettingsError, match="set DRIVE_CREDENTIALS to the path of its key"):
         read_account("")
-    with pytest.raises(SourceUnavailable, match="cannot be read: No such file"):
+    with pytest.raises(SettingsError, match="cannot be read: "):
         read_account(str(tmp_path / "nowhere.json"))
 
 
@@ -220,9 +223,7 @@ async def test_keys_and_tokens_are_written_nowhere(drive_desk, google, author, d
     secrets = [*google.granted, given["private_key"][100:150]]
     written = [each.read_bytes() for each in drive_settings.data_dir.rglob("*") if each.is_file()]
 
-    assert any(
-        ACCOUNT.encode() in each for each in written
-    )  # who may read is kept, so the files are looked into
+    assert any(author.root.encode() in each for each in written)
     for secret in secrets:
         assert not any(secret.encode() in each for each in written)
         assert secret not in caplog.text

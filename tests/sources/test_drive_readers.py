@@ -8,6 +8,8 @@ import pytest
 from fakes.drive.author import DriveAuthor
 from fakes.drive.world import ACCOUNT, ANYONE, OWNER, domain, group, user
 
+from core.library.readers import collection_for
+
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("seed", [5, pytest.param(range(100, 140), marks=pytest.mark.long)])
@@ -85,3 +87,92 @@ async def test_what_is_not_known_of_readers_is_told(follow, google):
 
     assert follower.readers == world.readers(root)
     assert follower.note.startswith("Groups may read 1 file,")
+
+
+# In the library
+
+
+def places(desk, root) -> dict[str, str]:
+    """The collection of each document, which says who reads it; each document is in one."""
+    entries = desk.library.store.entries()
+    assert len({each.address for each in entries}) == len(entries)
+    return {each.address.removeprefix(f"drive:{root}/"): each.collection for each in entries}
+
+
+def expected(author) -> dict[str, str]:
+    return {file_id: collection_for("default", readers) for file_id, readers in author.readers().items()}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_documents_are_kept_with_their_readers_after_each_sync(drive_desk, google, shared):
+    google.page_limit = 6
+    author = DriveAuthor(google.world, shared=shared, seed=11)
+    author.begin(30)
+    for _ in range(8):
+        report = await drive_desk.syncs.ingest(f"drive:{author.root}", collection="default")
+        assert report.failed == () or all("Groups" in each.reason for each in report.failed)
+        assert places(drive_desk, author.root) == expected(author)
+        author.go_on(6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_readers_that_change_while_a_file_is_fetched_hold_at_once(drive_desk, google, shared):
+    author = DriveAuthor(google.world, shared=shared, seed=2)
+    author.begin(10)
+    inner = google.world.folder("Inner", author.root)
+    page = google.world.add("Page", inner, text="The ferry sails at nine.")
+    ann = user("ann@partner.example")
+    google.world.share(inner, ann)
+    seen = []
+
+    def withdraw(path) -> None:
+        if path == f"files/{page}/export" and not seen:
+            google.world.unshare(inner, ann["id"])
+            google.world.write(page, "Not for Ann.")
+        if path == f"files/{page}/permissions":
+            seen.append(places(drive_desk, author.root).get(page))
+
+    google.before_answer = withdraw
+
+    await drive_desk.syncs.ingest(f"drive:{author.root}", collection="default")
+
+    assert seen[0] is None  # it was not written with the readers that it had been listed with
+    assert places(drive_desk, author.root) == expected(author)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_readers_that_change_back_before_the_log_is_read_are_what_they_were(drive_desk, google, shared):
+    author = DriveAuthor(google.world, shared=shared, seed=2)
+    inner = google.world.folder("Inner", author.root)
+    page = google.world.add("Page", inner, text="The ferry sails at nine.")
+    ann = user("ann@partner.example")
+    google.world.share(inner, ann)
+    asked = []
+
+    def flicker(path) -> None:
+        asked.append(path)
+        if path == f"files/{page}/permissions" and asked.count(path) == 1:
+            google.world.unshare(inner, ann["id"])
+        if path == "changes" and f"u-{ann['emailAddress']}" not in google.world.nodes[inner].permissions:
+            google.world.share(inner, ann)
+
+    google.before_answer = flicker
+
+    await drive_desk.syncs.ingest(f"drive:{author.root}", collection="default")
+
+    assert asked.count(f"files/{page}/permissions") >= 2
+    assert places(drive_desk, author.root) == expected(author)
+
+
+async def test_permissions_alone_have_nothing_read_again(drive_desk, google):
+    author = DriveAuthor(google.world, shared=False, seed=4)
+    author.begin(12)
+    await drive_desk.syncs.ingest(f"drive:{author.root}", collection="default")
+    google.forget_counts()
+    google.world.share(author.root, user("new@partner.example"))
+
+    report = await drive_desk.syncs.ingest(f"drive:{author.root}", collection="default")
+
+    assert not [path for path in google.asked if "export" in path or "alt=media" in path]
+    assert (report.added, report.changed) == (0, 0)
+    assert places(drive_desk, author.root) == expected(author)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import pytest
 from fakes.confluence import LOGIN
-from fakes.confluence_author import WikiAuthor
+from fakes.confluence_author import WikiAuthor, hashes_and_collections
 from fakes.confluence_servers import FakeCloud
 from fakes.drive.author import DriveAuthor
 from fakes.fork_server import DEVNULL, PIPE, start_python
@@ -25,6 +25,7 @@ from fakes.notion_author import NotionAuthor
 from fakes.website import FakeWebsite, WebAuthor, own_documents
 
 from core.bootstrap import open_library
+from core.library.readers import collection_for
 from core.storage.storage import open_storage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +63,11 @@ def assert_equal(settings, address, author, read) -> None:
     assert {place.removeprefix(f"{address}/"): held for place, held in found.items()} == author.hashes()
     assert (passages, documents) == (sum(e.passages for e in entries), len(entries))
     assert indexed == passages
+    if isinstance(author, DriveAuthor):  # whose files have readers of their own
+        readers = {
+            f"{address}/{name}": collection_for("default", each) for name, each in author.readers().items()
+        }
+        assert {e.address: e.collection for e in entries} == readers
 
 
 async def killed_again_and_again(
@@ -105,17 +111,6 @@ async def website_read(settings, site, *, kills: int, pages: int, seed: int) -> 
     return await killed_again_and_again(
         settings, f"site+{site.url}", author, chance,
         kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
-    )  # fmt: skip
-
-
-async def wiki_read(settings, wiki, *, kills: int, pages: int, seed: int) -> int:
-    """The same of a changing space of Confluence."""
-    author, chance = WikiAuthor(wiki, own_documents(), seed=seed, restricts=False), random.Random(seed)
-    author.begin(pages)
-    return await killed_again_and_again(
-        settings, wiki.address("/spaces/ENG"), author, chance,
-        kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
-        variables={"CONFLUENCE_TOKENS": f"127.0.0.1={LOGIN}"},
     )  # fmt: skip
 
 
@@ -236,7 +231,7 @@ async def test_no_issue_is_lost_or_doubled_by_a_hundred_kills(settings, github, 
 async def drive_read(settings, google, *, kills: int, documents: int, shared: bool, seed: int) -> int:
     """The same of a changing Google Drive."""
     google.page_limit = 7
-    author, chance = DriveAuthor(google.world, shared=shared, seed=seed, is_open=True), random.Random(seed)
+    author, chance = DriveAuthor(google.world, shared=shared, seed=seed), random.Random(seed)
     author.begin(documents)
     return await killed_again_and_again(
         settings, f"drive:{author.root}", author, chance,
@@ -274,6 +269,17 @@ async def wiki(monkeypatch, certificate):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     async with FakeCloud(certificate) as wiki:
         yield wiki
+
+
+async def wiki_read(settings, wiki, *, kills: int, pages: int, seed: int) -> int:
+    """The same of a changing space of Confluence."""
+    author, chance = WikiAuthor(wiki, own_documents(), seed=seed, hides=False), random.Random(seed)
+    author.begin(pages)
+    return await killed_again_and_again(
+        settings, wiki.address("/spaces/ENG"), author, chance,
+        kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
+        read=hashes_and_collections, variables={"CONFLUENCE_TOKENS": f"127.0.0.1={LOGIN}"},
+    )  # fmt: skip
 
 
 async def test_no_page_of_a_wiki_is_lost_or_doubled_by_kills(settings, wiki):

@@ -21,7 +21,7 @@ _FOLDER = re.compile(r"/drive/(?:u/\d+/)?folders/([^/]+)/?")
 def canonical_address(text: str) -> str:
     """An address as it is kept; SettingsError for what is none."""
     folder = text.removeprefix(PREFIX)
-    if folder and not _ID.fullmatch(folder):
+    if not text.startswith(PREFIX) or (folder and not _ID.fullmatch(folder)):
         raise SettingsError(
             f"{text} is no address of Google Drive: drive:ID, where ID is the last part of the folder's address in"
             " a browser, or drive: for all that is shared with the service account."
@@ -35,6 +35,12 @@ def browser_address(name: str) -> str | None:
         return None
     found = _FOLDER.fullmatch(urlsplit(name).path)
     return canonical_address(PREFIX + found[1]) if found else None
+
+
+def typed_address(typed: str) -> str:
+    """The address as it is kept, of what people type or copy. SettingsError."""
+    named = typed if typed.startswith((PREFIX, "https:", "http:")) else PREFIX + typed
+    return browser_address(typed) or canonical_address(named)
 
 
 def folder_of(address: str) -> str:

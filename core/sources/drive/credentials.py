@@ -54,9 +54,9 @@ class DriveAccount:
 
 
 def read_account(path: str) -> DriveAccount:
-    """The service account in a file of Google's; SourceUnavailable says what is wrong with the file."""
+    """The service account in a file of Google's. SettingsError for a file that is none, or that others may read."""
     if not path:
-        raise SourceUnavailable(
+        raise SettingsError(
             "Google Drive is read by a service account: set DRIVE_CREDENTIALS to the path of its key, a JSON file."
         )
     file = Path(path).expanduser()
@@ -79,7 +79,7 @@ def _account(text: str, file: Path) -> DriveAccount:
         )
     except (ValueError, KeyError, TypeError, AttributeError, GoogleAuthError):
         # What the parsers say may hold a part of the key.
-        raise SourceUnavailable(
+        raise SettingsError(
             f"{file} is not the key of a service account: DRIVE_CREDENTIALS names the JSON file that Google gave you."
         ) from None
 

@@ -30,6 +30,7 @@ CREATE TABLE IF NOT EXISTS logs (
     token TEXT NOT NULL      -- where it goes on
 );
 CREATE TABLE IF NOT EXISTS listed (part TEXT PRIMARY KEY);  -- of the full listing, that need not be listed again
+CREATE TABLE IF NOT EXISTS doubts (id TEXT PRIMARY KEY);  -- files that had other readers than the tree has
 CREATE TABLE IF NOT EXISTS progress (
     name TEXT PRIMARY KEY,  -- name: of this listing and what follows; step: how often this was written; handed: the
     value TEXT NOT NULL     -- step that the engine was told; note: sentences for the operator
@@ -84,10 +85,18 @@ class DriveMemory:
     def begin(self, tokens: Mapping[str, str], nodes: Iterable[DriveFile]) -> None:
         """Forget everything but these."""
         with self.database.transaction() as writing:
-            for table in ("nodes", "logs", "listed", "progress"):
+            for table in ("nodes", "logs", "listed", "doubts", "progress"):
                 writing.execute(f"DELETE FROM {table}")
             writing.execute("INSERT INTO progress VALUES ('name', ?)", (secrets.token_hex(8),))
         self.save(step=0, nodes=nodes, tokens=tokens)
+
+    def doubts(self) -> list[str]:
+        return [str(file_id) for (file_id,) in self.database.rows("SELECT id FROM doubts ORDER BY id")]
+
+    def doubt(self, file_id: str) -> None:
+        """Note that the engine is told other readers of a file than the tree has."""
+        with self.database.transaction() as writing:
+            writing.execute("INSERT OR IGNORE INTO doubts VALUES (?)", (file_id,))
 
     def hand(self, step: int) -> None:
         """Note that the engine is told a step."""
@@ -102,6 +111,7 @@ class DriveMemory:
         gone: Iterable[str] = (),
         tokens: Mapping[str, str] | None = None,
         listed: Iterable[str] = (),
+        settled: Iterable[str] = (),
         note: str | None = None,
     ) -> None:
         """Write what the engine took. ``tokens``: all that are followed from now on; None: as before."""
@@ -112,6 +122,7 @@ class DriveMemory:
             )
             writing.executemany("DELETE FROM nodes WHERE id = ?", ((file_id,) for file_id in gone))
             writing.executemany("INSERT OR IGNORE INTO listed VALUES (?)", ((part,) for part in listed))
+            writing.executemany("DELETE FROM doubts WHERE id = ?", ((file_id,) for file_id in settled))
             if tokens is not None:
                 writing.execute("DELETE FROM logs")
                 writing.executemany("INSERT INTO logs VALUES (?, ?)", tokens.items())

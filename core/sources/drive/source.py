@@ -14,10 +14,10 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from core.library.documents import Document
 from core.library.formats.read import parse_file
@@ -33,20 +33,33 @@ from core.sources.drive.client import (
     origin_of,
 )
 from core.sources.drive.credentials import read_account
-from core.sources.drive.files import FOLDER, LOCKED, MARKDOWN, STORED, WORD, DriveFile, file_of
+from core.sources.drive.files import (
+    FOLDER,
+    LOCKED,
+    MARKDOWN,
+    STORED,
+    WORD,
+    DriveAccess,
+    DriveFile,
+    access_of,
+    file_of,
+    own_access,
+)
 from core.sources.drive.guide import GUIDE
 from core.sources.drive.memory import DriveMemory, DriveProgress, open_memory
 from core.sources.drive.reader import (
     AT_ONCE,
+    OUT_OF_SIGHT,
     OWN_LOG,
     ListingPart,
     TreeReader,
     parts_of_corpus,
 )
-from core.sources.drive.tree import DriveTree, differing, parts
+from core.sources.drive.tree import UNKNOWN, DriveTree, differing, parts
 from core.sources.hosts import addresses_of
 from core.sources.source import (
     CursorExpired,
+    ItemChanged,
     ItemGone,
     ItemUnreadable,
     SourceBatch,
@@ -61,6 +74,7 @@ from core.web.fetch import default_tls
 BATCH = 200  # items
 FAULTS_OF_A_FILE = 3  # times that Google may fail to give out one file before it is left out
 ZIP_SIGNATURE = b"PK\x03\x04"
+MISSING = "There is no folder {label}, or it is not shared with {email}: share it in Google Drive."
 LOST = "The folder is not there any more, or is not shared with {email} any more."
 
 T = TypeVar("T")
@@ -103,7 +117,7 @@ class DriveSource:
             raise CursorExpired("what the reader had seen is not here any more")
         if self.root and self.root not in reader.tree.nodes:
             raise CursorExpired("the folder was not there")
-        for batches in (self._list(reader), self._follow(reader)):
+        for batches in (self._list(reader), self._follow(reader), self._settle(reader)):
             async with aclosing(batches):
                 async for batch in batches:
                     yield batch
@@ -135,35 +149,42 @@ class DriveSource:
         tree = DriveTree(self.root, self.label)
         tokens = {OWN_LOG: await self.client.start_token(OWN_LOG)}
         reader = TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now)
-        if self.root and not await self._begin_folder(reader):
-            if await _thread(self.memory.is_empty):
-                raise SourceUnavailable(
-                    f"There is no folder {self.label}, or it is not shared with {self.email}: share it in Google Drive."
-                )
-            return False
+        if self.root:
+            given = await self._folder()
+            if given is None and await _thread(self.memory.is_empty):
+                raise SourceUnavailable(MISSING.format(label=self.label, email=self.email))
+            if given is None:
+                return False
+            await reader.follow(file_of(given).drive)
+            reader.tree.put(await reader.node(given), via="")
         if not self.root:
             for drive in await self.client.drives():
                 await self._begin_drive(reader, str(drive["id"]), str(drive.get("name", "")))
         await _thread(partial(self.memory.begin, tokens, list(tree.nodes.values())))
         return True
 
-    async def _begin_folder(self, reader: TreeReader) -> bool:
+    async def _folder(self) -> Mapping[str, Any] | None:
+        """The folder, if it is there. SourceUnavailable for a file."""
         try:
             given = await self.client.file(self.root)
         except DriveRefused as refused:
             if refused.status == NOT_FOUND:
-                return False
+                return None
             raise
-        folder = file_of(given)
         if given.get("trashed"):
-            return False
-        if not folder.is_folder:
+            return None
+        if not file_of(given).is_folder:
             raise SourceUnavailable(
                 f"{self.label} is no folder: files are read with the folder that they lie in."
             )
-        await reader.follow(folder.drive)
-        reader.tree.put(await reader.node(given), via="")
-        return True
+        return given
+
+    async def check(self) -> None:
+        """Raises SourceUnavailable and SourceThrottled if it cannot be read now, by two requests."""
+        if not self.root:
+            await self.client.start_token(OWN_LOG)
+        elif await self._folder() is None:
+            raise SourceUnavailable(MISSING.format(label=self.label, email=self.email))
 
     async def _begin_drive(self, reader: TreeReader, file_id: str, name: str) -> None:
         await reader.follow(file_id)
@@ -237,6 +258,20 @@ class DriveSource:
             async for batch in batches:
                 yield batch
 
+    async def _settle(self, reader: TreeReader) -> AsyncGenerator[SourceBatch, None]:
+        """Tell the engine again whose files' readers the tree has by now."""
+        tree, doubts = reader.tree, await _thread(self.memory.doubts)
+        known = [each for each in doubts if each in tree.nodes]
+        agreed = [
+            each for each in known if (await self._access_now(each)).readers == tree.access(each).readers
+        ]
+        gone = [each for each in doubts if each not in tree.nodes]
+        if agreed or gone:
+            save = partial(self.memory.save, settled=[*agreed, *gone])
+            async with aclosing(self._hand([tree.item(each) for each in agreed], gone, save)) as batches:
+                async for batch in batches:
+                    yield batch
+
     async def _hand(
         self, items: Sequence[SourceItem], gone: Sequence[str], save: Callable[..., None]
     ) -> AsyncGenerator[SourceBatch, None]:
@@ -260,19 +295,31 @@ class DriveSource:
         if LOCKED in marks:
             raise ItemUnreadable(REFUSALS["cannotDownloadFile"])
         try:
-            return await self._content(item.id, kind)
+            data = await self._content(item.id, kind)
+            access = await self._access_now(item.id)
         except DriveFault:
             self._faults[item.id] += 1
             if self._faults[item.id] >= FAULTS_OF_A_FILE:
                 raise ItemUnreadable("could not be read: Google failed to give it out") from None
             raise
         except DriveRefused as refused:
-            if refused.status in (NOT_FOUND, GONE):
-                raise ItemGone(f"{item.source} is gone.") from refused
-            named = REFUSALS.get(
-                refused.reason, f"was refused by Google (HTTP {refused.status} {refused.reason})"
+            raise _judged(refused, item) from refused
+        if access.readers != item.readers:
+            await _thread(self.memory.doubt, item.id)
+            raise ItemChanged(
+                f"Others may read {item.source} now.", item=replace(item, readers=access.readers)
             )
-            raise ItemUnreadable(named) from refused
+        return data
+
+    async def _access_now(self, file_id: str) -> DriveAccess:
+        """Who may read a file at this moment, asked of the API."""
+        try:
+            return access_of(await self.client.permissions(file_id), self.now())
+        except DriveRefused as refused:
+            if refused.status not in OUT_OF_SIGHT:
+                raise
+        given = await self.client.file(file_id)
+        return UNKNOWN if given.get("driveId") else own_access(given, self.now())
 
     async def _content(self, file_id: str, kind: str) -> bytes:
         if kind == STORED:
@@ -285,6 +332,13 @@ class DriveSource:
             if refused.status != BAD_REQUEST:
                 raise
         return await self.client.export(file_id, WORD)  # where this format is not given out
+
+
+def _judged(refused: DriveRefused, item: SourceItem) -> ItemGone | ItemUnreadable:
+    if refused.status in (NOT_FOUND, GONE):
+        return ItemGone(f"{item.source} is gone.")
+    named = REFUSALS.get(refused.reason, f"was refused by Google (HTTP {refused.status} {refused.reason})")
+    return ItemUnreadable(named)
 
 
 async def _thread(work: Callable[..., T], *values: object) -> T:
@@ -319,11 +373,13 @@ async def open_drive(
             yield DriveSource(root=folder_of(text), label=text, client=client, memory=memory, now=now)
 
 
+async def check_drive(text: str, context: SourceContext, *, base: str = BASE) -> None:
+    """Raises SourceUnavailable, SourceThrottled or SettingsError if it cannot be read now."""
+    async with open_drive(text, context, base=base) as source:
+        await source.check()
+
+
 KIND = SourceKind(
-    prefixes=(PREFIX,),
-    canonical=canonical_address,
-    label=str,
-    open=open_drive,
-    parse=parse_exported,
-    guide=GUIDE,
-)
+    prefixes=(PREFIX,), canonical=canonical_address, label=str, open=open_drive, parse=parse_exported,
+    check=check_drive, guide=GUIDE,
+)  # fmt: skip

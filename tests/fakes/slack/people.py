@@ -111,6 +111,12 @@ class People:
         self.state.show(message, "delete")
         await self._tell_change(message, before)
 
+    async def make_private(self, user: str, channel: str) -> Message:
+        """The message of it is the first that comes from a private channel, "channel_convert_to_private"."""
+        self.state.conversations[channel].kind = "group"
+        text = "made this channel *private*. Now, it can only be viewed or joined by invitation."
+        return await self.say(user, channel, text, subtype="channel_convert_to_private")
+
     async def join(self, user: str, channel: str) -> Message:
         conversation = self.state.conversations[channel]
         conversation.members.append(user)

@@ -46,6 +46,8 @@ class FakeSlack(People, Transcript):
     rejected: list[str] = field(
         default_factory=list, repr=False
     )  #: every refusal, and what broke the protocol
+    #: At most, of a channel's history or a thread; 15 for apps outside the Marketplace, "Rate limits".
+    messages_per_call: int | None = None
     refused_tokens: dict[str, str] = field(default_factory=dict)  #: revoked tokens and the like -> error code
     url: str = ""
 

@@ -228,6 +228,7 @@ class Conversation:
             "is_channel": self.kind == "channel", "is_group": self.kind == "group",
             "is_im": self.kind == "im", "is_mpim": self.kind == "mpim",
             "is_member": viewer in self.members, "is_archived": self.is_archived,
+            "is_ext_shared": bool(self.shared_with),
         }  # fmt: skip
         if self.kind == "im":
             data["user"] = next((member for member in self.members if member != viewer), viewer)

@@ -236,9 +236,11 @@ def message_of(conversation: Conversation, ts: str) -> Message:
     return message
 
 
-def page(items: list[Any], call: Call, default: int) -> tuple[list[Any], dict[str, Any]]:
+def page(
+    items: list[Any], call: Call, default: int, most: int | None = None
+) -> tuple[list[Any], dict[str, Any]]:
     """One page by cursor, and the fields that lead to the next."""
-    start, limit = call.number("cursor", 0), min(call.number("limit", default), 1000)
+    start, limit = call.number("cursor", 0), min(call.number("limit", default), most or 1000)
     rest = start + limit if start + limit < len(items) else None
     cursor = {"next_cursor": "" if rest is None else str(rest)}
     return items[start : start + limit], {"has_more": rest is not None, "response_metadata": cursor}

@@ -34,22 +34,37 @@ async def replies(slack: FakeSlack, call: Call, installation: Installation) -> d
     conversation = conversation_of(slack, call["channel"], installation, "history")
     _require_member(conversation, installation)
     named = conversation.messages.get(call["ts"])
-    if named is None:
+    if named is None or not conversation.thread(named.root):
         raise Refused("thread_not_found")
-    thread = [
-        one for one in conversation.thread(named.root) if _is_between(one, call) or one.ts == named.root
-    ]
-    shown, more = page(thread, call, PAGE)
+    first = conversation.messages[named.root]
+    thread = [one for one in conversation.thread(named.root) if _is_between(one, call) and one is not first]
+    shown, more = page([first, *thread], call, slack.messages_per_call or PAGE, slack.messages_per_call)
     with_metadata = call.is_true("include_all_metadata")
-    messages = [one.as_json(with_metadata=with_metadata) | _streaming_state(slack, one) for one in shown]
-    for message in messages:
-        if message["ts"] == named.root and len(thread) > 1:
-            replied = [one.user for one in thread[1:]]
-            message |= {
-                "thread_ts": named.root, "reply_count": len(replied), "latest_reply": thread[-1].ts,
-                "reply_users": list(dict.fromkeys(replied)), "reply_users_count": len(set(replied)),
-            }  # fmt: skip
+    messages = [
+        _standing(conversation, one, with_metadata=with_metadata) | _streaming_state(slack, one)
+        for one in shown
+    ]
     return {"messages": messages, **more}
+
+
+def _standing(conversation: Conversation, message: Message, *, with_metadata: bool) -> dict[str, Any]:
+    """A message with what it says of its thread, "conversations.history"; of a deleted one that had replies a
+    tombstone is left, "message_deleted".
+    """
+    data = message.as_json(with_metadata=with_metadata)
+    if message.is_deleted:
+        data = {
+            "type": "message", "subtype": "tombstone", "ts": message.ts, "user": "USLACKBOT", "hidden": True,
+            "text": "This message was deleted.",
+        }  # fmt: skip
+    replies = [one for one in conversation.thread(message.ts) if one is not message]
+    if replies:
+        replied = [one.user for one in replies]
+        data |= {
+            "thread_ts": message.ts, "reply_count": len(replied), "latest_reply": replies[-1].ts,
+            "reply_users": list(dict.fromkeys(replied)), "reply_users_count": len(set(replied)),
+        }  # fmt: skip
+    return data
 
 
 def _streaming_state(slack: FakeSlack, message: Message) -> dict[str, str]:
@@ -65,13 +80,13 @@ async def history(slack: FakeSlack, call: Call, installation: Installation) -> d
     _require_member(conversation, installation)
     standing = [
         one
-        for one in reversed(conversation.messages.values())
-        if not one.is_deleted and _is_between(one, call)
+        for one in sorted(conversation.messages.values(), key=lambda one: float(one.ts), reverse=True)
+        if (not one.is_deleted or conversation.thread(one.ts)) and _is_between(one, call)
         if not one.thread_ts or one.subtype == "thread_broadcast"
     ]
-    shown, more = page(standing, call, HISTORY_PAGE)
+    shown, more = page(standing, call, slack.messages_per_call or HISTORY_PAGE, slack.messages_per_call)
     with_metadata = call.is_true("include_all_metadata")
-    return {"messages": [one.as_json(with_metadata=with_metadata) for one in shown], **more}
+    return {"messages": [_standing(conversation, one, with_metadata=with_metadata) for one in shown], **more}
 
 
 async def conversation_info(slack: FakeSlack, call: Call, installation: Installation) -> dict[str, Any]:
