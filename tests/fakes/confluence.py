@@ -69,7 +69,7 @@ class WikiUser:
     is_hidden: bool = False
 
 
-class Reply(Exception):
+class RefusedRequest(Exception):
     """An answer that is not a record."""
 
     def __init__(self, status: int, headers: Mapping[str, str] | None = None, message: str = "") -> None:
@@ -94,7 +94,7 @@ class FakeConfluence(LoopbackServer):
         self.teams: dict[str, list[str]] = {}  #: ids of people, by group
         self.secret_teams: set[str] = set()  #: groups whose members the account may not see
         self.unindexed: set[str] = set()  #: pages that a search does not find yet
-        self.refusals: list[Reply] = []  #: of the next requests
+        self.refusals: list[RefusedRequest] = []  #: of the next requests
         self.before: Callable[[str], None] = lambda _path: None
         self.sent = 0  #: bytes, with the headers
         self.asked: list[str] = []
@@ -177,7 +177,7 @@ class FakeConfluence(LoopbackServer):
         self.before(path)
         try:
             found = self._found(path, request)
-        except Reply as reply:
+        except RefusedRequest as reply:
             body = json.dumps({"statusCode": reply.status, "message": reply.message}).encode()
             return self._counted(web.Response(status=reply.status, headers=reply.headers, body=body))
         if isinstance(found, bytes):
@@ -193,9 +193,9 @@ class FakeConfluence(LoopbackServer):
             raise self.refusals.pop(0)
         is_known = self._is_allowed(request)
         if not is_known and not self.is_anonymous:
-            raise Reply(401)
+            raise RefusedRequest(401)
         if not request.path.startswith(f"{self.context}/"):
-            raise Reply(404)
+            raise RefusedRequest(404)
         if path.endswith("/user/current"):
             return {"type": "known", "displayName": "Ann"} if is_known else {"type": "anonymous"}
         return self.find(path, request) if is_known else {"results": [], "_links": {}}
@@ -217,14 +217,14 @@ class FakeConfluence(LoopbackServer):
 
     def _page(self, page_id: str) -> WikiPage:
         if page_id not in self.pages or self.pages[page_id].status == "purged":
-            raise Reply(404)
+            raise RefusedRequest(404)
         return self.pages[page_id]
 
     def searched(self, cql: str) -> list[WikiPage] | list[WikiFile]:
         """Of the questions that are asked: what is in a space, of some types."""
         key = cql.partition('space = "')[2].partition('"')[0]
         if key not in self.spaces:
-            raise Reply(400, message="The space is not known.")
+            raise RefusedRequest(400, message="The space is not known.")
         pages = [page for page in self.live(key) if page.id not in self.unindexed]
         if "attachment" not in cql:
             return pages
@@ -255,9 +255,9 @@ class FakeConfluence(LoopbackServer):
 
     def members(self, name: str, request: web.Request) -> dict[str, Any]:
         if name not in self.teams:
-            raise Reply(404)
+            raise RefusedRequest(404)
         if name in self.secret_teams:
-            raise Reply(403)
+            raise RefusedRequest(403)
         start, limit = (
             int(request.query.get("start", 0)),
             min(int(request.query.get("limit", 200)), self.page_limit),

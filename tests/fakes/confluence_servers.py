@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from aiohttp import web
 from fakes.confluence import (
     FakeConfluence,
-    Reply,
+    RefusedRequest,
     WikiFile,
     WikiPage,
     WikiUser,
@@ -57,13 +57,13 @@ class FakeCloud(FakeConfluence):
         for pattern, answer in _CLOUD:
             if found := re.fullmatch(pattern, path):
                 return answer(self, request, *map(unquote, found.groups()))
-        raise Reply(404)
+        raise RefusedRequest(404)
 
     def listed(self, request: web.Request, found: list[Any], entry: Any) -> dict[str, Any]:
         """A list of v2: ``limit``, ``cursor`` and a link to the next page, relative to the host."""
         limit = int(request.query.get("limit", 25))
         if not 1 <= limit <= 250:
-            raise Reply(400)
+            raise RefusedRequest(400)
         part, cursor = after(found, request.query.get("cursor", ""), min(limit, self.page_limit))
         links = {"base": self.base}
         if cursor:
@@ -89,7 +89,7 @@ class FakeCloud(FakeConfluence):
     def content_list(self, request: web.Request, space: str, kind: str) -> dict[str, Any]:
         key = next((each for each in self.spaces if _space_id(each) == space), None)
         if key is None:
-            raise Reply(404)
+            raise RefusedRequest(404)
         status, title = request.query.get("status", "current,archived"), request.query.get("title")
         found = [
             each for each in self.pages.values()
@@ -121,7 +121,7 @@ class FakeCloud(FakeConfluence):
     def one(self, request: web.Request, kind: str, page_id: str) -> dict[str, Any]:
         page = self._page(page_id)
         if f"{page.kind}s" != kind:
-            raise Reply(404)
+            raise RefusedRequest(404)
         return self.content(page, storage=request.query.get("body-format") == "storage")
 
     def search(self, request: web.Request) -> dict[str, Any]:
@@ -159,10 +159,10 @@ class FakeCloud(FakeConfluence):
     def download(self, request: web.Request, container: str, name: str) -> Any:
         file = self.files.get(name)
         if file is None or file.container != container:
-            raise Reply(404)
+            raise RefusedRequest(404)
         place = f"/file/{file.id}/{file.version}/binary"
         self.media.files[place] = file.data
-        raise Reply(302, {"Location": f"{self.media.url}{place}?token=signed"})
+        raise RefusedRequest(302, {"Location": f"{self.media.url}{place}?token=signed"})
 
     def user(self, user: WikiUser) -> dict[str, Any]:
         return {
@@ -182,7 +182,7 @@ class FakeCloud(FakeConfluence):
 
     def one_user(self, request: web.Request) -> dict[str, Any]:
         if request.query.get("accountId") not in self.people:
-            raise Reply(404)
+            raise RefusedRequest(404)
         return self.user(self.people[request.query["accountId"]])
 
 
@@ -240,7 +240,7 @@ class FakeDataCenter(FakeConfluence):
         for pattern, answer in _DATA_CENTER:
             if found := re.fullmatch(pattern, path):
                 return answer(self, request, *map(unquote, found.groups()))
-        raise Reply(404)
+        raise RefusedRequest(404)
 
     def numbered(self, request: web.Request, found: list[Any], entry: Any) -> dict[str, Any]:
         """A list that goes on at a number."""
@@ -265,7 +265,7 @@ class FakeDataCenter(FakeConfluence):
     def scan(self, request: web.Request) -> dict[str, Any]:
         """Pages alone, of which each list ends with a cursor. Its link repeats only some of what was asked."""
         if request.query.get("spaceKey") not in self.spaces:
-            raise Reply(404)
+            raise RefusedRequest(404)
         limit = min(int(request.query.get("limit", 25)), self.page_limit)
         found = [page for page in self.live(request.query["spaceKey"]) if page.kind == "page"]
         part, cursor = after(found, request.query.get("cursor", ""), limit)
@@ -287,7 +287,7 @@ class FakeDataCenter(FakeConfluence):
     def one(self, request: web.Request, page_id: str) -> dict[str, Any]:
         page = self._page(page_id)
         if page.status != "current" and request.query.get("status") != "any":
-            raise Reply(404)
+            raise RefusedRequest(404)
         return self.content(page, request.query.get("expand", ""))
 
     def content(self, page: WikiPage, expand: str) -> dict[str, Any]:
@@ -338,7 +338,7 @@ class FakeDataCenter(FakeConfluence):
         for file in self.files.values():
             if (file.container, file.title) == (container, name):
                 return file.data
-        raise Reply(404)
+        raise RefusedRequest(404)
 
     def user(self, user: WikiUser) -> dict[str, Any]:
         return {
@@ -351,13 +351,13 @@ class FakeDataCenter(FakeConfluence):
 
     def one_user(self, request: web.Request) -> dict[str, Any]:
         if request.query.get("key") not in self.people:
-            raise Reply(404)
+            raise RefusedRequest(404)
         return self.user(self.people[request.query["key"]])
 
     def profile(self, request: web.Request, name: str) -> dict[str, Any]:
         user = next((each for each in self.people.values() if each.name == name), None)
         if user is None:
-            raise Reply(404)
+            raise RefusedRequest(404)
         shown = {} if user.is_hidden else {"email": user.email}
         return {"userName": user.name, "fullName": user.shown, **shown}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from confluence_reading import SERVERS, listed, opened, settings_for
-from fakes.confluence import Reply
+from fakes.confluence import RefusedRequest
 from fakes.confluence_servers import FakeCloud, FakeDataCenter
 from source_desk import Clock, open_desk
 
@@ -72,7 +72,7 @@ async def test_a_limit_is_waited_for_and_a_list_goes_on_where_it_was(desk, wiki,
     def limit(_path):
         if len(wiki.asked) == limit.at:
             limit.at += next(limits, 1_000)
-            wiki.refusals.append(Reply(429, {"Retry-After": "7"}))
+            wiki.refusals.append(RefusedRequest(429, {"Retry-After": "7"}))
 
     limit.at = 3
     wiki.before = limit
@@ -88,7 +88,7 @@ async def test_a_limit_is_waited_for_and_a_list_goes_on_where_it_was(desk, wiki,
 
 async def test_a_limit_that_is_too_long_ends_the_sync_and_says_when_it_goes_on(desk, wiki, clock):
     wiki.add("Page")
-    wiki.refusals.append(Reply(429, {"Retry-After": "4000"}))
+    wiki.refusals.append(RefusedRequest(429, {"Retry-After": "4000"}))
 
     report = await ingest(desk, wiki, every=3_600.0)
 
@@ -140,7 +140,9 @@ async def test_a_list_that_is_refused_removes_nothing(desk, wiki, status):
     wiki.add("Post", "<p>Stays too.</p>", kind="blogpost")
     await ingest(desk, wiki)
     wiki.before = lambda path: (
-        wiki.refusals.append(Reply(status, {"Location": "/login.action"})) if "search" in path else None
+        wiki.refusals.append(RefusedRequest(status, {"Location": "/login.action"}))
+        if "search" in path
+        else None
     )
 
     report = await ingest(desk, wiki)
@@ -372,7 +374,7 @@ async def test_an_address_that_does_not_answer_is_followed_by_the_next(data_cent
 async def test_no_token_comes_into_an_error_or_a_log(desk, wiki, caplog):
     caplog.set_level("DEBUG")
     wiki.add("Page")
-    wiki.refusals.append(Reply(500))
+    wiki.refusals.append(RefusedRequest(500))
 
     report = await ingest(desk, wiki)
     await ingest(desk, wiki)
