@@ -23,6 +23,7 @@ from bots.chat.proxies import is_reached_directly
 from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.slack import render, teaching
 from bots.slack.calls import GONE, NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
+from bots.slack.channel_address import PREFIX as SOURCE_PREFIX
 from bots.slack.channel_messages import change_of
 from bots.slack.installations import Installation
 from bots.slack.manifest import PROMPTS, UNINSTALLED
@@ -87,7 +88,8 @@ class SlackListeners:
         """
         try:
             incoming = await self._incoming_of(payload)
-            await self._follow_channel(payload)
+            if await self.schedule.reads_below(SOURCE_PREFIX):
+                await self._follow_channel(payload)
         except MALFORMED as fault:
             self.unreadable.count(fault)
             return {}

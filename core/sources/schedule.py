@@ -57,6 +57,10 @@ class SourceSchedule:
         """Whether there is a source with this address."""
         return bool(await asyncio.to_thread(self.store.at, address))
 
+    async def reads_below(self, prefix: str) -> bool:
+        """Whether there is a source whose address begins so."""
+        return await asyncio.to_thread(self.store.has_below, prefix)
+
     async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
         """Have these items of a source read again, or all of it if none is named; ``change`` is the id of what was told."""
         for record in await asyncio.to_thread(self.store.at, address):
