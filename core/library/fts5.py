@@ -11,7 +11,7 @@ only says which candidates are scored.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import nlargest
 
@@ -64,17 +64,13 @@ class Fts5Index:
         return [(str(passage), float(weight)) for passage, weight in rows]
 
     def languages(self, scope: Scope) -> list[str]:
-        numbers = self._within(replace(scope, addresses=())).collections
-        if not numbers:
-            return []
-        asked = [
-            (language, f"scope : ({' OR '.join(f'{_prefix(number)}{language}' for number in numbers)})")
-            for language in LANGUAGES
-        ]
+        names = tuple(scope.collections)
         rows = self.database.rows(
-            f"WITH known (language, expression) AS (VALUES {', '.join(['(?, ?)'] * len(asked))})"
-            " SELECT language FROM known WHERE EXISTS (SELECT 1 FROM words WHERE words MATCH expression)",
-            [each for pair in asked for each in pair],
+            f"WITH known (language) AS (VALUES {', '.join(['(?)'] * len(LANGUAGES))}),"
+            f" within AS MATERIALIZED (SELECT number FROM collections WHERE name IN ({', '.join('?' * len(names))}))"
+            " SELECT language FROM known WHERE EXISTS (SELECT 1 FROM words WHERE words MATCH (SELECT coalesce("
+            "'scope : (' || group_concat('c' || number || 'x' || language, ' OR ') || ')', 'scope : nowhere') FROM within))",
+            (*LANGUAGES, *names),
         )
         return [str(language) for (language,) in rows]
 

@@ -93,6 +93,13 @@ class OpenChannels:
         return Readable(collections=frozenset({"default"}))
 
 
+class OpenAnswers:
+    """Answers of which nothing was withdrawn."""
+
+    async def within(self, outcome, _readable):
+        return outcome
+
+
 def messenger_of(board, replicas, outcomes):
     async def proposals(_conversation):
         return ()
@@ -100,7 +107,8 @@ def messenger_of(board, replicas, outcomes):
     async def outcome_of(turn_id):
         return outcomes.get(turn_id)
 
-    commands = SimpleNamespace(channel_store=OpenChannels(), footnote=SimpleNamespace(library=None))
+    footnote = SimpleNamespace(library=None, answers=OpenAnswers())
+    commands = SimpleNamespace(channel_store=OpenChannels(), footnote=footnote)
     return ChatMessenger(
         posts=board, renderer=render, teaching_renderer=teaching, commands=commands, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
         proposals=proposals, refresh=90.0, outcomes=outcome_of, replicas=replicas,
