@@ -40,7 +40,7 @@ from bots.discord.receive import (
 )
 from bots.discord.render import note
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
-from bots.discord.settings import API_URL, DiscordSettings
+from bots.discord.settings import DiscordSettings
 from core.errors import QuestionRejected
 from core.text.language import language_of
 from core.traces.names import ShownNames
@@ -385,15 +385,3 @@ class FootnoteClient(discord.Client):
         channels = [each for guild in self.guilds for each in (*guild.channels, *guild.threads)]
         newest = max((getattr(each, "last_message_id", 0) or 0 for each in channels), default=0)
         await listeners.watermark.begin(newest)
-
-
-def use_api_of(settings: DiscordSettings, application: Application) -> None:
-    """Point the library at DISCORD_API_URL: it keeps both of its addresses as constants."""
-    if settings.api_url == API_URL:
-        return
-    from discord.gateway import DiscordWebSocket
-    from discord.http import Route
-    from yarl import URL
-
-    Route.BASE = settings.api_url
-    DiscordWebSocket.DEFAULT_GATEWAY = URL(application.gateway)

@@ -22,7 +22,8 @@ from bots.discord import render, teaching
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
 from bots.discord.client import DiscordListeners
-from bots.discord.commands import SLASH_COMMANDS, Application, application_of
+from bots.discord.commands import SLASH_COMMANDS, Application
+from bots.discord.login import open_client
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import Message
@@ -229,13 +230,7 @@ async def open_discord(
     settings: DiscordSettings, footnote: Footnote, channel_store: ChannelStore
 ) -> AsyncIterator[DiscordServer]:
     """Log in. Raises SettingsError when Discord does not know the token."""
-    application = await application_of(settings)
-
-    from bots.discord.client import FootnoteClient, use_api_of
-
-    use_api_of(settings, application)
-    async with FootnoteClient(settings, application) as client:
-        await _log_in(client, settings)
+    async with open_client(settings) as (client, application):
         assert client.user is not None
         calls = DiscordCalls(client.http)
         posts = DiscordPosts(
@@ -251,14 +246,3 @@ async def open_discord(
             footnote=footnote, channel_store=channel_store, application=application, client=client, posts=posts,
             messenger=messenger,
         )  # fmt: skip
-
-
-async def _log_in(client: FootnoteClient, settings: DiscordSettings) -> None:
-    from aiohttp import ClientError
-    from discord.errors import DiscordException
-
-    try:
-        await client.login(settings.token)
-    except (DiscordException, ClientError, TimeoutError, OSError) as fault:
-        logger.info("could not log in", exc_info=True)
-        raise SettingsError("Discord cannot be reached; try again in a while.") from fault
