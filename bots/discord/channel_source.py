@@ -107,6 +107,8 @@ class DiscordChannel:
             messages = await self._read(MESSAGES, self.at.channel, limit=MESSAGES_PAGE, **before)
         is_last = len(messages) < MESSAGES_PAGE
         found = {each["id"]: channel_entry(each, self.at) for each in messages}
+        if not since:  # what was listed decides whether a message has a thread
+            found = {name: replace(each, thread="") for name, each in found.items()}
         oldest = 0 if is_last else min(map(int, found))
         for thread in threads:
             if oldest <= int(thread.id) and (not until or int(thread.id) < int(until)):

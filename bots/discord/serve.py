@@ -31,6 +31,7 @@ from bots.discord.route import PLATFORM
 from bots.discord.settings import DiscordSettings
 from core.bootstrap import Footnote
 from core.errors import SettingsError
+from core.sources.schedule import SourceSchedule
 from core.turns.turns import Turns
 
 if TYPE_CHECKING:
@@ -176,13 +177,15 @@ class DiscordServer:
         return self._gateways[-1].is_open
 
     @asynccontextmanager
-    async def serving(self, turns: Turns, give_up: Callable[[], None]) -> AsyncIterator[None]:
+    async def serving(
+        self, turns: Turns, give_up: Callable[[], None], schedule: SourceSchedule
+    ) -> AsyncIterator[None]:
         """Take events until the end; ``give_up`` is called when the connection has ended for good."""
         inbox = Inbox(
             channel_store=self.channel_store, messenger=self.messenger,
             turns=turns, admission=await admission_of(self.footnote, turns, PLATFORM),
         )  # fmt: skip
-        connection = asyncio.create_task(self._lead(inbox, give_up))
+        connection = asyncio.create_task(self._lead(inbox, give_up, schedule))
         try:
             yield
         finally:
@@ -192,7 +195,7 @@ class DiscordServer:
         if not connection.cancelled() and (refused := connection.exception()):
             raise refused
 
-    async def _lead(self, inbox: Inbox, give_up: Callable[[], None]) -> None:
+    async def _lead(self, inbox: Inbox, give_up: Callable[[], None], schedule: SourceSchedule) -> None:
         """Keep the gateway's connection while this process is the one that has it.
 
         Raises SettingsError when Discord refuses the bot for good.
@@ -200,19 +203,20 @@ class DiscordServer:
         if not self.application.reads_content:
             logger.warning("no Message Content intent: in threads, only mentions are read")
         try:
-            await self.footnote.replicas.lead(GATEWAY, lambda: self._connect(inbox))
+            await self.footnote.replicas.lead(GATEWAY, lambda: self._connect(inbox, schedule))
         except ConnectionRefused as refused:
             logger.critical("Discord refuses the bot", extra={"reason": str(refused)})
             raise SettingsError(str(refused)) from refused
         finally:
             give_up()
 
-    async def _connect(self, inbox: Inbox) -> None:
+    async def _connect(self, inbox: Inbox, schedule: SourceSchedule) -> None:
         self.client.start_listening(
             DiscordListeners(
                 inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
                 reads_content=lambda: self.client.intents.message_content,
                 watermark=await Watermark.load(self.channel_store), unreadable=self.client.unreadable, shown_names=self.footnote.log.names,
+                schedule=schedule,
             )
         )  # fmt: skip
         self._gateways.append(GatewayConnection(self.client, self.client.unreadable))
