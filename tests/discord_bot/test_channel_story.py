@@ -28,6 +28,13 @@ def states(server):
         return database.execute("SELECT id, state, version FROM source_items ORDER BY id").fetchall()
 
 
+def passages(server, text):
+    """How many have a text, in the words of LIKE."""
+    with closing(sqlite3.connect(server.folder / ".footnote" / "library.sqlite")) as database:
+        (count,) = database.execute("SELECT COUNT(*) FROM passages WHERE text LIKE ?", (text,)).fetchone()
+    return count
+
+
 async def until_read(server, fake, *, other_than=()):
     """The items as they are once none is due, and something is other than it was."""
 
@@ -79,7 +86,7 @@ async def test_a_learned_channel_is_cited_by_its_message_and_follows_its_edits_a
     assert (fake.violations, server.faults) == ([], [])
 
 
-async def test_threads_that_go_and_roles_that_change_are_followed_without_a_sync(server, fake, people):
+async def test_threads_purges_and_roles_are_followed_without_a_sync(server, fake, people):
     ann, bob, general = people
     kept = await fake.post(ann, general, "The crane stands at the north mole.")
     asked = await fake.post(ann, general, LOCK)
@@ -87,17 +94,22 @@ async def test_threads_that_go_and_roles_that_change_are_followed_without_a_sync
     await fake.post(bob, thread, "It opens with the green key.")
     await server.open()
     await learn(server, fake, ann, general)
+    at_first = passages(server, "%north mole%")
 
     fake.delete_channel(thread)
     await fake.until(lambda: all(str(thread.id) not in each[0] for each in states(server)), within=PATIENCE)
     late = await fake.post(ann, general, "A late word.")
     fake.open_thread(general, "late", ann, starter=late)
     await fake.until(lambda: any(str(late.id) in each[0] for each in states(server)), within=PATIENCE)
+    await fake.purge(late, kept)
+    await fake.until(lambda: not passages(server, "%north mole%"), within=PATIENCE)
+    answer = await ask(server, fake, ann, general, "Where does the crane stand?")
     fake.deny_everywhere("read_message_history")
     gone = await fake.until(lambda: not states(server), within=PATIENCE)
 
+    assert at_first
     assert gone
-    assert not kept.is_deleted
+    assert "north mole" not in answer.visible
     assert server.faults == []
 
 
