@@ -279,12 +279,13 @@ class ChannelStore:
         if parent:
             learned |= {OWN + parent.replace("/", "-")}
         readable = replace(more, collections=(learned | opened | more.collections) & known)
-        restricted = await self._opened_by_source(conversation, author, readable, known, library)
-        return chosen or DEFAULT_COLLECTION, replace(
-            readable,
-            collections=readable.collections | restricted.collections,
-            remark=readable.remark or restricted.remark,
-        )
+        if any(base_of(name) in readable.collections for name in known - readable.collections):
+            restricted = await self._opened_by_source(conversation, author, readable, known, library)
+            readable = Readable(
+                collections=readable.collections | restricted.collections,
+                remark=readable.remark or restricted.remark,
+            )
+        return chosen or DEFAULT_COLLECTION, readable
 
     async def _opened_by_source(
         self,

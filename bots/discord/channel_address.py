@@ -5,6 +5,8 @@ from __future__ import annotations
 from bots.chat.channel_address import channel_addresses
 from bots.discord.route import PLATFORM
 
+PREFIX = f"{PLATFORM}:"
+
 ADDRESS = channel_addresses(
     PLATFORM,
     ids=r"(?:(?://)?\d{17,20}/)?\d{17,20}",

@@ -12,11 +12,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import discord
 
 from bots.chat.channel_documents import DAY, date_of
 from bots.chat.channels import source_of
+from bots.discord.channel_address import PREFIX
 from bots.discord.channel_messages import items_at, thread_items
 from bots.discord.route import PLATFORM, said_at
 from core.conversation import Conversation
@@ -113,45 +115,49 @@ async def _place(guild: discord.Guild, channel: int) -> Place | None:
     return None
 
 
+async def _followed(follower: ChannelFollower, act: Callable[[ChannelFollower], Awaitable[None]]) -> None:
+    """The boundary of one event: what it would have told is found by the next sync."""
+    try:
+        await act(follower)
+    except TurnsClosed:
+        logger.info("a change came during shutdown; the next sync finds it")
+    except Exception:
+        logger.exception("a change could not be followed; the next sync finds it")
+
+
 class ChannelEvents(discord.Client):
     """The events of threads, channels and roles; those of messages are handed on by who takes them anyway."""
 
     follower: ChannelFollower | None = None  #: while turns are taken
 
-    async def follow(self, act: Callable[[ChannelFollower], Awaitable[None]]) -> None:
-        """The boundary of one event: what it would have told is found by the next sync."""
-        if self.follower is None:
-            return
-        try:
-            await act(self.follower)
-        except TurnsClosed:
-            logger.info("a change came during shutdown; the next sync finds it")
-        except Exception:
-            logger.exception("a change could not be followed; the next sync finds it")
+    def follow(self, act: Callable[[ChannelFollower], Awaitable[None]]) -> None:
+        """Have it done soon, if a channel of Discord is a source; no message waits for it."""
+        if self.follower is not None:
+            self.follower.schedule.follow(PREFIX, partial(_followed, self.follower, act))
 
     async def on_thread_create(self, thread: discord.Thread) -> None:
-        await self.follow(lambda follower: follower.thread_changed(thread, "new"))
+        self.follow(lambda follower: follower.thread_changed(thread, "new"))
 
     async def on_thread_update(self, before: discord.Thread, after: discord.Thread) -> None:
         if before.name != after.name:
             change = f"named-{time.time():.3f}"
-            await self.follow(lambda follower: follower.thread_changed(after, change))
+            self.follow(lambda follower: follower.thread_changed(after, change))
 
     async def on_raw_thread_delete(self, gone: discord.RawThreadDeleteEvent) -> None:
-        await self.follow(lambda follower: follower.thread_deleted(gone))
+        self.follow(lambda follower: follower.thread_deleted(gone))
 
     async def on_guild_channel_update(
         self, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel
     ) -> None:
         if (before.name, before.overwrites) != (after.name, after.overwrites):
-            await self.follow(lambda follower: follower.channel_changed(after))
+            self.follow(lambda follower: follower.channel_changed(after))
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
-        await self.follow(lambda follower: follower.channel_changed(channel))
+        self.follow(lambda follower: follower.channel_changed(channel))
 
     async def on_guild_role_update(self, before: discord.Role, after: discord.Role) -> None:
         if before.permissions != after.permissions:
-            await self.follow(lambda follower: follower.server_changed(after.guild.id))
+            self.follow(lambda follower: follower.server_changed(after.guild.id))
 
     async def on_guild_role_delete(self, role: discord.Role) -> None:
-        await self.follow(lambda follower: follower.server_changed(role.guild.id))
+        self.follow(lambda follower: follower.server_changed(role.guild.id))

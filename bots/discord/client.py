@@ -277,7 +277,7 @@ class FootnoteClient(ChannelEvents):
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         self._start_backfill(guild.id, None)
-        await self.follow(lambda follower: follower.server_changed(guild.id))
+        self.follow(lambda follower: follower.server_changed(guild.id))
 
     async def on_ready(self) -> None:
         if self.listeners is not None and self.listeners.watermark.last is None:
@@ -293,7 +293,7 @@ class FootnoteClient(ChannelEvents):
         await listeners.watermark.hold(message.id)
         if await self._store(listeners, message):
             await listeners.watermark.release(message.id, newest=message.id)
-        await self.follow(lambda follower: follower.wrote(message))
+        self.follow(lambda follower: follower.wrote(message))
 
     async def on_raw_message_delete(self, deleted: discord.RawMessageDeleteEvent) -> None:
         """What was kept of the message goes with it."""
@@ -310,7 +310,7 @@ class FootnoteClient(ChannelEvents):
         if self.listeners is None:
             return
         guild = self.get_guild(deleted.guild_id or DIRECT_MESSAGES)
-        await self.follow(lambda follower: follower.deleted(guild, deleted.channel_id, messages))
+        self.follow(lambda follower: follower.deleted(guild, deleted.channel_id, messages))
         answers = self.listeners.inbox.messenger.commands.footnote.answers
         for message in messages:
             if (answer := await answers.of_message(key_of(str(message)))) is not None:
@@ -319,7 +319,7 @@ class FootnoteClient(ChannelEvents):
     async def on_raw_message_edit(self, edit: discord.RawMessageUpdateEvent) -> None:
         """An edit may add a mention of the bot. What was asked before is recognised by its id."""
         message = edit.message
-        await self.follow(lambda follower: follower.edited(edit))
+        self.follow(lambda follower: follower.edited(edit))
         if self.listeners is None or message.edited_at is None or message.author.bot:
             return
         if (discord.utils.utcnow() - message.created_at).total_seconds() < EDIT_LIMIT:

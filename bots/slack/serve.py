@@ -23,6 +23,7 @@ from bots.chat.proxies import is_reached_directly
 from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.slack import render, teaching
 from bots.slack.calls import GONE, NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
+from bots.slack.channel_address import PREFIX as SOURCE_PREFIX
 from bots.slack.channel_messages import change_of
 from bots.slack.installations import Installation
 from bots.slack.manifest import PROMPTS, UNINSTALLED
@@ -87,10 +88,10 @@ class SlackListeners:
         """
         try:
             incoming = await self._incoming_of(payload)
-            await self._follow_channel(payload)
         except MALFORMED as fault:
             self.unreadable.count(fault)
             return {}
+        self.schedule.follow(SOURCE_PREFIX, partial(self._follow_channel, payload))
         if incoming is None:
             return {}
         if isinstance(incoming.request, Rejection) and payload.get("type") == "view_submission":
@@ -134,15 +135,17 @@ class SlackListeners:
 
     async def _follow_channel(self, payload: Payload) -> None:
         """What a message changes in a channel that is a source is read again."""
-        channel, installation = (
-            (payload.get("event") or {}).get("channel"),
-            self.calls.installations.of(payload),
-        )
-        if installation is None or not isinstance(channel, str):
+        try:
+            installation, change = self.calls.installations.of(payload), change_of(payload)
+            channel = (payload.get("event") or {}).get("channel")
+        except MALFORMED as fault:
+            self.unreadable.count(fault)
+            return
+        if installation is None or change is None or not isinstance(channel, str):
             return
         space = installation.me.space
         address = source_of(Conversation(platform=PLATFORM, space=space, channel=channel, thread=""))
-        if await self.schedule.reads(address) and (change := change_of(payload)) is not None:
+        if await self.schedule.reads(address):
             await self.schedule.look_again(address, change.items, change.id)
 
     async def _forget_deleted(self, message: str) -> None:

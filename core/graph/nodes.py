@@ -110,7 +110,7 @@ async def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -
         return refusal(proposal, approval=deps.approval)
     if not proposal.is_open:
         return already_decided(proposal)
-    if turn.verdict == "approve" and not await may_send(proposal, deps):
+    if turn.verdict == "approve" and not await may_send(proposal, deps, deps.documents.collections):
         return Sentence("no_longer_readable")  # its query may have their words
     if turn.verdict == "approve" and deps.web is None:
         return Sentence("web_switched_off")

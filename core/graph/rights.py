@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from core.conversation import Citation, Exchange, Outcome, Proposal
 from core.graph.state import Work
 from core.wording import Sentence, in_language
+
+if TYPE_CHECKING:
+    from core.graph.context import Deps
 
 WITHHELD = "(the answer is from documents that this conversation may not read any more)"
 
@@ -77,6 +81,15 @@ def _is_readable(exchange: Exchange, readable: Collection[str], withdrawn: Colle
     is_unknown = bool(exchange.sources) and not exchange.collections  # stored by an earlier version
     is_withdrawn = any(source in withdrawn for source in exchange.sources)
     return not (is_unknown or is_withdrawn) and all(name in readable for name in exchange.collections)
+
+
+async def outcome_by_now(outcome: Outcome, deps: Deps) -> Outcome:
+    """An outcome as the conversation may read it by now, with all that the turn looked at."""
+    readable, work = await deps.readable_now(), deps.tracer.work
+    looked_at = documents_behind(work)
+    behind = collections_of(outcome).union(collections_behind(work))
+    withdrawn = await deps.withdrawn((*documents_in(outcome), *looked_at), behind, readable)
+    return outcome_within(outcome, readable, withdrawn, looked_at)
 
 
 def outcome_within(

@@ -12,7 +12,7 @@ from typing import Literal
 from langgraph.func import task
 from langgraph.runtime import Runtime
 
-from core.conversation import QUERY_LIMIT, Citation, Progress, Proposal
+from core.conversation import QUERY_LIMIT, Citation, Decision, Progress, Proposal
 from core.errors import SearchTrouble
 from core.graph import outcomes
 from core.graph.approval import already_decided
@@ -111,7 +111,9 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
         return outcomes.end_unfinished(state, work, Sentence("web_switched_off"))
     if proposal.allowed is None:  # no route leads here without it; nothing is sent if one ever does
         raise RuntimeError("a search needs a query that was allowed")
-    if not await may_send(proposal, deps):
+    # Of a decision, rights were looked up just now; a question may have been worked on for a while.
+    now = deps.documents.collections if isinstance(state["turn"], Decision) else await deps.readable_now()
+    if not await may_send(proposal, deps, now):
         return outcomes.end_unfinished(state, work, Sentence("no_longer_readable"))
     deps.report(Progress(stage="searching"))
     question = proposal.standalone or work.question
@@ -147,9 +149,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     return {"work": replace(work, next=_after_hits(work, deps.policy) if hits else "propose")}
 
 
-async def may_send(proposal: Proposal, deps: Deps) -> bool:
-    """Whether all that a query may have words of may be read by now."""
-    readable = await deps.readable_now()
+async def may_send(proposal: Proposal, deps: Deps, readable: frozenset[str]) -> bool:
+    """Whether all that a query may have words of may be read, where these collections are."""
     if not readable.issuperset(proposal.collections):
         return False
     return not await deps.withdrawn(documents_of(proposal), proposal.collections, readable)

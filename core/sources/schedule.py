@@ -34,6 +34,7 @@ class SourceSchedule:
     prefix: str  #: begins the ids of commands
     now: Callable[[], float] = time.time
     due: asyncio.Event = field(default_factory=asyncio.Event)  #: set to have it looked at once
+    _following: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def keep_looking(self) -> None:
         """For one process at a time; until it is cancelled."""
@@ -56,6 +57,21 @@ class SourceSchedule:
     async def reads(self, address: str) -> bool:
         """Whether there is a source with this address."""
         return bool(await asyncio.to_thread(self.store.at, address))
+
+    def follow(self, prefix: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Have this done soon, if there is a source whose address begins so. It is not waited for, as who tells of a
+        change does not wait; what is lost on the way is found by the next sync.
+        """
+        task = asyncio.create_task(self._follow(prefix, work))
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
+
+    async def _follow(self, prefix: str, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            if await asyncio.to_thread(self.store.has_below, prefix):
+                await work()
+        except FootnoteError:  # the database is away
+            logger.warning("a change of a source was not taken; the next sync finds it", exc_info=True)
 
     async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
         """Have these items of a source read again, or all of it if none is named; ``change`` is the id of what was told."""

@@ -208,6 +208,13 @@ class SourceStore:
         """Those with this address, each of another collection."""
         return self._records("address = ?", (address,))
 
+    def has_below(self, prefix: str) -> bool:
+        """Whether an address begins so."""
+        begins = (len(prefix), prefix)
+        return bool(
+            self.database.rows("SELECT 1 FROM sources WHERE substr(address, 1, ?) = ? LIMIT 1", begins)
+        )
+
     def due(self, now: float) -> list[SourceRecord]:
         """Those whose next sync should have begun."""
         return self._records("every IS NOT NULL AND next_at <= ?", (now,))

@@ -164,7 +164,7 @@ class Assistant:
             if deps.remark and not outcome.is_small_talk:
                 remark = in_language(deps.remark, outcome.language)
                 outcome = replace(outcome, reason=f"{outcome.reason or ''} {remark}".strip())
-            outcome = await self._within_rights(outcome, deps)
+            outcome = await rights.outcome_by_now(outcome, deps)
         outcome = replace(outcome, timing_ms=timing)
         values: dict[str, Any] = {"outcome": outcome}
         cited = (
@@ -204,18 +204,9 @@ class Assistant:
     async def _as_readable_now(self, turn: Turn, ended: Outcome) -> Outcome:
         """A stored outcome, which may have waited while rights changed."""
         try:
-            return await self._within_rights(ended, await self.make_deps(turn, lambda _: None))
+            return await rights.outcome_by_now(ended, await self.make_deps(turn, lambda _: None))
         except FootnoteError:
             return rights.outcome_within(ended, frozenset())
-
-    async def _within_rights(self, outcome: Outcome, deps: Deps) -> Outcome:
-        """An outcome as the conversation may read it by now, with all that the turn looked at."""
-        readable, work = await deps.readable_now(), deps.tracer.work
-        looked_at = rights.documents_behind(work)
-        behind = rights.collections_of(outcome).union(rights.collections_behind(work))
-        quoted = (*rights.documents_in(outcome), *looked_at)
-        withdrawn = await deps.withdrawn(quoted, behind, readable)
-        return rights.outcome_within(outcome, readable, withdrawn, looked_at)
 
     async def unfinished(self, conversation: Conversation) -> Turn | None:
         """The turn that a stopped process left in the middle, if any."""
