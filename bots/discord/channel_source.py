@@ -311,7 +311,9 @@ async def _known(api: PacedCalls, server: str, channel: str) -> KnownChannel:
         member = await api.get(path, guild_id=server, user_id=application.user_id)
     except Refused as refused:
         kind = SourceWithdrawn if refused.code in GONE else SourceUnavailable
-        raise kind(f"The bot sees no channel {channel}: {refused}.") from refused
+        raise kind(
+            f"The bot sees no channel {channel} ({refused}): it needs View Channels there."
+        ) from refused
     return KnownChannel(channel=found, roles=roles, member=member, application=application)
 
 

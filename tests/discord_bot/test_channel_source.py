@@ -16,7 +16,7 @@ from bots.source_kinds import source_kinds
 from core.conversation import Conversation
 from core.errors import SettingsError
 from core.settings import Settings
-from core.sources.source import SourceUnavailable
+from core.sources.source import SourceContext, SourceUnavailable
 from core.storage.storage import open_storage
 
 DAY = 86_400.0  # seconds
@@ -310,3 +310,53 @@ async def test_what_is_said_to_the_bot_is_kept_only_where_another_person_answers
 def test_what_names_no_channel_is_refused(rooms, name):
     with pytest.raises(SettingsError, match="names no channel"):
         source_kinds(rooms)["discord"].canonical(name)
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        ("view_channel", "needs View Channels there"),
+        ("read_message_history", "lacks Read Message History in #support"),
+        ("message_content", "Message Content intent is off"),
+    ],
+)
+async def test_a_check_names_what_the_bot_lacks(desk, fake, support, missing, named):
+    kind = desk.syncs.kinds["discord"]
+    context = SourceContext(settings=desk.syncs.settings, folder=desk.syncs.settings.data_dir)
+    address = await kind.resolve("discord:#support", context)
+    await kind.check(address, context)
+
+    if missing == "message_content":
+        fake.grants = frozenset()
+    else:
+        fake.deny(support, missing)
+
+    with pytest.raises(SourceUnavailable, match=named):
+        await kind.check(address, context)
+
+
+async def test_a_thread_and_a_channel_of_another_server_are_no_channels_to_read(desk, fake, people, support):
+    thread = fake.open_thread(support, "crane", people[0])
+    elsewhere = fake.add_channel("elsewhere", guild=fake.add_guild("second"))
+
+    in_thread = await desk.syncs.ingest(f"discord:{thread.id}", collection="default")
+    crossed = await desk.syncs.ingest(f"discord:{support.id}", collection="default")
+    with pytest.raises(SourceUnavailable, match="no channel"):
+        await desk.syncs.ingest(f"discord://{fake.guild.id}/{elsewhere.id}", collection="default")
+
+    assert "name the channel that it is in" in in_thread.failed[0].reason
+    assert crossed.failed == ()
+
+
+async def test_a_private_thread_is_read_for_itself_alone(desk, fake, people, support):
+    hidden = fake.open_thread(support, "hidden", people[0], kind=TYPES["private_thread"])
+    fake.add_to_thread(fake.bot, hidden)
+    canary = await fake.post(people[0], hidden, "The canary of the private thread.")
+    place = Conversation(platform="discord", space=str(fake.guild.id), channel=str(hidden.id), thread="")
+
+    refused = await desk.syncs.ingest(f"discord:{hidden.id}", collection="default")
+    allowed = await desk.syncs.ingest(f"discord:{hidden.id}", collection=own_collection(place))
+
+    assert "is private" in refused.failed[0].reason
+    assert allowed.failed == ()
+    assert sections(desk, own_collection(place)) == {link(canary): "The canary of the private thread."}
