@@ -24,7 +24,7 @@ from bots.chat.channel_documents import (
     thread_text,
 )
 from core.conversation import value
-from core.sources.source import CursorExpired, ItemGone, SourceBatch, SourceItem
+from core.sources.source import CursorExpired, ItemGone, SourceBatch, SourceItem, SourceUnavailable
 
 THREADS_AT_ONCE = 4  # whose items make a batch; each costs a request or more
 
@@ -171,6 +171,15 @@ class ChannelSource:
         walk = DayWalk(reader=self.reader, until=self.reader.mark(end), since=begin)
         day = [each for each in await walk.day() if date_of(each.said_at) == date]
         return day_text(day, self.reader.place, await self.opted_out())
+
+
+def only_one(found: Sequence[str], channel: str) -> str:
+    """The address of the channel that was meant. SourceUnavailable if there is none, or several."""
+    if not found:
+        raise SourceUnavailable(f"The bot is in no channel {channel}: invite it there.")
+    if len(found) > 1:
+        raise SourceUnavailable(f"There are several channels {channel}: {', '.join(found)}.")
+    return found[0]
 
 
 def _cursor(before: float | None, done: set[str]) -> str:

@@ -170,7 +170,7 @@ async def _serving(
         if platforms.slack is not None:
             await open_now.enter_async_context(platforms.slack.serving(turns, served.port, schedule))
         if platforms.discord is not None:
-            await open_now.enter_async_context(platforms.discord.serving(turns, stop.set))
+            await open_now.enter_async_context(platforms.discord.serving(turns, stop.set, schedule))
         gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
         for digests in _digests(platforms, footnote, channel_store, gaps):
             await open_now.enter_async_context(digests)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from bots.chat.texts import ENGLISH, say_in
 from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.discord.backfill import Backfill, Watermark, backfill_start
 from bots.discord.calls import EPHEMERAL, LATER, UPDATE_LATER
+from bots.discord.channel_follow import ChannelEvents, ChannelFollower
 from bots.discord.commands import KEEP, Application
 from bots.discord.interactions import READERS, Interaction
 from bots.discord.post import DiscordPosts
@@ -40,8 +41,9 @@ from bots.discord.receive import (
 )
 from bots.discord.render import note
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
-from bots.discord.settings import API_URL, DiscordSettings
+from bots.discord.settings import DiscordSettings
 from core.errors import QuestionRejected
+from core.sources.schedule import SourceSchedule
 from core.text.language import language_of
 from core.traces.names import ShownNames
 from core.turns.turns import TurnsClosed
@@ -93,6 +95,7 @@ class DiscordListeners:
     watermark: Watermark
     unreadable: Unreadable
     shown_names: ShownNames  #: where names are noted for operators
+    schedule: SourceSchedule  #: takes what changes in channels that are sources
 
     async def take_message(self, message: discord.Message, *, is_edit: bool = False) -> None:
         """Stored when this returns; if it raises, the message is fetched again later."""
@@ -214,7 +217,7 @@ DIRECT_MESSAGES = 0  # in place of a server's id
 FetchMissed = Callable[[Backfill], Awaitable[None]]
 
 
-class FootnoteClient(discord.Client):
+class FootnoteClient(ChannelEvents):
     """One bot's client; events are dropped while there are no listeners."""
 
     def __init__(self, settings: DiscordSettings, application: Application) -> None:
@@ -274,6 +277,7 @@ class FootnoteClient(discord.Client):
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         self._start_backfill(guild.id, None)
+        self.follow(lambda follower: follower.server_changed(guild.id))
 
     async def on_ready(self) -> None:
         if self.listeners is not None and self.listeners.watermark.last is None:
@@ -289,17 +293,24 @@ class FootnoteClient(discord.Client):
         await listeners.watermark.hold(message.id)
         if await self._store(listeners, message):
             await listeners.watermark.release(message.id, newest=message.id)
+        self.follow(lambda follower: follower.wrote(message))
 
     async def on_raw_message_delete(self, deleted: discord.RawMessageDeleteEvent) -> None:
         """What was kept of the message goes with it."""
-        await self._forget_deleted([deleted.message_id])
+        await self._forget_deleted(deleted, [deleted.message_id])
 
     async def on_raw_bulk_message_delete(self, deleted: discord.RawBulkMessageDeleteEvent) -> None:
-        await self._forget_deleted(deleted.message_ids)
+        await self._forget_deleted(deleted, sorted(deleted.message_ids))
 
-    async def _forget_deleted(self, messages: Iterable[int]) -> None:
+    async def _forget_deleted(
+        self,
+        deleted: discord.RawMessageDeleteEvent | discord.RawBulkMessageDeleteEvent,
+        messages: Sequence[int],
+    ) -> None:
         if self.listeners is None:
             return
+        guild = self.get_guild(deleted.guild_id or DIRECT_MESSAGES)
+        self.follow(lambda follower: follower.deleted(guild, deleted.channel_id, messages))
         answers = self.listeners.inbox.messenger.commands.footnote.answers
         for message in messages:
             if (answer := await answers.of_message(key_of(str(message)))) is not None:
@@ -308,6 +319,7 @@ class FootnoteClient(discord.Client):
     async def on_raw_message_edit(self, edit: discord.RawMessageUpdateEvent) -> None:
         """An edit may add a mention of the bot. What was asked before is recognised by its id."""
         message = edit.message
+        self.follow(lambda follower: follower.edited(edit))
         if self.listeners is None or message.edited_at is None or message.author.bot:
             return
         if (discord.utils.utcnow() - message.created_at).total_seconds() < EDIT_LIMIT:
@@ -347,11 +359,12 @@ class FootnoteClient(discord.Client):
     def start_listening(self, listeners: DiscordListeners) -> None:
         """What was said before this process had the connection is fetched once it has."""
         self.listeners = listeners
+        self.follower = ChannelFollower(schedule=listeners.schedule)
         self._away.clear()
 
     def stop_listening(self) -> None:
         """From here on messages are left to the next start, which fetches them."""
-        self.listeners = None
+        self.listeners = self.follower = None
         for backfill in self._backfills:
             backfill.cancel()
 
@@ -385,15 +398,3 @@ class FootnoteClient(discord.Client):
         channels = [each for guild in self.guilds for each in (*guild.channels, *guild.threads)]
         newest = max((getattr(each, "last_message_id", 0) or 0 for each in channels), default=0)
         await listeners.watermark.begin(newest)
-
-
-def use_api_of(settings: DiscordSettings, application: Application) -> None:
-    """Point the library at DISCORD_API_URL: it keeps both of its addresses as constants."""
-    if settings.api_url == API_URL:
-        return
-    from discord.gateway import DiscordWebSocket
-    from discord.http import Route
-    from yarl import URL
-
-    Route.BASE = settings.api_url
-    DiscordWebSocket.DEFAULT_GATEWAY = URL(application.gateway)

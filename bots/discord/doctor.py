@@ -178,7 +178,8 @@ def of_bot(bot: Application) -> Iterator[Finding]:
         yield warning(
             INTENT,
             "Message Content is off. Mentions, replies to it, direct messages and commands work without; "
-            "in threads it reads neither follow-ups that do not mention it nor what was said before.",
+            "in threads it reads neither follow-ups that do not mention it nor what was said before, "
+            "and channels cannot be read as sources.",
             f"{page}/bot › Privileged Gateway Intents › Message Content Intent: switch it on, "
             "then restart `footnote run`.",
         )

@@ -42,7 +42,7 @@ from core.text.language import language_of
 if TYPE_CHECKING:
     import discord
 
-_WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
+WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
 THREAD_STARTER = 21  # the type of the notice that a thread begins with, "Message Types"
 _USER, _ROLE, _CHANNEL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"<#(\d+)>")
 _EMOJI = re.compile(r"<a?:(\w+):\d+>")
@@ -220,7 +220,7 @@ def thread_message(message: Mapping[str, Any], my_user_id: str, *, title: str = 
 
     A thread begins with a notice that refers to the message it was opened on.
     """
-    first = message.get("referenced_message") if message["type"] not in _WRITTEN else None
+    first = message.get("referenced_message") if message["type"] not in WRITTEN else None
     message = first or message
     author = message["author"]
     text = f"{title}\n{_text_of(message, Me(user_id=my_user_id))}".strip()

@@ -22,7 +22,8 @@ from bots.discord import render, teaching
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
 from bots.discord.client import DiscordListeners
-from bots.discord.commands import SLASH_COMMANDS, Application, application_of
+from bots.discord.commands import SLASH_COMMANDS, Application
+from bots.discord.login import open_client
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import Message
@@ -30,6 +31,7 @@ from bots.discord.route import PLATFORM
 from bots.discord.settings import DiscordSettings
 from core.bootstrap import Footnote
 from core.errors import SettingsError
+from core.sources.schedule import SourceSchedule
 from core.turns.turns import Turns
 
 if TYPE_CHECKING:
@@ -175,13 +177,15 @@ class DiscordServer:
         return self._gateways[-1].is_open
 
     @asynccontextmanager
-    async def serving(self, turns: Turns, give_up: Callable[[], None]) -> AsyncIterator[None]:
+    async def serving(
+        self, turns: Turns, give_up: Callable[[], None], schedule: SourceSchedule
+    ) -> AsyncIterator[None]:
         """Take events until the end; ``give_up`` is called when the connection has ended for good."""
         inbox = Inbox(
             channel_store=self.channel_store, messenger=self.messenger,
             turns=turns, admission=await admission_of(self.footnote, turns, PLATFORM),
         )  # fmt: skip
-        connection = asyncio.create_task(self._lead(inbox, give_up))
+        connection = asyncio.create_task(self._lead(inbox, give_up, schedule))
         try:
             yield
         finally:
@@ -191,7 +195,7 @@ class DiscordServer:
         if not connection.cancelled() and (refused := connection.exception()):
             raise refused
 
-    async def _lead(self, inbox: Inbox, give_up: Callable[[], None]) -> None:
+    async def _lead(self, inbox: Inbox, give_up: Callable[[], None], schedule: SourceSchedule) -> None:
         """Keep the gateway's connection while this process is the one that has it.
 
         Raises SettingsError when Discord refuses the bot for good.
@@ -199,19 +203,20 @@ class DiscordServer:
         if not self.application.reads_content:
             logger.warning("no Message Content intent: in threads, only mentions are read")
         try:
-            await self.footnote.replicas.lead(GATEWAY, lambda: self._connect(inbox))
+            await self.footnote.replicas.lead(GATEWAY, lambda: self._connect(inbox, schedule))
         except ConnectionRefused as refused:
             logger.critical("Discord refuses the bot", extra={"reason": str(refused)})
             raise SettingsError(str(refused)) from refused
         finally:
             give_up()
 
-    async def _connect(self, inbox: Inbox) -> None:
+    async def _connect(self, inbox: Inbox, schedule: SourceSchedule) -> None:
         self.client.start_listening(
             DiscordListeners(
                 inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
                 reads_content=lambda: self.client.intents.message_content,
                 watermark=await Watermark.load(self.channel_store), unreadable=self.client.unreadable, shown_names=self.footnote.log.names,
+                schedule=schedule,
             )
         )  # fmt: skip
         self._gateways.append(GatewayConnection(self.client, self.client.unreadable))
@@ -229,13 +234,7 @@ async def open_discord(
     settings: DiscordSettings, footnote: Footnote, channel_store: ChannelStore
 ) -> AsyncIterator[DiscordServer]:
     """Log in. Raises SettingsError when Discord does not know the token."""
-    application = await application_of(settings)
-
-    from bots.discord.client import FootnoteClient, use_api_of
-
-    use_api_of(settings, application)
-    async with FootnoteClient(settings, application) as client:
-        await _log_in(client, settings)
+    async with open_client(settings) as (client, application):
         assert client.user is not None
         calls = DiscordCalls(client.http)
         posts = DiscordPosts(
@@ -251,14 +250,3 @@ async def open_discord(
             footnote=footnote, channel_store=channel_store, application=application, client=client, posts=posts,
             messenger=messenger,
         )  # fmt: skip
-
-
-async def _log_in(client: FootnoteClient, settings: DiscordSettings) -> None:
-    from aiohttp import ClientError
-    from discord.errors import DiscordException
-
-    try:
-        await client.login(settings.token)
-    except (DiscordException, ClientError, TimeoutError, OSError) as fault:
-        logger.info("could not log in", exc_info=True)
-        raise SettingsError("Discord cannot be reached; try again in a while.") from fault

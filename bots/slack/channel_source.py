@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from bots.chat.channel_address import channel_in
 from bots.chat.channel_documents import ChannelMessage, parse_channel
-from bots.chat.channel_source import ChannelSource, EntryPage
+from bots.chat.channel_source import ChannelSource, EntryPage, only_one
 from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.slack.calls import (
     AskedToWait,
@@ -27,7 +28,7 @@ from bots.slack.calls import (
     SlackRefused,
     open_calls,
 )
-from bots.slack.channel_address import ADDRESS, PREFIX, channel_in
+from bots.slack.channel_address import ADDRESS
 from bots.slack.channel_messages import (
     SlackPlace,
     channel_entry,
@@ -183,7 +184,7 @@ async def _open_channel(
         place = SlackPlace(channel=channel, name=name, me=installation.me, url=str(identity["url"]))
         yield ChannelSource(
             reader=SlackChannel(api=api, people=people, at=place),
-            label=f"{PREFIX}{name}",
+            label=f"{PLATFORM}:{name}",
             opted_out=channel_store.opted_out,
         )
 
@@ -235,11 +236,7 @@ async def _resolve(address: str, _context: SourceContext, *, channel_store: Chan
             for each in teams
             if (known := await _channel_id(SlackApi(calls=people.calls, team=each, interval=0.0), channel))
         ]
-    if not found:
-        raise SourceUnavailable(f"The bot is in no channel {channel}: invite it there.")
-    if len(found) > 1:
-        raise SourceUnavailable(f"There are several channels {channel}: {', '.join(found)}.")
-    return found[0]
+    return only_one(found, channel)
 
 
 async def _channel_id(api: SlackApi, channel: str) -> str | None:

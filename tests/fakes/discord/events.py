@@ -18,6 +18,8 @@ from fakes.discord.payloads import (
 from fakes.discord.state import EPHEMERAL, Channel, Guild, Member, Message, Role
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fakes.discord.gateway import Session
     from fakes.discord.server import FakeDiscord
 
@@ -140,6 +142,16 @@ class Events:
         data |= {"guild_id": str(guild.id)} if guild else {}
         if self._reaches(message.channel):
             self.discord.gateway.dispatch("MESSAGE_DELETE", lambda _: data, _intent(message.channel))
+
+    def messages_deleted(self, channel: Channel, messages: Sequence[Message]) -> None:
+        """``MESSAGE_DELETE_BULK``."""
+        assert channel.guild is not None
+        data = {
+            "ids": [str(each.id) for each in messages],
+            "channel_id": str(channel.id), "guild_id": str(channel.guild.id),
+        }  # fmt: skip
+        if self._reaches(channel):
+            self.discord.gateway.dispatch("MESSAGE_DELETE_BULK", lambda _: data, _intent(channel))
 
     def interaction(self, data: Json) -> None:
         self.discord.gateway.dispatch("INTERACTION_CREATE", lambda _: data)

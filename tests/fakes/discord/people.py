@@ -105,6 +105,13 @@ class People(World):
     async def erase(self, message: Message) -> None:
         self.remove(message)
 
+    async def purge(self, *messages: Message) -> None:
+        """What a moderator's bot deletes at once, of one channel ("Bulk Delete Messages")."""
+        for each in messages:
+            each.is_deleted = True
+            self.state.deleted.append(each)
+        self.events.messages_deleted(messages[0].channel, messages)
+
     async def press(
         self, message: Message, name: str, user: User, *, as_seen: Revision | None = None, wait: bool = True
     ) -> Interaction:

@@ -39,6 +39,7 @@ class FakeDiscord(People, Transcript):
     faults: Faults = field(default_factory=Faults)
     nonce_window: float = NONCE_WINDOW  #: seconds of the clock
     respond_within: float = RESPOND_WITHIN  #: seconds a bot has for its first response
+    threads_page: int = 100  #: threads in one reply at most, "List Public Archived Threads"
     reads_document: bool = True  #: check every request by it; 40 ms for a message of many components
     requests: list[Call] = field(default_factory=list)  #: every request, oldest first
     violations: list[str] = field(default_factory=list)  #: what the API's own document does not allow

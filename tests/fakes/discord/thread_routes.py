@@ -119,8 +119,12 @@ async def archived(discord: FakeDiscord, call: Call) -> Any:
     found = [
         one for one in threads if one.parent is channel and one.is_archived and not one.is_private_thread
     ]
+    found.sort(key=lambda one: one.created_at, reverse=True)  # their "archive_timestamp" here
+    found = [one for one in found if one.created_at < call.query.get("before", "~")]
+    limit = min(int(call.query.get("limit", 50)), discord.threads_page)
+    has_more, found = len(found) > limit, found[:limit]
     mine = [thread_member_json(one, bot.id) for one in found if bot.id in one.thread_members]
-    return {"threads": [thread_json(one, bot) for one in found], "members": mine, "has_more": False}
+    return {"threads": [thread_json(one, bot) for one in found], "members": mine, "has_more": has_more}
 
 
 def _open_thread_of(discord: FakeDiscord, call: Call) -> Channel:

@@ -138,6 +138,9 @@ class World:
         if channel.is_thread:
             self.events.thread_deleted(channel)
             channel.guild.threads.pop(channel.id)
+            starter = channel.parent.messages.get(channel.id) if channel.parent else None
+            if starter is not None:
+                starter.thread = None
         else:
             self.events.channel(channel, "CHANNEL_DELETE")
             channel.guild.channels.pop(channel.id)
