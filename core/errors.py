@@ -105,7 +105,7 @@ def how_to_install(provider: str, package: str) -> str:
     """What a model of this provider needs that is not installed, as the rest of a sentence."""
     if provider in EXTRAS:
         return (
-            f"needs packages that are not installed: uv sync --no-dev --extra {provider}, "
+            f"needs packages that are not installed: uv sync --no-dev --inexact --extra {provider}, "
             f"or pip install '.[{provider}]', in Footnote's folder."
         )
     return f"needs a package: pip install {package.partition('.')[0].replace('_', '-')}."

@@ -178,7 +178,7 @@ class Questions:
                 self.screen.fault(str(trouble))
             for each in lacking:
                 self._tell(each, settings)
-            if await self.ask("Enter tries again, any word names something else › "):
+            if await self.ask("Enter to try again, n to name something else › "):
                 return False
 
     def _lacking(self, targets: Targets, settings: Settings) -> Sequence[Credential]:
@@ -244,7 +244,7 @@ class Questions:
             f"Which collection is it for? There {_are(named[:NAMED_COLLECTIONS])}; a new name makes one."
         )
         while True:
-            name = await self.ask("Collection › ", default=default)
+            name = await self.ask(f"Collection, or Enter for {default} › ") or default
             try:
                 check_name(name)
             except SettingsError as fault:
@@ -264,7 +264,7 @@ class Questions:
         self.screen.note("How often is it read again while footnote run serves? As 30m, 1h or 7d, or off.")
         while True:
             try:
-                return every_of(await self.ask("Every › ", default=default))
+                return every_of(await self.ask(f"Every, or Enter for {default} › ") or default)
             except argparse.ArgumentTypeError as fault:
                 self.screen.fault(f"{fault}.")
 

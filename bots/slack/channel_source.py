@@ -267,7 +267,7 @@ async def _people(channel_store: ChannelStore | None) -> AsyncIterator[SlackPeop
     if isinstance(served, SlackPeople):
         yield served
         return
-    settings = read_slack_settings(os.environ)
+    settings = read_slack_settings(os.environ, is_served=False)
     if settings is None or not settings.bot_token:
         raise SourceUnavailable("SLACK_BOT_TOKEN is needed to read a channel of Slack.")
     async with open_calls(settings) as calls:

@@ -43,14 +43,17 @@ class SlackSettings:
 
 
 def read_slack_settings(
-    environment: Mapping[str, str], env_file: Path | None = Path(".env")
+    environment: Mapping[str, str], env_file: Path | None = Path(".env"), *, is_served: bool = True
 ) -> SlackSettings | None:
-    """None without a bot token and a client id; SettingsError names every fault, but no token."""
+    """None without a bot token and a client id; SettingsError names every fault, but no token.
+
+    ``is_served``: events are to come in; without, the bot token is enough.
+    """
     values = {**read_env_file(env_file), **environment}
     given = {name: values.get(name, "").strip() for name in NAMES}
     if not (given["SLACK_BOT_TOKEN"] or given["SLACK_CLIENT_ID"]):
         return None
-    if faults := [sentence for is_met, sentence in _requirements(given) if not is_met]:
+    if faults := [sentence for is_met, sentence in _requirements(given, is_served=is_served) if not is_met]:
         raise SettingsError("; ".join(faults) + ".")
     return settings_of(given)
 
@@ -67,7 +70,7 @@ def settings_of(given: Mapping[str, str]) -> SlackSettings:
     )
 
 
-def _requirements(given: Mapping[str, str]) -> tuple[tuple[bool, str], ...]:
+def _requirements(given: Mapping[str, str], *, is_served: bool) -> tuple[tuple[bool, str], ...]:
     """Whether each is met, and what to say where it is not."""
     bot_token, app_token, secret, _, client_secret, address = (given[name] for name in NAMES)
     return (
@@ -80,7 +83,7 @@ def _requirements(given: Mapping[str, str]) -> tuple[tuple[bool, str], ...]:
             "SLACK_APP_TOKEN must be an app-level token, which begins with xapp-",
         ),
         (
-            bool(app_token or secret) or not bot_token,
+            bool(app_token or secret) or not bot_token or not is_served,
             "SLACK_APP_TOKEN is needed, or SLACK_SIGNING_SECRET to serve over HTTP",
         ),
         (bool(client_secret or bot_token), "SLACK_CLIENT_SECRET is needed with SLACK_CLIENT_ID"),

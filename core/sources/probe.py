@@ -98,6 +98,4 @@ def missing_extra(kind: SourceKind) -> str:
     guide = kind.guide
     if guide is None or all(find_spec(each) is not None for each in guide.packages):
         return ""
-    return (
-        f"Sources of this kind need the extra “{guide.extra}”: .uv/bin/uv sync --no-dev --extra {guide.extra}"
-    )
+    return f"Sources of this kind need the extra “{guide.extra}”: .uv/bin/uv sync --no-dev --inexact --extra {guide.extra}"

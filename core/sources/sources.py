@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -38,6 +38,7 @@ from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
 
 FOLDER = "sources"  # of the data folder: what sources keep so as not to fetch it twice
+NOTHING_THERE = "nothing is there that is read; it was not added"
 OWN_FAULT = "Footnote has a fault of its own here; its log says more."
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class SourceSyncs:
     ) -> SyncReport:
         """Read a source now, and from then on ``every`` so many seconds; 0: no more, None: as before.
 
-        A new one of which nothing can be read is not kept. SettingsError for what is no source.
+        A new one in which there is nothing to read is not kept. SettingsError for what is no source.
         """
         kept = await self.resolve(address, collection)
         number, is_new = await asyncio.to_thread(
@@ -83,9 +84,11 @@ class SourceSyncs:
         )
         report = await self.sync(number, notify=notify, retries=True)
         record = await asyncio.to_thread(self.store.get, number)
-        if is_new and record is not None and record.synced_at is None:
-            await asyncio.to_thread(self._drop_empty, number)
-        return report
+        if not is_new or record is None or not await asyncio.to_thread(self._drop_empty, number):
+            return report
+        # A name was mistyped, or nothing is shared yet.
+        nothing = Failure(source=typed_of(kept, self.kinds), reason=NOTHING_THERE)
+        return report if report.failed else replace(report, failed=(nothing,))
 
     async def add(self, address: str, *, collection: str, every: float) -> int:
         """Have a source read soon, and then every so many seconds; its number. Raises as opening it does, so that who
@@ -121,10 +124,13 @@ class SourceSyncs:
             self.store.read_soon(record.number, self.now())
         return removed
 
-    def _drop_empty(self, number: int) -> None:
-        if self.store.counts(number) == SourceCounts():
-            self.store.forget(number)
-            _discard(self._folder(number))
+    def _drop_empty(self, number: int) -> bool:
+        """Whether nothing is known of a source, and it is dropped therefore."""
+        if self.store.counts(number) != SourceCounts():
+            return False
+        self.store.forget(number)
+        _discard(self._folder(number))
+        return True
 
     def address_of(self, address: str) -> str:
         """The address as it is kept. SettingsError for what is no source."""

@@ -210,7 +210,7 @@ async def test_an_address_that_may_be_of_several_kinds_is_asked_about_and_not_ty
         await asking.addition()
 
     menu = asking.ask.prompts[0]
-    assert asking.ask.prompts == [menu, menu, "› ", "Enter tries again, any word names something else › "]
+    assert asking.ask.prompts == [menu, menu, "› ", "Enter to try again, n to name something else › "]
     assert "127.0.0.1 is not a public address." in capsys.readouterr().err
 
 
@@ -241,13 +241,13 @@ async def test_a_repository_is_added_step_by_step_with_a_token_that_comes_late(m
     terminal.press("2" + ENTER)
     await terminal.until("#docs@main\n› ")
     terminal.press(f"https://127.0.0.1:{served.port}/wiki.git" + ENTER)
-    refused = await terminal.until("any word names something else › ")
+    refused = await terminal.until("n to name something else › ")
     (machine.folder / ".env").write_text("GIT_TOKENS=127.0.0.1=sesame-of-git\n")
     (machine.folder / ".env").chmod(0o600)
     terminal.press(ENTER)
-    seen = await terminal.until("Collection › ")
+    seen = await terminal.until("Collection, or Enter for default › ")
     terminal.press(ENTER)
-    await terminal.until("Every › ")
+    await terminal.until("Every, or Enter for 1h › ")
     terminal.press(ENTER)
     added = await terminal.until("2 documents added.")
 
@@ -268,7 +268,7 @@ async def test_a_repository_is_added_step_by_step_with_a_token_that_comes_late(m
 @pytest.mark.parametrize("keys", [CTRL_C, CTRL_D])
 @pytest.mark.parametrize(
     "steps",
-    [[MENU], [MENU, "1", "as handbook\n› "], [MENU, "docs", "Collection › "]],
+    [[MENU], [MENU, "1", "as handbook\n› "], [MENU, "docs", "Collection, or Enter for default › "]],
     ids=["menu", "path", "place"],
 )
 async def test_whoever_leaves_at_any_step_leaves_nothing_behind(machine, terminal, steps, keys):

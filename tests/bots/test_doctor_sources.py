@@ -173,7 +173,7 @@ async def test_packages_that_are_missing_are_named_with_the_command(settings, sh
 
     assert state == "failed"
     assert "need the extra “shelf”" in text
-    assert fix == "`.uv/bin/uv sync --no-dev --extra shelf`"
+    assert fix == "`.uv/bin/uv sync --no-dev --inexact --extra shelf`"
 
 
 @pytest.mark.parametrize("is_needed", [True, False])

@@ -237,7 +237,7 @@ def test_without_the_extra_one_sentence_says_how_to_install_it():
 
     said = done.stdout.splitlines()
     assert len(said) == 2
-    assert all("uv sync --no-dev --extra office" in line for line in said)
+    assert all("uv sync --no-dev --inexact --extra office" in line for line in said)
 
 
 def test_reading_files_loads_none_of_the_large_packages():

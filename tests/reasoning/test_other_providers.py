@@ -258,4 +258,4 @@ def test_without_its_package_the_extra_that_brings_it_is_named(monkeypatch, extr
 
     base._get_chat_model_creator.cache_clear()
     assert f"GRADER_MODEL={extra}:some needs packages that are not installed" in str(fault.value)
-    assert f"uv sync --no-dev --extra {extra}, or pip install '.[{extra}]'" in str(fault.value)
+    assert f"uv sync --no-dev --inexact --extra {extra}, or pip install '.[{extra}]'" in str(fault.value)

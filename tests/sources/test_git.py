@@ -62,6 +62,15 @@ async def test_only_documents_of_the_folder_and_the_branch_are_fetched(desk, ser
     assert server.sent < 20_000
 
 
+async def test_a_folder_that_is_not_there_is_told_and_not_kept(desk, server, repository):
+    repository.commit({"docs/a.md": "On main."})
+
+    report = await ingest(desk, server.address("harbour/docs.git", "#doc"))
+
+    assert [each.reason for each in report.failed] == ["nothing is there that is read; it was not added"]
+    assert desk.syncs.store.all() == []
+
+
 async def test_a_tag_is_read_as_a_branch_is(desk, server, repository):
     repository.commit({"a.md": "One."})
     git(repository.folder, "tag", "-a", "-m", "first", "v1", "main")

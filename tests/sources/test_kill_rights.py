@@ -117,14 +117,14 @@ async def test_no_kill_opens_a_page_to_others(settings, monkeypatch, tmp_path, k
     address, killed, length = f"{SHELF}{wiki.file}", 0, 4 * pages
     while killed < kills:
         for _ in range(chance.randint(1, 3)):
-            code, _ = await run(settings, address, chance.randint(1, length))
+            code, _ = await run(settings, address, chance.randint(1, length), {})
             assert_never_open_to_others(wiki, settings)
             if code == 0:
                 break
             killed += 1
-        code, passed = await run(settings, address, sys.maxsize)
+        code, passed = await run(settings, address, sys.maxsize, {})
         assert code == 0
-        code, _ = await run(settings, address, sys.maxsize)  # for what changed when it was fetched
+        code, _ = await run(settings, address, sys.maxsize, {})  # for what changed when it was fetched
         assert code == 0
         assert_as_listed(wiki, settings)
         sys.stdout.write(f"{killed} killed, {pages} pages as listed\n")

@@ -83,6 +83,6 @@ async def test_a_client_that_is_not_installed_is_told_with_what_installs_it(
         settings=Settings(notion_token="ntn", private_hosts=("127.0.0.1",)), folder=tmp_path
     )
 
-    with pytest.raises(SettingsError, match=rf"uv sync --no-dev --extra {kind}"):
+    with pytest.raises(SettingsError, match=rf"uv sync --no-dev --inexact --extra {kind}"):
         async with KINDS[kind].open(address, context, origin="http://127.0.0.1:1"):
             raise AssertionError("it was opened")

@@ -132,7 +132,7 @@ async def test_a_kind_whose_packages_are_missing_says_how_to_install_them(settin
     )
     kinds = {"shelf": replace(shelf.kinds["shelf"], guide=guide)}
 
-    assert missing_extra(kinds["shelf"]).endswith(".uv/bin/uv sync --no-dev --extra shelf")
+    assert missing_extra(kinds["shelf"]).endswith(".uv/bin/uv sync --no-dev --inexact --extra shelf")
     for look in (probe, check):
         with pytest.raises(SourceUnavailable, match="need the extra “shelf”"):
             await look(ADDRESS, settings, kinds=kinds)

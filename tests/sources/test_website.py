@@ -407,7 +407,7 @@ async def test_a_limit_that_is_reached_is_told(desk_with, site, limits, names, s
         (record,) = desk.syncs.store.all()
 
         assert set(desk.below(address_of(site))) == names
-        assert [(each.source, each.reason) for each in report.failed] == [(address_of(site), sentence)]
+        assert [(each.source, each.reason) for each in report.failed] == [(site.url, sentence)]
         assert (record.failure, record.synced_at is None) == (sentence, False)
 
 

@@ -64,8 +64,8 @@ def test_a_folder_of_version_1_is_migrated(tmp_path, told):
 
     first, second = told(settings), told(settings)
 
-    assert first["rooms.sqlite"] == "migrated from version 1 to 5"
-    assert second["rooms.sqlite"] == "version 5, unchanged"
+    assert first["rooms.sqlite"] == "migrated from version 1 to 7"
+    assert second["rooms.sqlite"] == "version 7, unchanged"
 
 
 def test_beside_a_process_that_serves_the_folder_there_is_nothing_to_do(tmp_path, capsys):

@@ -70,7 +70,9 @@ def _converted(converter: str, data: bytes, suffix: str) -> tuple[str, str]:
 
 
 def _without_extra(suffix: str) -> DocumentError:
-    return DocumentError(f"needs the extra “office” ({suffix}): .uv/bin/uv sync --no-dev --extra office")
+    return DocumentError(
+        f"needs the extra “office” ({suffix}): .uv/bin/uv sync --no-dev --inexact --extra office"
+    )
 
 
 def _parts(text: str, *, page: int | None = None) -> Iterator[Part]:

@@ -28,7 +28,9 @@ RATE_PAUSE = 60.0  # seconds to wait where a limit does not say how long
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 HOPS = 3  # redirects of one file
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNAVAILABLE = 401, 403, 404, 503
-MISSING = "Confluence is read with the extra confluence: .uv/bin/uv sync --no-dev --extra confluence."
+MISSING = (
+    "Confluence is read with the extra confluence: .uv/bin/uv sync --no-dev --inexact --extra confluence."
+)
 
 logger = logging.getLogger(__name__)
 

@@ -51,7 +51,9 @@ EVERYTHING: Mapping[str, object] = {
     "per_page": PER_PAGE,
 }
 OVERLAP = 120.0  # seconds that are asked for twice: what happens at one time need not be listed at once
-MISSING_EXTRA = "Issues of GitHub are read with the extra github: .uv/bin/uv sync --no-dev --extra github."
+MISSING_EXTRA = (
+    "Issues of GitHub are read with the extra github: .uv/bin/uv sync --no-dev --inexact --extra github."
+)
 
 
 @value

@@ -31,7 +31,7 @@ RATE_PAUSE = 30.0  # seconds to wait where Notion does not say how long
 CONFLICT_PAUSE = 2.0  # seconds after which data that was being written can be read
 TIMEOUT = 90_000  # milliseconds; Notion gives up after 60 seconds
 
-MISSING_EXTRA = "Notion is read with the extra notion: .uv/bin/uv sync --no-dev --extra notion."
+MISSING_EXTRA = "Notion is read with the extra notion: .uv/bin/uv sync --no-dev --inexact --extra notion."
 REFUSED = "Notion does not take the token: set NOTION_TOKEN to that of an integration of your workspace."
 BUSY = "Notion asks to be asked again later."
 OUT_OF_ORDER = "Notion is out of order (HTTP {status})."
