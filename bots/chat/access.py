@@ -6,8 +6,8 @@ until a rule says otherwise, every other collection is closed until one opens it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 from bots.chat.channels import OWN, SCHEMA, STORE, AccessRule
@@ -18,7 +18,14 @@ from core.errors import NotFound, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.readers import base_of
 from core.library.store import Entry
-from core.sources.sources import forget_in_sources, name_as_kept, only_version, open_source_store
+from core.sources.sources import (
+    forget_in_sources,
+    name_as_kept,
+    only_version,
+    open_source_store,
+    parts_of,
+    source_labels,
+)
 from core.storage.database import Database
 from core.storage.storage import Storage
 
@@ -137,16 +144,24 @@ def _forget(library: Library, storage: Storage, name: str, collection: str | Non
     """Of sources too: first there, or the next sync would bring it back. NotFound when nothing has this name."""
     with open_source_store(storage) as sources:
         kept = name_as_kept(name, ADDRESSES)
+        labels = source_labels(sources, collection=collection, kinds=ADDRESSES)
         for each in dict.fromkeys((name, kept, only_version(sources, kept, ADDRESSES) or kept)):
-            is_source = forget_in_sources(
+            forget_in_sources(
                 sources, library, each, storage.data_dir, collection=collection, kinds=ADDRESSES
             )
-            try:
-                return library.forget(each, collection=collection)
-            except NotFound:
-                if is_source:  # of which nothing could be read
-                    return []
-    raise NotFound(f"Nothing is indexed under “{name}”. `footnote sources` lists what is.")
+            with suppress(NotFound):
+                return library.forget(each, collection=collection, labels=labels)
+        raise NotFound(_nothing_under(name, parts_of(sources, kept, ADDRESSES)))
+
+
+def _nothing_under(name: str, parts: Sequence[str]) -> str:
+    """``parts``: the sources that may have been meant."""
+    *others, last = parts or [""]
+    if not last:
+        return f"Nothing is indexed under “{name}”. `footnote sources` lists what is."
+    if not others:
+        return f"Nothing is indexed under “{name}”, but {last} is: name that."
+    return f"Nothing is indexed under “{name}”, but {', '.join(others)} and {last} are: name one."
 
 
 def drop_rules(database: Database, collections: Iterable[str]) -> None:

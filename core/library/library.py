@@ -211,12 +211,15 @@ class Library:
         self.store.set_meta(MODEL, "")
         return report
 
-    def forget(self, source: str, *, collection: str | None = None) -> list[Entry]:
+    def forget(
+        self, source: str, *, collection: str | None = None, labels: Sequence[tuple[str, str, str]] = ()
+    ) -> list[Entry]:
         """Remove the documents with this address or source, or below it, until they are ingested by name.
 
-        Of a collection, also those that only some people may read. Addresses are compared before sources. NotFound when there is neither.
+        Of a collection, also those that only some people may read. ``labels``: (collection, address, name) of what
+        can be named besides documents. NotFound when nothing is meant, see :func:`resolve_name`.
         """
-        meant = resolve_name(source, self.known(collection))
+        meant = resolve_name(source, [*self.known(collection), *labels])
         if not meant:
             self._clear_leftovers()  # by a forget that was interrupted
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")

@@ -40,7 +40,8 @@ def span_below(place: str) -> tuple[str, str, str]:
 def resolve_name(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[str, str]]:
     """(collection, address) of the files, folders and pages that a person means by this name.
 
-    ``known`` is (collection, address, source) of all there are. Addresses are compared before sources.
+    ``known`` is (collection, address, source) of all there are. Addresses are compared before sources; a URL is
+    compared with both, as the page of a website has it for its source, and may have been read alone too.
     """
     if not name.strip():
         return set()
@@ -51,7 +52,9 @@ def resolve_name(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[
         for place in places
         if is_within(address, place)
     }
-    return by_address or {
+    if by_address and "://" not in name:
+        return by_address
+    return by_address | {
         (collection, address.removesuffix(source[len(name.rstrip("/")) :]))
         for collection, address, source in known
         if is_within(source, name)

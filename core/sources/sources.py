@@ -281,20 +281,32 @@ def forget_in_sources(
     """Have sources forget what a person means by a name, before the library does: else the next sync would bring it
     back. Whether a whole source was meant.
     """
-    records = [record for record in store.all() if collection in (None, record.collection)]
-    if not records:
+    labels = source_labels(store, collection=collection, kinds=kinds)
+    if not labels:
         return False
-    labels = [(each.collection, each.address, label_of(each.address, kinds)) for each in records]
-    is_any = False
-    for where, place in resolve_name(name, [*library.known(collection), *labels]):
-        for record in (each for each in records if each.collection == where):
-            if is_within(record.address, place):
-                is_any = True
-                store.forget(record.number)
-                _discard(folder_of(data_dir, record.number))
-            elif is_within(place, record.address):
+    is_any, meant = False, resolve_name(name, [*library.known(collection), *labels])
+    for record in store.all():
+        places = [place for where, place in meant if where == record.collection]
+        if any(is_within(record.address, place) for place in places):
+            is_any = True
+            store.forget(record.number)
+            _discard(folder_of(data_dir, record.number))
+            continue
+        for place in places:
+            if is_within(place, record.address):
                 store.forget_place(record, place)
     return is_any
+
+
+def source_labels(
+    store: SourceStore, *, collection: str | None = None, kinds: Mapping[str, AddressKind] = KINDS
+) -> list[tuple[str, str, str]]:
+    """(collection, address, label) of each source, as :func:`resolve_name` compares them."""
+    return [
+        (each.collection, each.address, label_of(each.address, kinds))
+        for each in store.all()
+        if collection in (None, each.collection)
+    ]
 
 
 def label_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
@@ -311,6 +323,19 @@ def only_version(store: SourceStore, name: str, kinds: Mapping[str, AddressKind]
     wanted = kind.without_version(name)
     found = {each.address for each in store.all() if kind.without_version(each.address) == wanted == name}
     return found.pop() if len(found) == 1 else None
+
+
+def parts_of(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = KINDS) -> list[str]:
+    """The sources that have this address but for the folder or the version that they are read of, as people type
+    them; in order.
+    """
+    kind = kind_of(name, kinds)
+    if kind is None:
+        return []
+    addresses = {each.address for each in store.all()}
+    return sorted(
+        kind.typed(each) for each in addresses if name in (each.partition("#")[0], kind.without_version(each))
+    )
 
 
 def typed_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:

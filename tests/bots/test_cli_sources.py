@@ -130,10 +130,35 @@ async def test_a_repository_is_forgotten_without_its_branch_while_it_is_the_only
 
     assert (two.code, two.err) == (
         2,
-        f"Nothing is indexed under “{address}”. `footnote sources` lists what is.\n",
+        f"Nothing is indexed under “{address}”, but {address}@main and {address}@next are: name one.\n",
     )
     assert one.code == 0
     assert (await machine.run("sources")).out == ""
+
+
+@pytest.mark.parametrize(
+    ("fragments", "sentence"),
+    [
+        (["docs@main"], "{0}#docs@main is: name that."),
+        (["docs@main", "@main", "@next"], "{0}#@main, {0}#@next and {0}#docs@main are: name one."),
+    ],
+)
+async def test_of_a_repository_that_is_only_read_in_parts_the_parts_are_told(
+    machine, repository, fragments, sentence
+):
+    address = f"git+file://{machine.folder}/wiki"
+    git(repository.folder, "branch", "next")
+    for number, fragment in enumerate(fragments):
+        await machine.run("ingest", f"{address}#{fragment}", "--collection", f"part-{number}")
+    before = await machine.run("sources")
+
+    told = await machine.run("forget", address)
+
+    assert (told.code, told.err) == (
+        2,
+        f"Nothing is indexed under “{address}”, but {sentence.format(address)}\n",
+    )
+    assert (await machine.run("sources")).out == before.out
 
 
 async def test_a_website_is_named_as_it_was_typed(machine):

@@ -132,6 +132,31 @@ async def test_what_an_editor_forgets_stays_in_other_collections(desk, tmp_path)
     assert sorted(sources(desk)) == [("payroll", "harbour.md"), ("payroll", "payroll.md")]
 
 
+async def test_a_page_is_forgotten_with_its_copies_in_websites_of_which_the_button_tells(desk):
+    library, site = desk.footnote.library, f"site+{PIER}"
+    desk.footnote.sources.store.add("web", site, every=None, now=NOON)
+    for address, source in ((f"{site}//", f"{PIER}/"), (f"{site}/fees", f"{PIER}/fees"), (PIER, PIER)):
+        piece = Piece(path=(), location="", text=FERRY, start=0, end=len(FERRY))
+        library.store.put(
+            NewDocument(collection="web", address=address, root=address, source=source, title=source, url=source,
+                        hash="", size=len(FERRY), modified=0, pieces=[piece])
+        )  # fmt: skip
+    library.ingest_page(f"{PIER}/fees", parse_html(f"<p>{FERRY}</p>", url=None), collection="web")
+    browser = await desk.browser()
+
+    _, fees = await browser.get(addressed(f"{PIER}/fees", "web"))
+    _, first = await browser.get(addressed(PIER, "web"))
+    await browser.post(addressed(f"{PIER}/fees", "web", "change"), change="forget")
+    left = {each.address for each in library.store.entries(collection="web")}
+    await browser.post(addressed(PIER, "web", "change"), change="forget")
+
+    assert "Forget it and 1 more" in fees
+    assert "Forget it and 3 more" in first
+    assert left == {f"{site}//", PIER}
+    assert library.store.entries(collection="web") == []
+    assert desk.footnote.sources.store.all() == []
+
+
 async def test_collections_of_others_are_neither_seen_nor_changed(desk, tmp_path):
     file = tmp_path / "closed" / "payroll.md"
     browser = await desk.browser(collections=frozenset({"default"}))

@@ -11,7 +11,9 @@ import pytest
 from fakes.website import FakeWebsite, WebAuthor, html, own_documents
 from source_desk import open_desk
 
+from bots.chat.access import forget_documents
 from core.conversation import Citation, Outcome
+from core.library.formats.read import parse_html
 from core.library.links import SourceLinks
 from core.library.sync import SyncReport
 from core.sources.kinds import KINDS
@@ -488,3 +490,49 @@ async def test_a_part_that_was_forgotten_stays_out(desk, site, settings):
     }
     assert forget_in_sources(desk.syncs.store, desk.library, site.url, settings.data_dir)
     assert desk.syncs.store.all() == []
+
+
+def addresses(desk) -> set[tuple[str, str]]:
+    return {(each.collection, each.address) for each in desk.library.store.entries()}
+
+
+async def read_twice(desk, site, first="/g/") -> None:
+    """A website of three pages, each of which was also read alone; and one page that is not of it."""
+    site.put(first, html("Guide", "<p>All of it.</p>", links=["/g/a.html", "/g/b.html"]))
+    for name in ("a", "b"):
+        site.put(f"/g/{name}.html", html(name, f"<p>What {name} says.</p>"))
+    await ingest(desk, address_of(site, first))
+    for path in (first, "/g/a.html", "/g/b.html", "/other.html"):
+        desk.library.ingest_page(
+            site.url + path, parse_html(html(path, f"<p>Read alone: {path}.</p>"), url=None)
+        )
+
+
+@pytest.mark.parametrize("first", ["/g/", "/g/index.html"])
+async def test_a_page_that_was_also_read_alone_is_forgotten_in_both_and_stays_out(desk, site, first):
+    await read_twice(desk, site, first)
+    desk.library.ingest_page(
+        f"{site.url}/g/a.html", parse_html(html("a", "<p>Closed.</p>"), url=None), collection="hr"
+    )
+    before, copy = addresses(desk), f"{address_of(site, first).rstrip('/')}/a.html"
+
+    gone = forget_documents(desk.library, desk.storage, f"{site.url}/g/a.html", collection="default")
+    await ingest(desk, address_of(site, first))
+    left = addresses(desk)
+    everywhere = forget_documents(desk.library, desk.storage, f"{site.url}/g/a.html")
+
+    assert {each.address for each in gone} == {f"{site.url}/g/a.html", copy}
+    assert before - left == {("default", each.address) for each in gone}
+    assert [each.collection for each in everywhere] == ["hr"]
+
+
+@pytest.mark.parametrize("first", ["/g/", "/g/index.html"])
+async def test_the_address_that_was_typed_for_a_website_forgets_it_and_its_first_page(desk, site, first):
+    await read_twice(desk, site, first)
+    below = {f"{site.url}/g/a.html", f"{site.url}/g/b.html"} if first != "/g/" else set()
+
+    forget_documents(desk.library, desk.storage, site.url + first)
+
+    assert addresses(desk) == {("default", each) for each in (*below, f"{site.url}/other.html")}
+    assert desk.syncs.store.all() == []
+    assert desk.syncs.store.database.rows("SELECT * FROM forgotten_source_items") == []

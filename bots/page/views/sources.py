@@ -22,9 +22,9 @@ from core.library.library import Library
 from core.library.overview import CollectionSize, collection_sizes, cut_passages, family
 from core.library.readers import base_of
 from core.library.retriever import Query
-from core.library.roots import UnreadableFile, is_within
+from core.library.roots import UnreadableFile, is_within, resolve_name
 from core.library.store import Entry
-from core.sources.sources import label_of
+from core.sources.sources import label_of, source_labels
 from core.sources.store import SourceRecord
 
 DOCUMENTS, PASSAGES = 200, 50  # on one page
@@ -89,11 +89,6 @@ async def show_document(visit: Visit) -> web.Response:
     passages = await asyncio.to_thread(
         cut_passages, store.database, entry, first=max(first, 1), limit=PASSAGES
     )
-    below = [
-        each
-        for each in await asyncio.to_thread(_entries, visit, entry.collection)
-        if each.address != entry.address and is_within(each.address, entry.address)
-    ]
     last = passages[-1].number if passages else 0
     return visit.show(
         "source.html",
@@ -101,7 +96,7 @@ async def show_document(visit: Visit) -> web.Response:
         entry=entry,
         unseen=await asyncio.to_thread(visit.site.sightings.unseen, [entry]),
         passages=passages,
-        below=len(below),
+        others=await asyncio.to_thread(_count_others, visit, entry),
         next=path_of(entry, first=last + 1) if last and last < entry.passages else "",
         answer=entry.source.removeprefix(ANSWER) if is_kept(entry.source) else "",
         source=await _source_of(visit, entry),
@@ -200,6 +195,17 @@ def _entries(visit: Visit, name: str) -> list[Entry]:
     """The documents of a collection; with those that only some people may read, for who reads everything. Blocks."""
     store = visit.site.library.store
     return family(store, name) if visit.session.collections is None else store.entries(collection=name)
+
+
+def _count_others(visit: Visit, entry: Entry) -> int:
+    """How many documents would be forgotten with this one: those below it, and its copies in websites. Blocks."""
+    collection = base_of(entry.collection)
+    labels = source_labels(visit.site.sightings.sources, collection=collection)
+    meant = resolve_name(entry.address, [*visit.site.library.known(collection), *labels])
+    return sum(
+        each.address != entry.address and any(is_within(each.address, place) for _, place in meant)
+        for each in _entries(visit, entry.collection)
+    )
 
 
 def _searched(visit: Visit, names: Collection[str]) -> frozenset[str]:
