@@ -100,13 +100,18 @@ class SourceDocuments:
         return bool(old)
 
     def note_change(self, address: str, *, source: str, url: str | None, changed_at: float | None) -> None:
-        """Update what a source says of a document whose content is the same; ``changed_at`` None: as it is stored."""
+        """Update what a source says of a document whose content is the same; ``changed_at`` None: as it is stored.
+
+        A later one is none either: what is the same was not changed since, and the document may say so itself.
+        """
         family, names = in_family(self.collection)
         with self.store.transaction() as writing:
             writing.execute(
-                "UPDATE documents SET source = ?, url = ?, changed_at = coalesce(?, changed_at) WHERE root = ? AND address = ?"
+                "UPDATE documents SET source = ?, url = ?,"
+                " changed_at = CASE WHEN changed_at <= ? THEN changed_at ELSE coalesce(?, changed_at) END"
+                " WHERE root = ? AND address = ?"
                 f" AND collection IN (SELECT c.number FROM collections c WHERE {family})",
-                (source, url, changed_at, self.root, address, *names),
+                (source, url, changed_at, changed_at, self.root, address, *names),
             )
 
 

@@ -13,7 +13,7 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document, Piece
 from core.library.formats.assembly import line_starts
-from core.library.formats.dates import plausible
+from core.library.formats.dates import earliest, plausible
 from core.library.formats.encoding import decode
 from core.library.links import OTHER_TEXT
 from core.library.store import NewDocument
@@ -27,8 +27,13 @@ def document_of(
     item: SourceItem,
     data: bytes,
     parse: Callable[[SourceItem, bytes], Document] = parse_as_file,
+    *,
+    now: Callable[[], float],
 ) -> NewDocument:
-    """What is written of an item; DocumentError if it cannot be read."""
+    """What is written of an item; DocumentError if it cannot be read.
+
+    A first import into a repository gives all its files one date, so a document that says an earlier one is believed.
+    """
     document = drop_surrogates(parse(item, data))
     return NewDocument(
         collection=record.collection_of(item),
@@ -41,7 +46,7 @@ def document_of(
         size=len(data),
         modified=0,
         pieces=with_lines(cut(document), PurePosixPath(item.name).suffix.lower(), data),
-        changed_at=document.changed_at if (told := plausible(item.changed_at)) is None else told,
+        changed_at=earliest(plausible(item.changed_at, now), plausible(document.changed_at, now)),
         anchors=json.dumps(document.anchors) if document.anchors else None,
     )
 

@@ -205,7 +205,7 @@ class SyncRun:
                 record.place_of(item.id),
                 source=item.source,
                 url=item.url,
-                changed_at=plausible(item.changed_at),
+                changed_at=plausible(item.changed_at, self.now),
             )
         return wanted
 
@@ -302,7 +302,7 @@ class SyncRun:
         place, documents = record.place_of(item.id), self._documents(record)
         try:
             with _beside_questions(item, data):
-                document = document_of(record, item, data, self.parse)
+                document = document_of(record, item, data, self.parse, now=self.now)
         except DocumentError as fault:
             self._fail(item, str(fault))
             return

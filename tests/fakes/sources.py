@@ -29,6 +29,9 @@ class Shelf:
 
     texts: dict[str, str] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
+    dates: dict[str, float] = field(
+        default_factory=dict
+    )  #: of the last change; by default the version's number
     feed: list[str] = field(default_factory=list)  #: ids, as they changed
     forgets_before: int = 0  #: cursors older than this have expired
     restricted: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -95,7 +98,7 @@ class Shelf:
             name=f"{name}.md",
             source=f"harbour/{name}.md",
             url=f"https://github.com/harbour/wiki/blob/{len(self.feed)}/{name}.md",
-            changed_at=float(self.versions[name]),
+            changed_at=self.dates.get(name, float(self.versions[name])),
             readers=self.restricted.get(name),
         )
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.library.formats.dates import END, changed_in_fields, changed_in_head, moment_in, plausible
+from core.library.formats.dates import AHEAD, changed_in_fields, changed_in_head, moment_in, plausible
 from core.library.formats.read import parse_file, parse_html
 from tests.library.shelf import Path, open_library, write
 
@@ -38,9 +38,31 @@ def test_what_is_no_date_or_could_be_two(written):
     assert moment_in(written) is None
 
 
-@pytest.mark.parametrize("moment", [None, -5.0, 0.0, float("inf"), float("nan"), 1e18, END])
+@pytest.mark.parametrize("moment", [None, -5.0, 0.0, float("inf"), float("nan"), 1e18])
 def test_a_moment_that_no_calendar_has_is_none(moment):
     assert plausible(moment) is None
+
+
+@pytest.mark.parametrize("now", [at(2020, 6, 1), at(2090, 6, 1)])
+def test_a_moment_to_come_is_none_but_a_clock_elsewhere_may_be_a_day_ahead(now):
+    assert plausible(now + AHEAD, lambda: now) == now + AHEAD
+    assert plausible(now + AHEAD + 1, lambda: now) is None
+
+
+def test_a_document_that_names_a_day_to_come_is_as_old_as_it_says_elsewhere():
+    fields = "updated: 2026-03-12\ndate: 2025-01-01"
+    head = '<meta name="last-modified" content="2026-03-12"><meta name="date" content="2025-01-01">'
+    for read, text in ((changed_in_fields, fields), (changed_in_head, head)):
+        assert read(text, lambda: at(2026, 3, 12)) == at(2026, 3, 12)
+        assert read(text, lambda: at(2026, 3, 10)) == at(2025, 1, 1)
+        assert read(text, lambda: at(2024, 3, 10)) is None
+
+
+def test_a_file_from_the_future_has_no_date():
+    assert (
+        parse_file(Path("fees.md"), b"---\nupdated: 9998-12-31\n---\nA night costs 18 euros.").changed_at
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +96,22 @@ def test_the_head_of_a_page(tag):
 
     assert changed_in_head(page) == at(2026, 3, 12)
     assert parse_html(page, url="https://wiki.example/fees").changed_at == at(2026, 3, 12)
-    assert changed_in_head(page.replace(tag, "")) is None
+    assert changed_in_head(page.replace(tag, "")) == at(2020, 1, 1)
+    assert changed_in_head(tag + page.replace(tag, "")) == at(2026, 3, 12)
+
+
+@pytest.mark.parametrize(
+    ("tag", "moment"),
+    [
+        ('<meta name="date" content="2024-05-06">', at(2024, 5, 6)),
+        ("<META CONTENT='2024-05-06' NAME='Date'>", at(2024, 5, 6)),
+        ('<meta http-equiv="date" content="2024-05-06">', None),  # of the reply
+        ('<meta name="date" content="May">', None),
+        ('<meta name="release-date" content="2024-05-06">', None),
+    ],
+)
+def test_a_page_that_says_no_more_than_a_date(tag, moment):
+    assert changed_in_head(f"<head>{tag}</head>") == moment
 
 
 @pytest.mark.parametrize("name", ["fees.md", "fees.html"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from fakes.sources import ADDRESS, Shelf
@@ -50,6 +51,38 @@ def texts(desk: Desk) -> dict[str, str]:
 def the_source(desk: Desk):
     (record,) = desk.syncs.store.all()
     return record
+
+
+async def test_a_document_is_as_old_as_its_source_or_it_itself_says(desk, shelf, clock):
+    own = "---\nupdated: {}\n---\nThe ferry leaves at nine."
+    shelf.write(
+        earlier=own.format("2019-02-01"), later=own.format("2022-02-01"), alone=own.format("2019-02-01"),
+        ahead=own.format("2024-02-01"), neither=own.format("2024-02-01"),
+    )  # fmt: skip
+    imported, to_come = 1_600_000_000.0, clock.now() + 2 * 86_400
+    named = dict.fromkeys(("earlier", "later", "ahead"), imported)
+    shelf.dates |= {**named, "alone": to_come, "neither": to_come}
+
+    await ingest(desk)
+    first = dates(desk, *shelf.dates)
+    shelf.dates |= {**dict.fromkeys(named, imported + 5), "alone": to_come + 5, "neither": imported}
+    shelf.feed += shelf.dates
+    await ingest(desk)
+    same_text = dates(desk, *shelf.dates)
+    shelf.dates |= dict.fromkeys(shelf.dates, 1_500_000_000.0)
+    shelf.feed += shelf.dates
+    await ingest(desk)
+
+    written = datetime(2019, 2, 1, tzinfo=UTC).timestamp()
+    assert first == {**named, "earlier": written, "alone": written, "neither": None}
+    assert same_text == {**first, "neither": imported}
+    assert set(dates(desk, *shelf.dates).values()) == {1_500_000_000.0}
+    assert len(shelf.fetched) == len(set(shelf.fetched))
+
+
+def dates(desk: Desk, *names: str) -> dict[str, float | None]:
+    known = {entry.source: entry.changed_at for entry in desk.library.store.entries()}
+    return {name: known[f"harbour/{name}.md"] for name in names}
 
 
 async def test_what_is_there_is_indexed_and_what_changes_follows(desk, shelf):

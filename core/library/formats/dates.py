@@ -7,6 +7,8 @@ made, and a wrong date is worse than none where it decides which of two document
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 
 #: Fields of front matter, the surest first; in lower case, without hyphens and underscores. Below another field:
@@ -19,7 +21,8 @@ FIELDS = (
 META = frozenset(
     {"article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified"}
 )
-END = datetime(9999, 1, 1, tzinfo=UTC).timestamp()  # seconds since the epoch
+LAST_META = "date"  # of ``<meta name>``; it may be the day of writing, so it counts where no other is given
+AHEAD = 86_400.0  # seconds that a clock elsewhere, or a day without a zone, may be ahead of ours
 HEAD = 200_000  # characters of a page, in which its head is
 
 _FIELD = re.compile(r"""^([ \t]*)["']?(\w[\w.-]*)["']?[ \t]*[:=][ \t]*(.*?)[ \t]*$""", re.MULTILINE)
@@ -35,12 +38,20 @@ _ATTRIBUTE = re.compile(
 )
 
 
-def plausible(moment: float | None) -> float | None:
-    """A moment that a calendar has; sources and files may say anything."""
-    return moment if moment is not None and 0 < moment < END else None
+def plausible(moment: float | None, now: Callable[[], float] = time.time) -> float | None:
+    """A moment at which something can have been changed; sources and files may say anything.
+
+    One to come is a date of validity, a mistake, or a wish to speak first.
+    """
+    return moment if moment is not None and 0 < moment <= now() + AHEAD else None
 
 
-def moment_in(text: str) -> float | None:
+def earliest(*moments: float | None) -> float | None:
+    """Of those that are known: a source may have got a document, or all its documents, later than it was written."""
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def moment_in(text: str, now: Callable[[], float] = time.time) -> float | None:
     """Seconds since the epoch of "2026-03-12", "2026/3/12 09:30", "2026-03-12T09:30:00+01:00"; None for anything else.
 
     A date without a time is midnight, and a time without a zone, in UTC: dates are shown in UTC too.
@@ -51,7 +62,8 @@ def moment_in(text: str) -> float | None:
     year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
     try:
         return plausible(
-            datetime(year, month, day, hour, minute, second, tzinfo=_zone(found[7] or "")).timestamp()
+            datetime(year, month, day, hour, minute, second, tzinfo=_zone(found[7] or "")).timestamp(),
+            now,
         )
     except (ValueError, OverflowError):
         return None
@@ -64,7 +76,7 @@ def _zone(text: str) -> timezone:
     return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
 
 
-def changed_in_fields(front_matter: str) -> float | None:
+def changed_in_fields(front_matter: str, now: Callable[[], float] = time.time) -> float | None:
     """What the fields of front matter, YAML or TOML, say of the last change."""
     values: dict[str, str] = {}
     above = ""
@@ -72,15 +84,20 @@ def changed_in_fields(front_matter: str) -> float | None:
         plain = re.sub(r"[_-]", "", name).lower()
         above = above if indent else plain
         values.setdefault(f"{above}.{plain}" if indent else plain, text)
-    moments = (moment_in(values[name]) for name in FIELDS if name in values)
+    moments = (moment_in(values[name], now) for name in FIELDS if name in values)
     return next((moment for moment in moments if moment is not None), None)
 
 
-def changed_in_head(page: str) -> float | None:
+def changed_in_head(page: str, now: Callable[[], float] = time.time) -> float | None:
     """What the head of a page of HTML says of its last change."""
+    last = None
     for tag in _META.finditer(page, 0, HEAD):
         given = {name.lower(): first or second for name, first, second in _ATTRIBUTE.findall(tag[1])}
         names = {given.get(name, "").lower() for name in ("name", "property", "itemprop", "http-equiv")}
-        if names & META and (moment := moment_in(given.get("content", ""))) is not None:
+        is_last = given.get("name", "").lower() == LAST_META
+        if not (is_last or names & META) or (moment := moment_in(given.get("content", ""), now)) is None:
+            continue
+        if names & META:
             return moment
-    return None
+        last = moment if last is None else last
+    return last
