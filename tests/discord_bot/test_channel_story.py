@@ -94,7 +94,7 @@ async def test_threads_purges_and_roles_are_followed_without_a_sync(server, fake
     await fake.post(bob, thread, "It opens with the green key.")
     await server.open()
     await learn(server, fake, ann, general)
-    at_first = passages(server, "%north mole%")
+    at_first = await fake.until(lambda: passages(server, "%north mole%"), within=PATIENCE)
 
     fake.delete_channel(thread)
     await fake.until(lambda: all(str(thread.id) not in each[0] for each in states(server)), within=PATIENCE)

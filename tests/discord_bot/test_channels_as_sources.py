@@ -338,6 +338,7 @@ async def test_a_check_names_what_the_bot_lacks(desk, fake, support, missing, na
 async def test_a_thread_and_a_channel_of_another_server_are_no_channels_to_read(desk, fake, people, support):
     thread = fake.open_thread(support, "crane", people[0])
     elsewhere = fake.add_channel("elsewhere", guild=fake.add_guild("second"))
+    await fake.post(people[0], support, "The crane stands at the north mole.")
 
     in_thread = await desk.syncs.ingest(f"discord:{thread.id}", collection="default")
     crossed = await desk.syncs.ingest(f"discord:{support.id}", collection="default")
