@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from random import Random
 
 import pytest
@@ -38,13 +39,13 @@ async def server(template, tmp_path, fake):
 def obedient(outputs):
     """Says hostile things wherever a model may say anything, in every kind of ending."""
     chance = Random(1)
+    routes = cycle(("documents", "web", "documents", "clarify", "none"))  # each, in whatever order calls come
 
     def reply(step, call):
         text = chance.choice(outputs)
         if step == "plan":
-            route = chance.choice(("documents", "documents", "clarify", "web", "none"))
             return {
-                "route": route, "standalone": text[:500], "queries": [text[:200]], "web_query": text[:400],
+                "route": next(routes), "standalone": text[:500], "queries": [text[:200]], "web_query": text[:400],
                 "reply": text, "options": [text[:300], text[:70]],
             }  # fmt: skip
         if step == "grade":
