@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bots.chat.texts import counted, nothing_to_read
-from bots.source_kinds import ADDRESSES
+from bots.source_addresses import ADDRESSES
 from core.bootstrap import Announce, make_embedder
 from core.conversation import value
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bots.chat.channels import OWN, SCHEMA, STORE, AccessRule
 from bots.chat.uploads import discard
-from bots.source_kinds import ADDRESSES
+from bots.source_addresses import ADDRESSES
 from core.conversation import value
 from core.errors import NotFound, SettingsError
 from core.library.library import DEFAULT_COLLECTION, Library

@@ -10,17 +10,14 @@ the beginning of a thread in which another person answers.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from bots.chat.texts import clipped
 from core.conversation import value
-from core.library.documents import Document
-from core.library.formats import markdown
+from core.sources.anchored import AnchoredText, to_bytes
 from core.sources.source import SourceItem
 
 PAUSE = 1_800.0  # seconds without a message, after which another conversation begins
@@ -110,7 +107,7 @@ def day_text(entries: Iterable[ChannelEntry], place: str, opted_out: Collection[
 
 
 def data_of(text: ChannelText) -> bytes:
-    """The document as JSON: its Markdown, and where in it each message begins, with its address."""
+    """The document: its Markdown, and where in it each message begins, with its address."""
     written = [f"# {text.title}\n"]
     anchors, length, before = [(0, text.messages[0].url)], len(written[0]), 0.0
     for message in text.messages:
@@ -119,14 +116,7 @@ def data_of(text: ChannelText) -> bytes:
         anchors.append((length + 1, message.url))
         written.append(section)
         length, before = length + len(section), message.said_at
-    return json.dumps({"text": "".join(written), "anchors": anchors}, ensure_ascii=False).encode()
-
-
-def parse_channel(_item: SourceItem, data: bytes) -> Document:
-    """What :func:`data_of` made, as a document."""
-    made = json.loads(data)
-    anchors = tuple((int(begin), str(url)) for begin, url in made["anchors"])
-    return replace(markdown.parse(made["text"]), anchors=anchors)
+    return to_bytes(AnchoredText(text="".join(written), anchors=tuple(anchors)))
 
 
 def item_of(text: ChannelText, item_id: str, label: str) -> SourceItem:

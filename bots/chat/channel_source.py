@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,7 +25,18 @@ from bots.chat.channel_documents import (
     thread_text,
 )
 from core.conversation import value
-from core.sources.source import CursorExpired, ItemGone, SourceBatch, SourceItem, SourceUnavailable
+from core.sources.anchored import parse_item
+from core.sources.source import (
+    AddressKind,
+    CursorExpired,
+    ItemGone,
+    KnowledgeSource,
+    SourceBatch,
+    SourceContext,
+    SourceItem,
+    SourceKind,
+    SourceUnavailable,
+)
 
 THREADS_AT_ONCE = 4  # whose items make a batch; each costs a request or more
 
@@ -195,3 +207,17 @@ def _position(cursor: str | None) -> tuple[float | None, set[str]]:
         return position["before"], set(position["done"])
     except (ValueError, LookupError, TypeError) as fault:
         raise CursorExpired("The cursor is of another version.") from fault
+
+
+def channel_kind(
+    addresses: AddressKind,
+    *,
+    open: Callable[[str, SourceContext], AbstractAsyncContextManager[KnowledgeSource]],  # noqa: A002 - as of a kind
+    resolve: Callable[[str, SourceContext], Awaitable[str]],
+    check: Callable[[str, SourceContext], Awaitable[None]],
+) -> SourceKind:
+    """The kind of a platform's channels."""
+    return SourceKind(
+        prefixes=addresses.prefixes, canonical=addresses.canonical, label=addresses.label,
+        open=open, parse=parse_item, resolve=resolve, check=check,
+    )  # fmt: skip

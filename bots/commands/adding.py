@@ -32,7 +32,7 @@ from core.sources.source import SourceKind, kind_of
 NAMED_COLLECTIONS = 10  # that are offered by name
 
 
-class Ask(Protocol):
+class AskLine(Protocol):
     """Asks one question. KeyboardInterrupt and EOFError for a person who leaves."""
 
     def __call__(
@@ -105,7 +105,7 @@ def _choice_of(kind: SourceKind) -> Choice:
 class Questions:
     """The steps. Nothing is stored in any of them, so a person may leave at each."""
 
-    ask: Ask
+    ask: AskLine
     screen: Screen
     read_settings: Callable[[], Settings]  #: anew, as a credential may have been put there meanwhile
     kinds: Mapping[str, SourceKind]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from bots.indexing import Targets
-from bots.source_kinds import ADDRESSES
+from bots.source_addresses import ADDRESSES
 from bots.terminal.backend import CommandTurns, Forgotten
 from bots.terminal.operations import Record, details_of, error_in, fingerprints, report_in
 from bots.terminal.screen import Screen

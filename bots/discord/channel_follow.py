@@ -18,7 +18,6 @@ import discord
 
 from bots.chat.channel_documents import DAY, date_of
 from bots.chat.channels import source_of
-from bots.discord.channel_address import PREFIX
 from bots.discord.channel_messages import items_at, thread_items
 from bots.discord.route import PLATFORM, said_at
 from core.conversation import Conversation
@@ -133,7 +132,7 @@ class ChannelEvents(discord.Client):
     def follow(self, act: Callable[[ChannelFollower], Awaitable[None]]) -> None:
         """Have it done soon, if a channel of Discord is a source; no message waits for it."""
         if self.follower is not None:
-            self.follower.schedule.follow(PREFIX, partial(_followed, self.follower, act))
+            self.follower.schedule.follow(f"{PLATFORM}:", partial(_followed, self.follower, act))
 
     async def on_thread_create(self, thread: discord.Thread) -> None:
         self.follow(lambda follower: follower.thread_changed(thread, "new"))

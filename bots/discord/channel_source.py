@@ -15,12 +15,11 @@ from functools import partial
 from typing import Any
 
 from bots.chat.channel_address import channel_in
-from bots.chat.channel_documents import ChannelMessage, parse_channel
-from bots.chat.channel_source import ChannelSource, EntryPage, only_one
+from bots.chat.channel_documents import ChannelMessage
+from bots.chat.channel_source import ChannelSource, EntryPage, channel_kind, only_one
 from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.chat.platform import Refused
 from bots.discord.calls import MESSAGES, MISSING_ACCESS, MISSING_PERMISSIONS, UNKNOWN_CHANNEL, DiscordCalls
-from bots.discord.channel_address import ADDRESS
 from bots.discord.channel_messages import (
     FORUMS,
     NEEDED,
@@ -44,6 +43,7 @@ from bots.discord.people import DiscordPeople
 from bots.discord.permissions import VIEW
 from bots.discord.route import PLATFORM, Me, first_id_at
 from bots.discord.settings import read_discord_settings
+from bots.source_addresses import DISCORD_CHANNELS
 from core.conversation import Conversation, value
 from core.errors import SettingsError
 from core.sources.source import (
@@ -218,12 +218,9 @@ class KnownChannel:
 
 def discord_kind(channel_store: ChannelStore | None, *, interval: float = INTERVAL) -> SourceKind:
     """Without a store, which knows who asked not to be read, channels can be looked up and not read."""
-    return SourceKind(
-        prefixes=ADDRESS.prefixes,
-        canonical=ADDRESS.canonical,
-        label=ADDRESS.label,
+    return channel_kind(
+        DISCORD_CHANNELS,
         open=partial(_open_channel, channel_store=channel_store, interval=interval),
-        parse=parse_channel,
         resolve=partial(_resolve, channel_store=channel_store),
         check=partial(_check, channel_store=channel_store),
     )

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from bots.chat.channel_address import channel_in
-from bots.chat.channel_documents import ChannelMessage, parse_channel
-from bots.chat.channel_source import ChannelSource, EntryPage, only_one
+from bots.chat.channel_documents import ChannelMessage
+from bots.chat.channel_source import ChannelSource, EntryPage, channel_kind, only_one
 from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.slack.calls import (
     AskedToWait,
@@ -28,7 +28,6 @@ from bots.slack.calls import (
     SlackRefused,
     open_calls,
 )
-from bots.slack.channel_address import ADDRESS
 from bots.slack.channel_messages import (
     SlackPlace,
     channel_entry,
@@ -39,6 +38,7 @@ from bots.slack.installations import Installation
 from bots.slack.people import SlackPeople
 from bots.slack.route import PLATFORM, Payload
 from bots.slack.settings import read_slack_settings
+from bots.source_addresses import SLACK_CHANNELS
 from core.conversation import Conversation
 from core.sources.source import (
     SourceContext,
@@ -148,12 +148,9 @@ class SlackChannel:
 
 def slack_kind(channel_store: ChannelStore | None, *, interval: float = INTERVAL) -> SourceKind:
     """Without a store, which knows who asked not to be read, channels can be looked up and not read."""
-    return SourceKind(
-        prefixes=ADDRESS.prefixes,
-        canonical=ADDRESS.canonical,
-        label=ADDRESS.label,
+    return channel_kind(
+        SLACK_CHANNELS,
         open=partial(_open_channel, channel_store=channel_store, interval=interval),
-        parse=parse_channel,
         resolve=partial(_resolve, channel_store=channel_store),
         check=partial(_check, channel_store=channel_store),
     )

@@ -23,7 +23,6 @@ from bots.chat.proxies import is_reached_directly
 from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.slack import render, teaching
 from bots.slack.calls import GONE, NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
-from bots.slack.channel_address import PREFIX as SOURCE_PREFIX
 from bots.slack.channel_messages import change_of
 from bots.slack.installations import Installation
 from bots.slack.manifest import PROMPTS, UNINSTALLED
@@ -91,7 +90,7 @@ class SlackListeners:
         except MALFORMED as fault:
             self.unreadable.count(fault)
             return {}
-        self.schedule.follow(SOURCE_PREFIX, partial(self._follow_channel, payload))
+        self.schedule.follow(f"{PLATFORM}:", partial(self._follow_channel, payload))
         if incoming is None:
             return {}
         if isinstance(incoming.request, Rejection) and payload.get("type") == "view_submission":

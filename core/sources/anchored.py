@@ -10,6 +10,7 @@ from core.conversation import value
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import markdown
+from core.sources.source import SourceItem
 
 BETWEEN = "\n\n"
 
@@ -23,7 +24,7 @@ class AnchoredText:
 
 
 @value
-class Part:
+class AnchoredPart:
     """A part of a text before it is put together."""
 
     text: str
@@ -33,7 +34,7 @@ class Part:
     )
 
 
-def joined(parts: Iterable[Part]) -> AnchoredText:
+def joined(parts: Iterable[AnchoredPart]) -> AnchoredText:
     """The text of these parts; what is empty is left out."""
     pieces, anchors, length = list[str](), list[tuple[int, str]](), 0
     for part in parts:
@@ -50,6 +51,11 @@ def joined(parts: Iterable[Part]) -> AnchoredText:
 def to_bytes(text: AnchoredText) -> bytes:
     """As it is handed to the library, which compares it by its bytes."""
     return json.dumps({"text": text.text, "anchors": text.anchors}, ensure_ascii=False).encode()
+
+
+def parse_item(_item: SourceItem, data: bytes) -> Document:
+    """For the kinds of sources whose items are fetched like this."""
+    return parse_anchored(data)
 
 
 def parse_anchored(data: bytes) -> Document:

@@ -21,8 +21,7 @@ from urllib.parse import urlencode, urlsplit
 
 from core.conversation import value
 from core.errors import SettingsError
-from core.library.documents import Document
-from core.sources.anchored import parse_anchored, to_bytes
+from core.sources.anchored import parse_item, to_bytes
 from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
 from core.sources.github.guide import GUIDE
 from core.sources.github.memory import ListMemory, open_memory
@@ -305,10 +304,6 @@ def _earlier(text: str) -> str:
     return "" if moment is None else _iso(moment - OVERLAP)
 
 
-def parse_issue(_item: SourceItem, data: bytes) -> Document:
-    return parse_anchored(data)
-
-
 @asynccontextmanager
 async def open_github(
     text: str,
@@ -344,6 +339,6 @@ KIND = SourceKind(
     canonical=canonical_address,
     label=label_of,
     open=open_github,
-    parse=parse_issue,
+    parse=parse_item,
     guide=GUIDE,
 )

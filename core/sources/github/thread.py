@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.conversation import value
-from core.sources.anchored import AnchoredText, Part, joined
+from core.sources.anchored import AnchoredPart, AnchoredText, joined
 
 GHOST = "ghost"  # whom GitHub shows in place of people who deleted their accounts
 TITLE_LIMIT = 256  # characters, GitHub "Create an issue"
@@ -80,20 +80,20 @@ def text_of_issue(issue: Mapping[str, Any], said: Iterable[Mapping[str, Any]], n
     record = record_of(issue)
     title = " ".join(record.title.split())[:TITLE_LIMIT]
     about = " · ".join(filter(None, (name, record.state, ", ".join(record.labels))))
-    first = (Part(text=f"# {title}"), Part(text=about), *_post(issue, ""))
+    first = (AnchoredPart(text=f"# {title}"), AnchoredPart(text=about), *_post(issue, ""))
     ordered = sorted(said, key=lambda each: (_moment(each), int(each.get("id") or 0)))
     return joined((*first, *(part for each in ordered for part in _comment(each))))
 
 
-def _comment(data: Mapping[str, Any]) -> Iterator[Part]:
+def _comment(data: Mapping[str, Any]) -> Iterator[AnchoredPart]:
     if str(data.get("body") or "").strip():  # a review may say nothing but "approved"
         yield from _post(data, urlsplit(str(data.get("html_url") or "")).fragment)
 
 
-def _post(data: Mapping[str, Any], anchor: str) -> Sequence[Part]:
+def _post(data: Mapping[str, Any], anchor: str) -> Sequence[AnchoredPart]:
     user = (data.get("user") or {}).get("login") or GHOST
-    head = Part(text=f"## {user} · {_moment(data)[:10]}", anchor=anchor)
-    return (head, Part(text=closed(str(data.get("body") or ""))))
+    head = AnchoredPart(text=f"## {user} · {_moment(data)[:10]}", anchor=anchor)
+    return (head, AnchoredPart(text=closed(str(data.get("body") or ""))))
 
 
 def _moment(data: Mapping[str, Any]) -> str:

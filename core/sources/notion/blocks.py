@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.conversation import value
-from core.sources.anchored import Part
+from core.sources.anchored import AnchoredPart
 from core.sources.notion.address import bare_id
 from core.sources.notion.properties import CHECKED, UNCHECKED, cell, plain
 
@@ -56,7 +56,7 @@ class PageBlock:
         return held if isinstance(held, dict) else {}
 
 
-def parts_of(blocks: Sequence[PageBlock]) -> Iterator[Part]:
+def parts_of(blocks: Sequence[PageBlock]) -> Iterator[AnchoredPart]:
     """The text of blocks, in order; what columns and synced blocks hold stands in their place."""
     number, before = 0, ""
     for block in blocks:
@@ -64,7 +64,7 @@ def parts_of(blocks: Sequence[PageBlock]) -> Iterator[Part]:
         if block.type in FRAMES:
             yield from parts_of(block.children)
         else:
-            yield Part(
+            yield AnchoredPart(
                 text="\n".join(_lines(block, number)),
                 anchor=bare_id(str(block.data.get("id", ""))),
                 is_tight=block.type in LISTS and block.type == before,

@@ -129,7 +129,9 @@ class PageListing:
         await self._find([page for page in pages if self._seen.get(page.id) != page.edited])
 
     async def _find(self, pages: Sequence[NotionPage]) -> None:
-        await _thread(lambda: self.memory.keep({page.id: page.title for page in pages}, are_items=False))
+        await asyncio.to_thread(
+            lambda: self.memory.keep({page.id: page.title for page in pages}, are_items=False)
+        )
         for page in pages:
             self._seen[page.id] = page.edited
             self._parents[page.id] = (page.parent, page.parent_kind)
@@ -139,8 +141,8 @@ class PageListing:
 
     async def _look_for_missing(self) -> bool:
         """Whether anything was missing."""
-        named = await _thread(lambda: self.memory.items() | self.memory.children("page"))
-        databases = await _thread(lambda: self.memory.children("database"))
+        named = await asyncio.to_thread(lambda: self.memory.items() | self.memory.children("page"))
+        databases = await asyncio.to_thread(lambda: self.memory.children("database"))
         if missing := sorted(databases - self._known):
             await self._look_into(missing[0])
             return True
@@ -209,7 +211,3 @@ class PageListing:
         if is_trashed(data):
             self._trashed.add(this)
         return parent_of(data)
-
-
-async def _thread(work: Callable[[], T]) -> T:
-    return await asyncio.to_thread(work)

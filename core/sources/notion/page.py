@@ -9,7 +9,7 @@ from typing import Any
 
 from core.conversation import value
 from core.library.sync import printable
-from core.sources.anchored import AnchoredText, Part, joined
+from core.sources.anchored import AnchoredPart, AnchoredText, joined
 from core.sources.notion.address import LABEL, bare_id
 from core.sources.notion.blocks import PageBlock, parts_of
 from core.sources.notion.properties import Cell, cells_of, table, title_of
@@ -100,8 +100,8 @@ def _titles(cell: Cell, titles: Mapping[str, str]) -> str:
 
 def text_of_page(page: NotionPage, blocks: Sequence[PageBlock], titles: Mapping[str, str]) -> AnchoredText:
     """Its title, its properties, and its blocks."""
-    head = Part(text=f"# {' '.join(page.title.split()) or UNTITLED}")
-    properties = Part(text=table((page.title_name, page.title), rows_of(page, titles)))
+    head = AnchoredPart(text=f"# {' '.join(page.title.split()) or UNTITLED}")
+    properties = AnchoredPart(text=table((page.title_name, page.title), rows_of(page, titles)))
     return joined((head, properties, *parts_of(blocks)))
 
 

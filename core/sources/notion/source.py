@@ -14,8 +14,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from core.errors import SettingsError
-from core.library.documents import Document
-from core.sources.anchored import parse_anchored, to_bytes
+from core.sources.anchored import parse_item, to_bytes
 from core.sources.hosts import addresses_of
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import INTERVAL, ORIGIN, NotionApi, NotionMissing, NotionRefused, open_api
@@ -160,10 +159,6 @@ class NotionSource:
         return to_bytes(text_of_page(page, blocks, titles))
 
 
-def parse_page(_item: SourceItem, data: bytes) -> Document:
-    return parse_anchored(data)
-
-
 @asynccontextmanager
 async def open_notion(
     text: str,
@@ -190,6 +185,6 @@ KIND = SourceKind(
     canonical=canonical_address,
     label=lambda _address: LABEL,
     open=open_notion,
-    parse=parse_page,
+    parse=parse_item,
     guide=GUIDE,
 )
