@@ -57,7 +57,9 @@ class KilledSyncs:
     fetched: int = 0  #: items
     #: Items that were fetched in a version that was read already, with it.
     again: list[tuple[str, str]] = field(default_factory=list)
+    moved: int = 0  #: fetched again since a sync was killed which had listed other readers of them
     _read: dict[str, str] = field(default_factory=dict)  #: version of each item
+    _moving: dict[str, str] = field(default_factory=dict)  #: the same of those whose readers are others
     _lines: int = 60  #: of the longest diary of late
     _seconds: float = 0.3  #: of CPU of the last process that was not killed
 
@@ -106,14 +108,25 @@ class KilledSyncs:
             self._seconds = float(lines[-1][1])
         self._lines = max(EARLY, len(lines), int(self._lines * 0.9))
         for what, *more in lines:
-            if what == "fetched":
-                self.fetched += 1
-                if self._read.get(more[0]) == more[1]:
-                    self.again.append((more[0], more[1]))
-            elif what == "read":
-                self._read[more[0]] = more[1]
-            elif what in ("due", "failed", "dropped"):
-                self._read.pop(more[0], None)
+            self._note_item(what, *more)
+
+    def _note_item(self, what: str, id: str = "", version: str = "") -> None:
+        if what == "fetched":
+            self.fetched += 1
+            if self._read.get(id) == version:
+                self.again.append((id, version))
+            elif self._moving.get(id) == version:
+                self.moved += 1
+        elif what == "due":  # in the same version: others may read it
+            held = self._read.pop(id, self._moving.pop(id, ""))
+            if held == version:
+                self._moving[id] = version
+        elif what == "read":
+            self._moving.pop(id, None)
+            self._read[id] = version
+        elif what in ("failed", "dropped"):
+            self._moving.pop(id, None)
+            self._read.pop(id, None)
 
     def account(self) -> str:
         places = ", ".join(f"{count} {place}" for place, count in self.places.most_common())

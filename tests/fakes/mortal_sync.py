@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -35,7 +35,7 @@ from core.library.data_lock import make_data_dir
 from core.settings import Settings, read_settings
 from core.sources.git import process
 from core.sources.kinds import KINDS
-from core.sources.source import SourceItem, SourceKind
+from core.sources.source import SourceBatch, SourceItem, SourceKind
 from core.sources.sources import SourceSyncs, open_source_store
 from core.sources.store import SourceStore
 from core.sources.sync import SyncRun
@@ -58,9 +58,13 @@ class Diary:
 
     def tell(self, what: str, *more: str) -> None:
         self.lines += 1
-        os.write(self.file, f"{json.dumps([what, *more])}\n".encode())
+        self.note(what, *more)
         if self.moment in (str(self.lines), what):
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def note(self, what: str, *more: str) -> None:
+        """A line that is no moment of its own."""
+        os.write(self.file, f"{json.dumps([what, *more])}\n".encode())
 
 
 def tell_transactions(kind: Any, diary: Diary) -> None:
@@ -99,10 +103,10 @@ def tell_commands(diary: Diary) -> None:
 
 
 def tell_reading(diary: Diary) -> None:
-    """What is listed, what is asked for, and what was read, with ids and versions."""
-    take, read, mark, drop = SyncRun._take, SyncRun._read_item, SourceStore.mark, SourceStore.drop
+    """What is listed, what is fetched, and what came of it, with ids and versions."""
+    take, read = SyncRun._take, SyncRun._read_item
 
-    async def told_take(run: SyncRun, batch: Any, listing: int) -> None:
+    async def told_take(run: SyncRun, batch: SourceBatch, listing: int) -> None:
         diary.tell("listed")
         await take(run, batch, listing)
 
@@ -110,19 +114,31 @@ def tell_reading(diary: Diary) -> None:
         diary.tell("fetched", item.id, item.version)
         await read(run, item)
 
-    def told_mark(store: SourceStore, number: int, item: SourceItem, state: Any, failure: str = "") -> bool:
-        is_kept = mark(store, number, item, state, failure)
-        diary.tell(state if is_kept else "dropped", item.id, item.version)
+    SyncRun._take, SyncRun._read_item = told_take, told_read  # type: ignore[method-assign]
+
+
+def tell_states(diary: Diary) -> None:
+    """What is stored of each item: that it is due, was read or could not be, or is not there any more."""
+    put, mark, drop = SourceStore.put, SourceStore.mark, SourceStore.drop
+
+    def told_put(store: SourceStore, number: int, items: Iterable[SourceItem], **how: Any) -> None:
+        items = list(items)
+        put(store, number, items, **how)
+        for each in items:
+            diary.note(how["state"], each.id, each.version)
+
+    def told_mark(store: SourceStore, number: int, item: SourceItem, *how: Any) -> bool:
+        if is_kept := mark(store, number, item, *how):
+            diary.tell(how[0], item.id, item.version)
         return is_kept
 
-    def told_drop(store: SourceStore, number: int, ids: Any) -> None:
+    def told_drop(store: SourceStore, number: int, ids: Iterable[str]) -> None:
         ids = list(ids)
-        for each in ids:
-            diary.tell("dropped", each)
         drop(store, number, ids)
+        for each in ids:
+            diary.note("dropped", each)
 
-    SyncRun._take, SyncRun._read_item = told_take, told_read  # type: ignore[method-assign]
-    SourceStore.mark, SourceStore.drop = told_mark, told_drop  # type: ignore[method-assign]
+    SourceStore.put, SourceStore.mark, SourceStore.drop = told_put, told_mark, told_drop  # type: ignore[method-assign]
 
 
 def shelf_at(address: str) -> Shelf:
@@ -175,6 +191,7 @@ def main(data_dir: str, url: str, address: str, file: str, moment: str) -> None:
         tell_transactions(kind, diary)
     tell_commands(diary)
     tell_reading(diary)
+    tell_states(diary)
     settings = replace(
         read_settings(os.environ, None),
         data_dir=Path(data_dir), database_url=url, private_hosts=("127.0.0.1",),

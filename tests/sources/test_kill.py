@@ -69,7 +69,7 @@ def options(**kinds) -> dict[str, str]:
     return {"SOURCE_OPTIONS": json.dumps(kinds)}
 
 
-@in_short_and_long("sqlite", kills=4, size=16, long_size=60)
+@in_short_and_long("sqlite", kills=4, size=16, long_size=40)
 async def test_nothing_is_lost_or_doubled_by_kills(settings, server, repository, kills, size):
     author, chance = Author(repository, kills), random.Random(kills)
     author.begin(size)
@@ -87,8 +87,8 @@ async def site(monkeypatch, certificate):
         yield site
 
 
-@pytest.mark.parametrize("dated", [False, True])
-@in_short_and_long("sqlite", kills=3, size=12, long_size=40)
+@pytest.mark.parametrize("dated", [False, pytest.param(True, marks=pytest.mark.long)])
+@in_short_and_long("sqlite", kills=3, size=12, long_size=24)
 async def test_no_page_is_lost_or_doubled_by_kills(settings, site, kills, size, dated):
     author = WebAuthor(site, own_sections(12), seed=kills, dated=dated)
     author.begin(size)
@@ -117,7 +117,7 @@ async def notion(monkeypatch, certificate):
         yield notion
 
 
-@in_short_and_long("postgresql", kills=3, size=12, long_size=40)
+@in_short_and_long("postgresql", kills=3, size=12, long_size=24)
 async def test_no_page_of_notion_is_lost_or_doubled_by_kills(settings, notion, kills, size):
     author = NotionAuthor(notion, kills)
     author.begin(size)
@@ -135,7 +135,7 @@ async def github(monkeypatch, certificate):
         yield github
 
 
-@in_short_and_long("sqlite", kills=3, size=16, long_size=60)
+@in_short_and_long("sqlite", kills=3, size=16, long_size=30)
 async def test_no_issue_is_lost_or_doubled_by_kills(settings, github, kills, size):
     """Everything is listed each time."""
     team = GitHubTeam(github, kills)
@@ -179,14 +179,14 @@ async def drive_killed(settings, google, *, shared: bool, kills: int, size: int)
     )  # fmt: skip
 
 
-@in_short_and_long("sqlite", kills=3, size=16, long_size=60)
+@in_short_and_long("sqlite", kills=3, size=16, long_size=30)
 async def test_no_file_of_a_folder_of_a_drive_is_lost_or_doubled_by_kills(
     drive_settings, google, kills, size
 ):
     await drive_killed(drive_settings, google, shared=False, kills=kills, size=size)
 
 
-@in_short_and_long("postgresql", kills=3, size=16, long_size=60)
+@in_short_and_long("postgresql", kills=3, size=16, long_size=30)
 async def test_no_file_of_a_shared_drive_is_lost_or_doubled_by_kills(drive_settings, google, kills, size):
     await drive_killed(drive_settings, google, shared=True, kills=kills, size=size)
 
@@ -198,7 +198,7 @@ async def wiki(monkeypatch, certificate):
         yield wiki
 
 
-@in_short_and_long("sqlite", kills=3, size=16, long_size=60)
+@in_short_and_long("sqlite", kills=3, size=16, long_size=30)
 async def test_no_page_of_a_wiki_is_lost_or_doubled_by_kills(settings, wiki, kills, size):
     author = WikiAuthor(wiki, own_sections(12), seed=kills, hides=False)
     author.begin(size)
