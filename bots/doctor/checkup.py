@@ -76,7 +76,8 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     embedding_settings = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
     turn_settings = ("DATA_DIR", "DATABASE_URL")
     source_settings = (
-        *turn_settings, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
+        *turn_settings, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "CONFLUENCE_EVERYONE",
+        "CONFLUENCE_OPEN_SPACES", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
     )  # fmt: skip
     return (
         Check(name=settings.NAME, examine=_in_thread(lambda each: settings.examine(each, SETTING_NAMES))),
