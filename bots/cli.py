@@ -29,7 +29,6 @@ COMPLETED_AS = {
     "DIR": "directory",
 }
 SHELLS = ("bash", "zsh")
-SHORTEST_EVERY = 60.0  # seconds between two syncs of a source
 SPANS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}  # seconds
 OUTCOMES = ("answered", "approval_needed", "no_answer", "clarify", "failed")  # core.conversation.OutcomeKind
 
@@ -320,7 +319,7 @@ def _define_doctor(doctor: _Parser) -> None:
         nargs="*",
         choices=(*PLATFORMS, "sources"),
         metavar="PART",
-        help="also require these to be there and to work: slack, discord, sources",
+        help="also require these to be there and to work: slack, discord; sources alone: look at nothing else",
     )
     _add_json(doctor)
 
@@ -425,11 +424,14 @@ def _span(typed: str) -> float:
 
 
 def every_of(typed: str) -> float:
-    """Seconds; 0 for "off"."""
-    seconds = 0.0 if typed == "off" else _span(typed)
-    if 0 < seconds < SHORTEST_EVERY:
-        raise argparse.ArgumentTypeError(f"{typed} is too often, {SHORTEST_EVERY:.0f} seconds are the least")
-    return seconds
+    """Seconds, a minute at least; 0 for "off"."""
+    if typed == "off":
+        return 0.0
+    if typed[:-1].isdecimal() and typed.endswith("s"):
+        raise argparse.ArgumentTypeError(
+            f"{typed} counts seconds, and 1m is the least: name minutes, hours or days, as 30m, 1h or 7d"
+        )
+    return _span(typed)
 
 
 def span_of(seconds: float) -> str:

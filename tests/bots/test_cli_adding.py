@@ -295,6 +295,6 @@ async def test_ingest_prints_json(machine):
     (failed,) = first.record["failed"]
     assert failed["source"] == "docs/broken.pdf"
     assert {**first.record, "failed": []} == {
-        "added": 2, "changed": 0, "removed": 0, "unchanged": 0, "failed": [], "vectors": 0,
+        "added": 2, "changed": 0, "removed": 0, "unchanged": 0, "failed": [], "notes": [], "vectors": 0,
     }  # fmt: skip
     assert second.record["unchanged"] == 2
