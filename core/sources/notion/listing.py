@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from core.sources.notion.address import bare_id
 from core.sources.notion.client import CursorLost, NotionApi, NotionMissing, NotionRefused, ResultPage
+from core.sources.notion.files import Serves, is_of_notion
 from core.sources.notion.memory import NotionMemory
 from core.sources.notion.page import NotionPage, is_trashed, page_of, parent_of
 from core.sources.source import SourceUnavailable
@@ -31,6 +32,7 @@ class PageListing:
 
     api: NotionApi
     memory: NotionMemory
+    serves: Serves = is_of_notion  #: whether files are read at an address
     is_cut_off: bool = False  #: whether Notion does not list all there are
     unread: dict[str, str] = field(default_factory=dict)  #: pages that it does not send, and why
     _found: list[NotionPage] = field(default_factory=list)  #: that are to be told
@@ -125,7 +127,7 @@ class PageListing:
         return page
 
     async def _take(self, results: Sequence[Mapping[str, Any]]) -> None:
-        pages = [page for each in results if (page := page_of(each)) is not None]
+        pages = [page for each in results if (page := page_of(each, self.serves)) is not None]
         await self._find([page for page in pages if self._seen.get(page.id) != page.edited])
 
     async def _find(self, pages: Sequence[NotionPage]) -> None:
@@ -170,7 +172,7 @@ class PageListing:
             if each in self._seen:
                 continue
             try:
-                page = page_of(await self.api.page(each))
+                page = page_of(await self.api.page(each), self.serves)
             except NotionMissing:
                 page = None
             except NotionRefused as refused:
