@@ -59,26 +59,21 @@ class Check:
     after: str = ""  #: the check that must not have failed
 
 
+MODEL_SETTINGS = ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "CHAT_MODEL", "GRADER_MODEL", "MODEL_TIMEOUT")
+SEARCH_SETTINGS = (
+    "WEB_SEARCH", "TAVILY_API_KEY", "TAVILY_BASE_URL", "SEARXNG_URL", "SEARCH_TIMEOUT", "WEB_APPROVAL",
+)  # fmt: skip
+EMBEDDING_SETTINGS = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
+TURN_SETTINGS = ("DATA_DIR", "DATABASE_URL")
+SOURCE_SETTINGS = (
+    *TURN_SETTINGS, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "CONFLUENCE_EVERYONE", "CONFLUENCE_OPEN_SPACES", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
+)  # fmt: skip
+
+
 def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     """All checks. A platform that is named has to work, the others only where one of their tokens is set. Where the
     sources are named, there has to be one.
     """
-    model_settings = (
-        "GOOGLE_API_KEY",
-        "GOOGLE_GEMINI_BASE_URL",
-        "CHAT_MODEL",
-        "GRADER_MODEL",
-        "MODEL_TIMEOUT",
-    )
-    search_settings = (
-        "WEB_SEARCH", "TAVILY_API_KEY", "TAVILY_BASE_URL", "SEARXNG_URL", "SEARCH_TIMEOUT", "WEB_APPROVAL",
-    )  # fmt: skip
-    embedding_settings = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
-    turn_settings = ("DATA_DIR", "DATABASE_URL")
-    source_settings = (
-        *turn_settings, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "CONFLUENCE_EVERYONE",
-        "CONFLUENCE_OPEN_SPACES", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
-    )  # fmt: skip
     return (
         Check(name=settings.NAME, examine=_in_thread(lambda each: settings.examine(each, SETTING_NAMES))),
         Check(name=folder.NAME, examine=_in_thread(folder.examine), reads=("DATA_DIR",)),
@@ -86,16 +81,16 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
         Check(
             name=sources.NAME,
             examine=partial(sources.examine, is_named=sources.NAME in names, kinds=source_kinds(None)),
-            reads=source_settings,
+            reads=SOURCE_SETTINGS,
             after=folder.NAME,
         ),
-        Check(name=models.NAME, examine=models.examine, reads=model_settings),
-        Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=embedding_settings),
-        Check(name=search.NAME, examine=search.examine, reads=search_settings),
+        Check(name=models.NAME, examine=models.examine, reads=MODEL_SETTINGS),
+        Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=EMBEDDING_SETTINGS),
+        Check(name=search.NAME, examine=search.examine, reads=SEARCH_SETTINGS),
         Check(
             name=folder.TURNS,
             examine=_in_thread(folder.examine_turns),
-            reads=turn_settings,
+            reads=TURN_SETTINGS,
             after=folder.NAME,
         ),
         *(_check_of(platform, is_named=name in names) for name, platform in PLATFORMS.items()),
