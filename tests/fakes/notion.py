@@ -313,7 +313,8 @@ class FakeNotion(LoopbackServer):
             each
             for each in self.things.values()
             if each.kind == "page" and each.is_shared and not each.is_trashed
-            and each.parent.get("data_source_id") == hyphened(source.id) and iso(each.created) >= since
+            and each.parent.get("data_source_id") == hyphened(source.id)
+            and (not since or datetime.fromisoformat(iso(each.created)) >= datetime.fromisoformat(since))
         ]  # fmt: skip
         rows.sort(key=lambda each: (each.created, each.id))
         kept = given.get("filter_properties")

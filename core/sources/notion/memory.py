@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from core.conversation import value
 from core.sources.memory import open_memory_file
 from core.sources.notion.files import NotionFile
 from core.storage.database import Connection, Database
@@ -40,19 +41,36 @@ CREATE TABLE IF NOT EXISTS files (
     PRIMARY KEY (page, key)
 );
 """
+_ROW_LISTS = """
+CREATE TABLE IF NOT EXISTS row_lists (  -- of data sources; seconds since the epoch, by Notion's clock
+    data_source TEXT PRIMARY KEY,
+    full_at REAL NOT NULL,  -- when all rows were listed last
+    read_at REAL NOT NULL   -- when rows were listed last that had been added
+);
+"""
 _MARK = """
 CREATE TABLE IF NOT EXISTS marks (mark TEXT NOT NULL);  -- one row, which tells this memory from one made anew
 """
 
 
 def _add_files(database: Connection) -> None:
-    database.execute(_FILES)
-    database.execute(_MARK)
+    for each in (_FILES, _ROW_LISTS, _MARK):
+        database.execute(each)
 
 
-SCHEMA = Schema(tables=_TABLES + _FILES + _MARK, migrations=(_add_files,), cure="Delete it: it is made anew.")
+SCHEMA = Schema(
+    tables=_TABLES + _FILES + _ROW_LISTS + _MARK, migrations=(_add_files,), cure="Delete it: it is made anew."
+)
 
 ChildKind = Literal["page", "database"]
+
+
+@value
+class RowList:
+    """When the rows of a data source were listed. Seconds since the epoch, by Notion's clock."""
+
+    full_at: float  #: all of them
+    read_at: float  #: all, or those that were added since
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +140,21 @@ class NotionMemory:
             for page, key, name, block in rows:
                 found.setdefault(page, []).append(NotionFile(key=key, name=name, block=block))
         return found
+
+    def keep_row_lists(self, lists: Mapping[str, RowList]) -> None:
+        """Remember when rows were listed, by data source."""
+        with self.database.transaction() as writing:
+            writing.executemany(
+                "INSERT OR REPLACE INTO row_lists VALUES (?, ?, ?)",
+                ((data_source, each.full_at, each.read_at) for data_source, each in lists.items()),
+            )
+
+    def row_list(self, data_source: str) -> RowList | None:
+        """When its rows were listed last; None if they never were."""
+        rows = self.database.rows(
+            "SELECT full_at, read_at FROM row_lists WHERE data_source = ?", (data_source,)
+        )
+        return RowList(full_at=rows[0][0], read_at=rows[0][1]) if rows else None
 
     def mark(self) -> str:
         """The same as long as this memory is there."""

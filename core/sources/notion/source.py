@@ -83,7 +83,7 @@ class NotionSource:
         yield SourceBatch(
             unread=self._unread(self._listing), note=CUT_OFF if self._listing.is_cut_off else ""
         )
-        await asyncio.to_thread(self._forget_others)
+        await asyncio.to_thread(self._finish, self._listing)
 
     async def _require_root(self) -> None:
         """A page that is away is not an empty one."""
@@ -157,9 +157,10 @@ class NotionSource:
                 found += [UnreadItem(item=each, reason=why) for each in both]
         return found
 
-    def _forget_others(self) -> None:
-        unread = self._listing.unread if self._listing is not None else {}
-        self.memory.forget(self.memory.items() - self._told.keys() - unread.keys())
+    def _finish(self, listing: PageListing) -> None:
+        """Remember what counts only once everything that was listed is stored."""
+        self.memory.forget(self.memory.items() - self._told.keys() - listing.unread.keys())
+        self.memory.keep_row_lists(listing.row_lists)
 
     # Pages
 
