@@ -409,8 +409,9 @@ async def test_a_limit_that_is_reached_is_told(desk_with, site, limits, names, s
         (record,) = desk.syncs.store.all()
 
         assert set(desk.below(address_of(site))) == names
-        assert [(each.source, each.reason) for each in report.failed] == [(site.url, sentence)]
-        assert (record.failure, record.synced_at is None) == (sentence, False)
+        assert [(each.source, each.text) for each in report.notes] == [(site.url, sentence)]
+        assert report.failed == ()
+        assert (record.note, record.failure, record.synced_at is None) == (sentence, "", False)
 
 
 async def test_a_server_without_marks_is_compared_by_content(desk, site):
