@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bots.arguments import every_of, span_of
 from bots.chat.access import check_name
 from bots.chat.texts import counted, nothing_to_read
-from bots.cli import every_of, span_of
 from bots.indexing import Targets, document_of, read_targets
 from bots.source_addresses import ingest_command
 from bots.terminal.markdown import line

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from bots import process, rebuild
 from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
-from bots.chat.channels import STORE as CHANNELS
+from bots.chat.channel_schema import STORE as CHANNELS
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside

@@ -49,8 +49,14 @@ _PLATFORM_SETTINGS = tuple(name for platform in PLATFORMS.values() for name in p
 SETTING_NAMES = (*NAMES, *PAGE_SETTINGS, *_PLATFORM_SETTINGS)
 SECRET_NAMES = (*SECRETS, *_PLATFORM_SETTINGS)
 STORE_SETTINGS = ("DATA_DIR", "DATABASE_URL")
+MODEL_SETTINGS = ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "CHAT_MODEL", "GRADER_MODEL", "MODEL_TIMEOUT")
+SEARCH_SETTINGS = (
+    "WEB_SEARCH", "TAVILY_API_KEY", "TAVILY_BASE_URL", "SEARXNG_URL", "SEARCH_TIMEOUT", "WEB_APPROVAL",
+)  # fmt: skip
+EMBEDDING_SETTINGS = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
 SOURCE_SETTINGS = (
-    *STORE_SETTINGS, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
+    *STORE_SETTINGS, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "CONFLUENCE_EVERYONE",
+    "CONFLUENCE_OPEN_SPACES", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
 )  # fmt: skip
 
 
@@ -70,25 +76,14 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     """
     if set(names) == {sources.NAME}:
         return (_settings_check(SOURCE_SETTINGS), _folder_check(), _sources_check(is_named=True))
-    model_settings = (
-        "GOOGLE_API_KEY",
-        "GOOGLE_GEMINI_BASE_URL",
-        "CHAT_MODEL",
-        "GRADER_MODEL",
-        "MODEL_TIMEOUT",
-    )
-    search_settings = (
-        "WEB_SEARCH", "TAVILY_API_KEY", "TAVILY_BASE_URL", "SEARXNG_URL", "SEARCH_TIMEOUT", "WEB_APPROVAL",
-    )  # fmt: skip
-    embedding_settings = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
     return (
         _settings_check(),
         _folder_check(),
         Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=folder.NAME),
         _sources_check(is_named=sources.NAME in names),
-        Check(name=models.NAME, examine=models.examine, reads=model_settings),
-        Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=embedding_settings),
-        Check(name=search.NAME, examine=search.examine, reads=search_settings),
+        Check(name=models.NAME, examine=models.examine, reads=MODEL_SETTINGS),
+        Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=EMBEDDING_SETTINGS),
+        Check(name=search.NAME, examine=search.examine, reads=SEARCH_SETTINGS),
         Check(
             name=folder.TURNS,
             examine=_in_thread(folder.examine_turns),

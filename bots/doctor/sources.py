@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import cast
 
+from bots.arguments import span_of
 from bots.chat.texts import counted, told_of
-from bots.cli import span_of
 from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
@@ -24,9 +24,10 @@ from core.settings import ENV_FILE, Settings
 from core.sources.credentials import Credential, read_owner_only
 from core.sources.kinds import KINDS
 from core.sources.probe import check, missing_extra
+from core.sources.records import ListedSource
 from core.sources.source import SourceKind, SourceThrottled, kind_of
 from core.sources.sources import typed_of
-from core.sources.store import SCHEMA, STORE, ListedSource, SourceStore
+from core.sources.store import SCHEMA, STORE, SourceStore
 from core.storage.database import Database, Dialect, Row
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase

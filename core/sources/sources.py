@@ -21,6 +21,7 @@ from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources.kinds import KINDS, source_address
+from core.sources.records import SourceCounts, SourceRecord
 from core.sources.source import (
     AddressKind,
     FollowedSource,
@@ -32,7 +33,7 @@ from core.sources.source import (
     SourceWithdrawn,
     kind_of,
 )
-from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
+from core.sources.store import SCHEMA, STORE, SourceStore
 from core.sources.sync import LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas

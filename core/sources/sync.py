@@ -29,6 +29,7 @@ from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SourceNote, SyncReport
 from core.library.throttle import resting
 from core.sources.documents import document_of
+from core.sources.records import KnownItem, SourceRecord
 from core.sources.source import (
     CursorExpired,
     FollowedSource,
@@ -42,7 +43,7 @@ from core.sources.source import (
     SourceUnavailable,
     parse_as_file,
 )
-from core.sources.store import KnownItem, SourceRecord, SourceStore
+from core.sources.store import SourceStore
 
 IN_FLIGHT = 4  # items that are fetched and read at once
 PAGE = 500  # items or documents that are compared at once
