@@ -104,17 +104,19 @@ class SourceStore:
         every: float | None,
         now: float,
         typed: Callable[[str], str] = str,
+        place: Callable[[str], str] = str,
     ) -> tuple[int, bool]:
-        """The number of a source, and whether it is new. SettingsError for one that overlaps another of its collection.
+        """The number of a source, and whether it is new. SettingsError for a new one that overlaps another of its
+        collection.
 
         ``every``: seconds between two syncs, 0 for none; None leaves what was chosen before. ``typed``: an address as
-        a person reads it.
+        a person reads it; ``place``: what it means, however it was written.
         """
         with self.database.transaction() as writing:
-            for (other,) in writing.execute(
-                "SELECT address FROM sources WHERE collection = ?", (collection,)
-            ):
-                if other != address and (is_within(address, other) or is_within(other, address)):
+            found = writing.execute("SELECT address FROM sources WHERE collection = ?", (collection,))
+            there = {str(each) for (each,) in found.fetchall()}
+            for other in () if address in there else sorted(there):
+                if overlap(place(address), place(other)):
                     raise SettingsError(
                         f"{typed(address)} and {typed(other)} share files, and the latter is a source of this collection already. "
                         "Forget it first, or choose another --collection."
@@ -374,6 +376,10 @@ class SourceStore:
                 (record.number, place),
             )
         self.database.erase_deleted(ERASED)
+
+
+def overlap(place: str, other: str) -> bool:
+    return is_within(place, other) or is_within(other, place)
 
 
 def _delete_items(writing: Connection, number: int) -> None:

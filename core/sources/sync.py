@@ -53,6 +53,7 @@ LONGEST_WAIT = (
 WAITS = 8  # times in a row that it waits without having read anything
 CANCEL_TIMEOUT = 3.0  # seconds that a document gets to be written which is being read at a stop
 FAILURES_TOLD = 100  # items
+SINGLES = "Pages that were indexed alone before, and are read with it now: {count:,}."
 CHANGES = 3  # times that an item may change while it is fetched, until the next sync
 
 logger = logging.getLogger(__name__)
@@ -85,6 +86,7 @@ class SyncRun:
     _total: int = 0  #: that the source says it has; 0: it does not say
     _waits: int = 0  #: in a row
     _note: str = ""  #: what the source says of itself
+    _singles: int = 0  #: pages that had been read alone, and are read with it now
 
     def _documents(self, record: SourceRecord) -> SourceDocuments:
         return SourceDocuments(self.library.store, record.collection, record.address)
@@ -115,14 +117,15 @@ class SyncRun:
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.number)
         failed = self.store.failed(self.number, limit=FAILURES_TOLD)
-        notes = [SourceNote(source=self.typed(self._record().address), text=self._note)] if self._note else []
+        name = self.typed(self._record().address)
+        singles = SINGLES.format(count=self._singles) if self._singles else ""
         return SyncReport(
             added=self.added,
             changed=self.changed,
             removed=self.removed,
             skipped=max(0, counts.read - self.added - self.changed),
             failed=tuple(Failure(source=each.label, reason=each.failure) for each in failed),
-            notes=tuple(notes),
+            notes=tuple(SourceNote(source=name, text=text) for text in (self._note, singles) if text),
         )
 
     def _find_missing(self) -> None:
@@ -161,6 +164,7 @@ class SyncRun:
         if is_listing:
             await self._thread(self._remove_unlisted, listing)
         await self._thread(self._documents(record).readers.drop_unused)
+        self._singles += await self._thread(self._documents(record).drop_single_copies)
         await self._thread(self.store.finish, self.number, self.now(), self._note)
 
     async def _read_due(self) -> None:
