@@ -77,7 +77,8 @@ SCHEMA = Schema(
 #: What forgetting deletes from.
 ERASED = ("sources", "source_items", "forgotten_source_items")
 
-ItemState = Literal["due", "read", "failed"]
+#: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
+ItemState = Literal["due", "read", "failed", "gone"]
 
 
 @value
@@ -126,6 +127,7 @@ class SourceCounts:
     read: int = 0
     due: int = 0
     failed: int = 0
+    gone: int = 0
 
 
 @value
@@ -317,12 +319,12 @@ class SourceStore:
             )
             return changed.rowcount > 0
 
-    def make_due(self, number: int, ids: Iterable[str]) -> None:
-        """Have items read again, whatever became of them."""
+    def make(self, state: Literal["due", "gone"], number: int, ids: Iterable[str]) -> None:
+        """Have items read again, or removed, whatever became of them."""
         with self.database.transaction() as writing:
             writing.executemany(
-                "UPDATE source_items SET state = 'due' WHERE source = ? AND id = ?",
-                ((number, each) for each in ids),
+                "UPDATE source_items SET state = ? WHERE source = ? AND id = ?",
+                ((state, number, each) for each in ids),
             )
 
     def due_items(self, number: int, *, after: str, limit: int) -> list[SourceItem]:
