@@ -9,6 +9,7 @@ import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from core.errors import SettingsError
 from core.library.roots import is_within, span_below
@@ -256,12 +257,12 @@ class SourceStore:
             )
             return changed.rowcount > 0
 
-    def make_due(self, number: int, ids: Iterable[str]) -> None:
-        """Have items read again, whatever became of them."""
+    def make(self, state: Literal["due", "gone"], number: int, ids: Iterable[str]) -> None:
+        """Have items read again, or removed, whatever became of them."""
         with self.database.transaction() as writing:
             writing.executemany(
-                "UPDATE source_items SET state = 'due' WHERE source = ? AND id = ?",
-                ((number, each) for each in ids),
+                "UPDATE source_items SET state = ? WHERE source = ? AND id = ?",
+                ((state, number, each) for each in ids),
             )
 
     def due_items(self, number: int, *, after: str, limit: int) -> list[SourceItem]:

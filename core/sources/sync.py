@@ -93,6 +93,7 @@ class SyncRun:
 
     async def run(self) -> SyncReport:
         """Raises SourceUnavailable, SourceThrottled, SourceForgotten; what was read until then stays."""
+        await self._thread(self._remove_gone)
         await self._thread(self._find_missing)
         while True:
             try:
@@ -133,7 +134,8 @@ class SyncRun:
         record = self._record()
         for ids in self.store.pages(self.number, "state = 'read'", limit=PAGE):
             there = self._documents(record).places(map(record.place_of, ids))
-            self.store.make_due(
+            self.store.make(
+                "due",
                 self.number,
                 (
                     each.item.id
@@ -143,7 +145,7 @@ class SyncRun:
             )
         if self.retries:
             for ids in self.store.pages(self.number, "state = 'failed'", limit=PAGE):
-                self.store.make_due(self.number, ids)
+                self.store.make("due", self.number, ids)
 
     async def _follow(self) -> None:
         """From where the last sync was, finished or cut off."""
@@ -328,11 +330,18 @@ class SyncRun:
         self.store.mark(self.number, item, "failed", reason)
 
     def _remove(self, ids: Sequence[str]) -> None:
-        """The document first: an item without one is found and removed again."""
+        """Cut off, the next sync does it again before it reads anything: a source might still hand out what it lists
+        no more.
+        """
         record = self._record()
+        self.store.make("gone", self.number, ids)
         for each in ids:
             self.removed += self._documents(record).remove(record.place_of(each))
         self.store.drop(self.number, ids)
+
+    def _remove_gone(self) -> None:
+        for ids in self.store.pages(self.number, "state = 'gone'", limit=PAGE):
+            self._remove(ids)
 
     def _remove_unlisted(self, listing: int) -> None:
         """What a full listing did not have, and documents that no item is known of."""
@@ -403,7 +412,7 @@ def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
 
     Other readers are no reason to read a document again that is there.
     """
-    if known is None or known.state == "due":
+    if known is None or known.state in ("due", "gone"):
         return None
     stored = known.item
     if (item.version, item.title, item.name) != (stored.version, stored.title, stored.name):

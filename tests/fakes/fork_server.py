@@ -22,10 +22,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +90,12 @@ async def _nothing() -> bytes:
 
 async def start_python(
     *arguments: str, cwd: Path | str, env: Mapping[str, str], stdin: Any = None, stdout: Any = None,
-    stderr: Any = None, at_terminal: bool = False,
+    stderr: Any = None, at_terminal: bool = False, imports: Sequence[str] = (),
 ) -> Process:  # fmt: skip
-    """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty."""
+    """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty.
+
+    ``imports``: libraries that it is going to import; the server does, once for all that come after it.
+    """
     ours: list[int | None] = []
     theirs: list[int] = []
     for number, stream in enumerate((stdin, stdout, stderr)):
@@ -100,6 +104,7 @@ async def start_python(
         theirs.append(given)
     status, told = os.pipe()
     request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "at_terminal": at_terminal}
+    request["imports"] = [*imports]
     _send(_server(), request, [*theirs, told])
     for fd in (*theirs, told):
         os.close(fd)
@@ -190,7 +195,6 @@ def _send(server: socket.socket, request: dict[str, Any], fds: list[int]) -> Non
 
 
 def _import_all() -> None:
-    from importlib import import_module
     from pkgutil import walk_packages
 
     import bots
@@ -245,6 +249,7 @@ def _serve(requests: socket.socket) -> dict[str, Any]:
                 for child in children:
                     os.kill(child, signal.SIGKILL)
                 os._exit(0)
+            _import_for(request)
             pid = os.fork()
             if pid == 0:
                 for ours in (requests, woken, wake):
@@ -256,6 +261,11 @@ def _serve(requests: socket.socket) -> dict[str, Any]:
             os.write(fds[3], NUMBER.pack(pid))
             for fd in fds[:3]:
                 os.close(fd)
+
+
+def _import_for(request: dict[str, Any]) -> None:
+    for name in request.get("imports", ()):
+        import_module(name)
 
 
 def _receive(requests: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
