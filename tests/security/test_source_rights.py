@@ -161,6 +161,7 @@ async def test_no_canary_of_a_source_reaches_whom_it_does_not_name(items, count,
     async with opened(tmp_path / "data", storage, harbour) as (footnote, channels, syncs):
         for number in range(count):
             if number % (count // 10) == count // 10 - 1:
+                print(f"{number} of {count}: {told} told, {len(faults)} across", flush=True)
                 harbour.change()
                 await syncs.ingest(ADDRESS, collection="default")
             question = harbour.question(number)
