@@ -5,7 +5,8 @@ and the cursor goes on only after that; a document is written before its item is
 it was not. So nothing is lost, and nothing is there twice. A full listing removes what it did not have only when it
 has ended.
 
-Questions go first: fetching waits most of the time, few items are fetched at once, and what computes is throttled.
+Questions go first: few items are fetched at once, a worker parses and cuts them, and each step of what is left for this
+process begins when no turn computes. It has threads of its own, so that no question waits for one.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from concurrent.futures import Executor
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import PurePosixPath
 from typing import TypeVar
 
 from core.errors import DocumentError, FootnoteError
@@ -44,6 +45,7 @@ from core.sources.source import (
     parse_as_file,
 )
 from core.sources.store import SourceStore
+from core.turns.computing import give_way, is_anybody_computing
 
 IN_FLIGHT = 4  # items that are fetched and read at once
 PAGE = 500  # items or documents that are compared at once
@@ -76,6 +78,7 @@ class SyncRun:
     notify: Notify
     now: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
+    threads: Executor  #: for what blocks
     parse: Callable[[SourceItem, bytes], Document] = parse_as_file
     typed: Callable[[str], str] = str  #: a kept address as a person reads it
     retries: bool = False  #: whether items are read again that could not be read before
@@ -280,6 +283,8 @@ class SyncRun:
     async def _read_item(self, item: SourceItem) -> None:
         for _ in range(CHANGES):
             try:
+                if is_anybody_computing():
+                    await self._thread(give_way)
                 data = await self._patiently(partial(self.source.fetch, item))
             except ItemChanged as changed:
                 item = replace(changed.item, id=item.id)
@@ -309,11 +314,12 @@ class SyncRun:
         record = self._record()
         place, documents = record.place_of(item.id), self._documents(record)
         try:
-            with _beside_questions(item, data):
+            with resting(), parser_process.apart():
                 document = document_of(record, item, data, self.parse, now=self.now)
         except DocumentError as fault:
             self._fail(item, str(fault))
             return
+        give_way()
         is_new = documents.put(document, item.readers)
         if not self.store.keeps(self.number, place):  # it was forgotten meanwhile
             documents.remove(place)
@@ -383,7 +389,12 @@ class SyncRun:
 
     async def _thread(self, work: Callable[..., T], *values: object) -> T:
         """Run blocking work. If this is cancelled, the work gets a moment to end: it may be writing."""
-        running = asyncio.ensure_future(asyncio.to_thread(work, *values))
+
+        def giving_way() -> T:
+            give_way()
+            return work(*values)
+
+        running = asyncio.get_running_loop().run_in_executor(self.threads, giving_way)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -399,12 +410,6 @@ def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reas
         removed += sum(map(documents.remove, addresses))
     store.empty(record.number, reason)
     return removed
-
-
-def _beside_questions(item: SourceItem, data: bytes) -> AbstractContextManager[None]:
-    """For parsing: what this process computes rests in between; what another one computes is only waited for."""
-    is_foreign = parser_process.is_foreign(PurePosixPath(item.name).suffix, len(data))
-    return nullcontext() if is_foreign else resting()
 
 
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:

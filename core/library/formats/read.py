@@ -67,8 +67,8 @@ def parse_file(path: Path, data: bytes) -> Document:
     if not data.strip():
         raise DocumentError("is empty")
     try:
-        foreign = parser_process.is_foreign(path.suffix, len(data))
-        document = parser_process.read_file(data, path.name) if foreign else loader(data, path)
+        is_elsewhere = parser_process.is_apart() or parser_process.is_foreign(path.suffix, len(data))
+        document = parser_process.read_file(data, path.name) if is_elsewhere else loader(data, path)
     except ScannedPages:  # without a process of its own, as on Windows
         document = _scanned(data)
     except DocumentError:
