@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Callable
 
+from core.errors import DocumentError
 from core.library.formats.archives import refuse_bombs
 from core.library.formats.dates import moment_in
 
@@ -71,3 +72,9 @@ def changed_at(data: bytes) -> float | None:
         found = _MODIFIED.search(archive.read(name)) if name else None
     said = found[1].decode("ascii", "replace") if found else ""
     return None if said in _OF_TEMPLATES else moment_in(said)
+
+
+def without_office(suffix: str) -> DocumentError:
+    return DocumentError(
+        f"needs the extra “office” ({suffix}): .uv/bin/uv sync --no-dev --inexact --extra office"
+    )

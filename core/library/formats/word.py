@@ -16,6 +16,7 @@ from core.library.documents import Document
 from core.library.formats import packages
 from core.library.formats.assembly import Part, assemble, table_text
 
+REPEATED = 200  # characters of a merged cell, at most, that stands in each of its rows
 COLUMN_LIMIT = 63  # that a cell may span: Word has no table with more
 INHERITANCE_LIMIT = 20  # styles based on one another; a broken file has cycles
 
@@ -220,13 +221,14 @@ def _table(table: Element) -> Iterator[Part]:
 
 
 def _cells(row: Element, above: Mapping[int, str]) -> dict[int, str]:
-    """By column. A cell that is merged downwards stands in each of its rows."""
+    """By column. A cell that is merged downwards stands in each of its rows, unless it is long."""
     cells: dict[int, str] = {}
     column = _span(row.find(f"{_W}trPr/{_W}gridBefore"), least=0)
     for cell in _within(row, f"{_W}tc", f"{_W}tr"):
         merged = cell.find(f"{_W}tcPr/{_W}vMerge")
         goes_on = merged is not None and _value(merged) != "restart"
-        cells[column] = above.get(column, "") if goes_on else " ".join(_text(cell).split())
+        text = above.get(column, "") if goes_on else " ".join(_text(cell).split())
+        cells[column] = text if not goes_on or len(text) <= REPEATED else ""
         column += _span(cell.find(f"{_W}tcPr/{_W}gridSpan"), least=1)
     return cells
 
