@@ -224,9 +224,10 @@ class PostingsIndex:
         )
         return Known(
             ids={
-                names.get(name, name): list(zip(ids, numbers, strict=True)) for name, ids, numbers, _ in rows
+                names.get(str(name), str(name)): list(zip(ids, numbers, strict=True))
+                for name, ids, numbers, _ in rows
             },
-            held={names.get(name, name): held for name, _, _, held in rows},
+            held={names.get(str(name), str(name)): held for name, _, _, held in rows},
         )
 
 
