@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
-SHORTEST_EVERY = 60.0  # seconds between two syncs of a source
 SPANS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}  # seconds
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130  # exit codes
 
@@ -53,11 +52,14 @@ def span(typed: str) -> float:
 
 
 def every_of(typed: str) -> float:
-    """Seconds; 0 for "off"."""
-    seconds = 0.0 if typed == "off" else span(typed)
-    if 0 < seconds < SHORTEST_EVERY:
-        raise argparse.ArgumentTypeError(f"{typed} is too often, {SHORTEST_EVERY:.0f} seconds are the least")
-    return seconds
+    """Seconds, a minute at least; 0 for "off"."""
+    if typed == "off":
+        return 0.0
+    if typed[:-1].isdecimal() and typed.endswith("s"):
+        raise argparse.ArgumentTypeError(
+            f"{typed} counts seconds, and 1m is the least: name minutes, hours or days, as 30m, 1h or 7d"
+        )
+    return span(typed)
 
 
 def span_of(seconds: float) -> str:

@@ -302,7 +302,7 @@ def _define_doctor(doctor: Parser) -> None:
         nargs="*",
         choices=(*PLATFORMS, "sources"),
         metavar="PART",
-        help="also require these to be there and to work: slack, discord, sources",
+        help="also require these to be there and to work: slack, discord; sources alone: look at nothing else",
     )
     _add_json(doctor)
 

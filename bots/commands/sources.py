@@ -49,7 +49,7 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
             f"\t{each.counts.read}\t{each.record.collection}"
         )
         for failed in each.failed:
-            screen.write(f"  {failed.label}: {failed.failure}")
+            screen.write(f"  {texts.told_of(failed.label, failed.failure)}")
     if not entries and not listed:
         screen.note(texts.NOTHING_INDEXED)
     elif screen.is_drawn:
@@ -92,6 +92,7 @@ def source_record(listed: ListedSource, *, is_stale: bool = False) -> dict[str, 
         "failed": counts.failed,
         "failures": [{"source": each.label, "reason": each.failure} for each in listed.failed],
         "failure": record.failure or None,
+        "note": record.note or None,
     }
 
 
@@ -110,6 +111,7 @@ def described(listed: ListedSource, *, is_stale: bool) -> str:
         f"{counts.due} to read" if counts.due else "",
         f"{counts.failed} failed" if counts.failed else "",
         record.failure,
+        record.note,
     ]
     return "; ".join(filter(None, parts))
 

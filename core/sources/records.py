@@ -27,6 +27,7 @@ class SourceRecord:
     synced_at: float | None
     next_at: float | None
     failure: str
+    note: str = ""  #: what the source says of itself
 
     @property
     def seen_at(self) -> float:

@@ -35,6 +35,7 @@ CREATE TABLE IF NOT EXISTS sources (
     synced_at REAL,             -- when the last one ended that read everything
     next_at REAL,               -- when the next one is due
     failure TEXT NOT NULL DEFAULT '',  -- why the last one did not end well, a sentence
+    note TEXT NOT NULL DEFAULT '',     -- what the source said of itself in the last one that ended, as a limit
     UNIQUE (collection, address)
 );
 CREATE TABLE IF NOT EXISTS source_items (
@@ -67,9 +68,14 @@ def _know_authors(sources: Connection) -> None:
     sources.execute("ALTER TABLE source_items ADD COLUMN authors TEXT NOT NULL DEFAULT '[]'")
 
 
+def _keep_notes(sources: Connection) -> None:
+    """Version 4: what a source says of itself is no failure; what stands there leaves with its next sync."""
+    sources.execute("ALTER TABLE sources ADD COLUMN note TEXT NOT NULL DEFAULT ''")
+
+
 SCHEMA = Schema(
     tables=_TABLES,
-    migrations=(_add_sightings, _know_authors),
+    migrations=(_add_sightings, _know_authors, _keep_notes),
     cure="Move it away, and ingest your sources again: their documents stay, and are compared.",
 )
 #: What forgetting deletes from.
@@ -184,7 +190,8 @@ class SourceStore:
         """Note that everything was read, and what a person should know of that."""
         with self.database.transaction() as writing:
             writing.execute(
-                "UPDATE sources SET is_listing = 0, synced_at = ?, next_at = ? + every, failure = ? WHERE number = ?",
+                "UPDATE sources SET is_listing = 0, synced_at = ?, next_at = ? + every, failure = '', note = ?"
+                " WHERE number = ?",
                 (now, now, note, number),
             )
 
@@ -289,7 +296,7 @@ class SourceStore:
         with self.database.transaction() as writing:
             writing.execute("DELETE FROM source_items WHERE source = ?", (number,))
             writing.execute(
-                "UPDATE sources SET cursor = NULL, is_listing = 0, failure = ? WHERE number = ?",
+                "UPDATE sources SET cursor = NULL, is_listing = 0, failure = ?, note = '' WHERE number = ?",
                 (failure, number),
             )
         self.database.erase_deleted(ERASED)
