@@ -106,6 +106,13 @@ def test_every_policy_can_be_chosen(policy):
     assert read(POLICY=policy).policy == policy
 
 
+@pytest.mark.parametrize(
+    ("raw", "groups"), [("", ("confluence-users",)), ("off", ()), ("staff, crew", ("staff", "crew"))]
+)
+def test_groups_of_everybody_in_confluence_are_named_or_off(raw, groups):
+    assert read(CONFLUENCE_EVERYONE=raw).confluence_everyone == groups
+
+
 @pytest.mark.parametrize(("raw", "days"), [("off", 0), ("0", 0), ("90", 90)])
 def test_after_how_many_days_a_document_is_marked(raw, days):
     assert read(STALE_AFTER=raw).stale_after == days

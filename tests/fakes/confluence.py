@@ -104,6 +104,7 @@ class FakeConfluence(LoopbackServer):
     """Holds spaces, and answers as one of the two kinds of server; counts what it sends."""
 
     context = ""
+    secret_status = 403  # to who may not see the permissions of a space
     page_limit = 25  # entries of a list, whatever is asked for: "restricted by fixed system limits"
 
     def __init__(self, certificate: Path) -> None:
@@ -197,7 +198,7 @@ class FakeConfluence(LoopbackServer):
         """All of a space: the kind of whom each is for, who that is, the operation, and on what."""
         viewers = self.viewers[key]
         if viewers.is_secret:
-            raise RefusedRequest(403)
+            raise RefusedRequest(self.secret_status)
         named = [("user", user) for user in viewers.users] + [("group", team) for team in viewers.groups]
         may_read = [(*each, "read", "space") for each in named]
         may_do = [(*each, key, kind) for each in (*named, ("group", "editors")) for key, kind in OPERATIONS]

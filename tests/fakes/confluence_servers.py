@@ -266,6 +266,8 @@ def file_record(server: FakeConfluence, file: WikiFile) -> dict[str, Any]:
 class FakeDataCenter(FakeConfluence):
     """Confluence Data Center."""
 
+    secret_status = 500  # CONFSERVER-99908
+    has_envelopes = False  #: whether what anonymous visitors may do comes in one entry, as in some versions
     is_before_9_1 = False  #: whether permissions of spaces are told by the old remote API alone
 
     def find(self, path: str, request: web.Request) -> Any:
@@ -301,6 +303,8 @@ class FakeDataCenter(FakeConfluence):
         found = self.permissions(key)
         if whose == "anonymous":
             may = [{"targetType": "space", "operationKey": "read"}] if self.viewers[key].is_anonymous else []
+            if self.has_envelopes:
+                return [{"operations": may, "spaceKey": key}]
             return [{"operation": each, "spaceKey": key, "spaceId": 131083} for each in may]
         return [
             {

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from confluence_reading import SERVERS, listed, opened, settings_for
-from fakes.confluence import WikiViewers
+from fakes.confluence import RefusedRequest, WikiViewers
 from fakes.confluence_author import WikiAuthor, hashes_and_collections
 from fakes.confluence_servers import FakeCloud, FakeDataCenter
 from fakes.website import own_documents
@@ -160,6 +160,34 @@ async def test_other_spaces_do_not_open_one(wiki, tmp_path):
     assert {item.title: item.readers for item in items} == {
         "Menu": {"ben@acme.org", "cleo@acme.org"}, "Plan": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("envelopes", [False, True])
+async def test_both_forms_in_which_a_data_center_tells_of_anonymous_visitors_are_understood(
+    data_center, tmp_path, envelopes
+):
+    data_center.has_envelopes = envelopes
+    data_center.person("ann")
+    data_center.add("Menu")
+    close(data_center, users=["712020:ann"])
+    closed, _ = await readers(data_center, tmp_path)
+    close(data_center, is_anonymous=True)
+
+    assert closed == {"Menu": {"ann@acme.org"}}
+    assert await readers(data_center, tmp_path) == ({"Menu": None}, "")
+
+
+async def test_a_space_stays_closed_where_it_is_not_shown_what_anonymous_visitors_may_do(
+    data_center, tmp_path
+):
+    data_center.person("ann")
+    data_center.add("Menu")
+    close(data_center, users=["712020:ann"], is_anonymous=True)
+    data_center.before = lambda path: (
+        data_center.refusals.append(RefusedRequest(500)) if path.endswith("/anonymous") else None
+    )
+
+    assert await readers(data_center, tmp_path) == ({"Menu": {"ann@acme.org"}}, "")
 
 
 @pytest.mark.parametrize(

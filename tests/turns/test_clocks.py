@@ -76,6 +76,7 @@ READ_ON_THE_WALL = {
     "core/sources/drive/credentials.py": "Google's tokens say when they end; one that is refused is asked for anew",
     "core/sources/drive/source.py": "which permissions have ended; they are looked at again at each sync",
     "core/sources/github/client.py": "until GitHub has told its own time",
+    "core/sources/notion/listing.py": "reads what it is given, by Notion's clock",
     "core/sources/github/source.py": "when everything was listed; a time to come lists it again",
     "core/library/documents.py": "tells a day",
     "core/library/formats/dates.py": "a date more than a day ahead is none; a jump back leaves a document without one",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 4  # at once
 RATE_PAUSE = 60.0  # seconds to wait where a limit does not say how long
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
-#: How the old remote API refuses; it sends those who have to confirm that they administer to a page.
-CALL_REFUSALS = REDIRECTS | {401, 403, 404, 405}
-HOPS = 3  # redirects of one file
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNAVAILABLE = 401, 403, 404, 503
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REFUSALS = frozenset({FORBIDDEN, NOT_FOUND})
+#: What a Data Center says to who may not see the permissions of a space: CONFSERVER-99908.
+PERMISSION_REFUSALS = REFUSALS | {500}
+#: How the old remote API refuses; it sends those who have to confirm that they administer to a page.
+CALL_REFUSALS = PERMISSION_REFUSALS | REDIRECTS | {401, 405}
+HOPS = 3  # redirects of one file
 MISSING = (
     "Confluence is read with the extra confluence: .uv/bin/uv sync --no-dev --inexact --extra confluence."
 )
@@ -53,14 +56,14 @@ class ConfluenceClient:
         repr=False
     )  #: to another, without credentials
 
-    async def get(self, path: str, **asked: str | int) -> Json:
+    async def get(self, path: str, *, refusals: Collection[int] = REFUSALS, **asked: str | int) -> Json:
         """What an endpoint answers; a bare list as one that has no next page. ``path``: below the context, or a link
         to a next page.
 
-        RecordRefused where it is not there or may not be seen.
+        RecordRefused where it is not there or may not be seen, which these statuses say.
         """
         response = await self._reached(self._get, path.lstrip("/"), asked)
-        if response.status_code in (FORBIDDEN, NOT_FOUND):
+        if response.status_code in refusals:
             raise RecordRefused(f"{path} is not there, or not for this account.")
         self._require_ok(response, path)
         return self._json_of(response)

@@ -134,7 +134,7 @@ class CloudApi:
         return str((await self.client.get(f"{V1}/group/by-id", id=group)).get("name") or "")
 
     async def body_of(self, content: str, kind: ContentKind, /) -> ConfluenceBody:
-        found = await self.client.get(f"{V2}/{LISTS[kind]}/{content}", **{"body-format": "storage"})
+        found = await self.client.get(f"{V2}/{LISTS[kind]}/{content}?body-format=storage")
         storage = ((found.get("body") or {}).get("storage") or {}).get("value") or ""
         return ConfluenceBody(
             space=str(found.get("spaceId")), storage=str(storage), is_current=found.get("status") == "current"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from core.sources.confluence.client import ConfluenceClient, Json, RecordRefused
+from core.sources.confluence.client import PERMISSION_REFUSALS, ConfluenceClient, Json, RecordRefused
 from core.sources.confluence.cloud import (
     GROUPS,
     RESTRICTIONS,
@@ -47,7 +47,8 @@ KEYED = "<"
 REMOTE_API = "rpc/json-rpc/confluenceservice-v2"
 PERMISSION_SETS = "getSpacePermissionSets"
 VIEW = "VIEWSPACE"
-ANYBODY = "", ""  # as a viewer of a space
+Viewer = tuple[str, str]  # USERS or GROUPS, and a name
+ANYBODY: Viewer = ("", "")
 
 T = TypeVar("T")
 
@@ -115,10 +116,11 @@ class DataCenterApi:
         """By the REST API since 9.1, or by the remote API, where an administrator has not switched that off."""
         path = f"{V1}/space/{quote(space.key, safe='~')}/permissions"
         try:
-            viewers = await self.walk.all_if_shown(path, {}, _viewer)
-            viewers += await self.walk.all_if_shown(f"{path}/anonymous", {}, _anonymous)
+            viewers = [_viewer(each) for each in await self._permissions(path)]
         except RecordRefused:
             viewers = _viewers_in(await self.client.call(REMOTE_API, PERMISSION_SETS, space.key))
+        else:
+            viewers += await self._anonymous_viewers(f"{path}/anonymous")
         found = {each for each in viewers if each is not None}
         if ANYBODY in found:
             return ReadRestriction()
@@ -127,6 +129,19 @@ class DataCenterApi:
             users={name: "" for kind, name in found if kind == USERS},
             groups=frozenset(name for kind, name in found if kind == GROUPS),
         )
+
+    async def _anonymous_viewers(self, path: str) -> list[Viewer | None]:
+        """Whoever has not signed in may view the space, and so may all others; nobody where that is not shown."""
+        try:
+            return [ANYBODY for each in await self._permissions(path) if _lets_view(each)]
+        except RecordRefused:
+            return []
+
+    async def _permissions(self, path: str) -> Sequence[Json]:
+        """A list, or one entry alone, as some versions answer."""
+        answer = await self.client.get(path, refusals=PERMISSION_REFUSALS)
+        listed = answer.get("results", [answer])
+        return [each for each in listed if isinstance(each, dict)]
 
     async def name_of_group(self, group: str) -> str:
         return group
@@ -172,7 +187,7 @@ def _space(found: Json) -> ConfluenceSpace:
     return ConfluenceSpace(id=str(found["key"]), key=str(found["key"]))
 
 
-def _viewer(found: Json) -> tuple[str, str] | None:
+def _viewer(found: Json) -> Viewer | None:
     """The kind and the name of whom a permission lets view the space; None if it is one to do something else, or names
     nobody.
     """
@@ -187,19 +202,18 @@ def _viewer(found: Json) -> tuple[str, str] | None:
     return None
 
 
-def _anonymous(found: Json) -> tuple[str, str] | None:
-    """Of the permissions of those who have not signed in, which all others have too."""
-    return ANYBODY if _lets_view(found) else None
-
-
 def _lets_view(found: Json) -> bool:
-    operation = found.get("operation") or found
-    return (operation.get("operationKey"), operation.get("targetType")) == ("read", "space")
+    """Of one operation, or of several in one entry."""
+    operations = [found.get("operation"), *(found.get("operations") or ())]
+    return any(
+        isinstance(each, dict) and (each.get("operationKey"), each.get("targetType")) == ("read", "space")
+        for each in operations
+    )
 
 
-def _viewers_in(sets: Sequence[Any]) -> list[tuple[str, str] | None]:
+def _viewers_in(sets: Sequence[Any]) -> list[Viewer | None]:
     """Of the sets of permissions of the remote API: one that names neither a user nor a group is everybody's."""
-    found: list[tuple[str, str] | None] = []
+    found: list[Viewer | None] = []
     try:
         for each in sets:
             for one in each["spacePermissions"] if each["type"] == VIEW else ():
