@@ -167,8 +167,9 @@ def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     _fill(covered, backward, within_blocks=True)
     for number in backward:
         if covered[number].announces and not covered[number].cited:
-            below = dict.fromkeys(strip for claim in _introduced(covered, number) for strip in claim.cited)
-            covered[number] = replace(covered[number], cited=tuple(below))
+            announced = _introduced(covered, number)
+            strips = dict.fromkeys(strip for claim in announced for strip in claim.cited)
+            covered[number] = replace(covered[number], cited=tuple(strips))
     _fill(covered, forward, within_blocks=True)
     for number in backward:
         below = _introduced(covered, number)
