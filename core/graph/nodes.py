@@ -226,6 +226,7 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     deps.report(Progress(stage="checking", count=len(new)))
     judged = (*new, *helpful) if deps.policy.weights is not None else new
     grades = await grade(deps, ask_of(state, work), judged if new else ())
+    has_enough = any(work.sufficient) and not work.drafts  # looked again since ranks and words were in doubt
     surest = max(found, key=lambda each: each.confidence, default=None)
     if work.attached and surest is not None and surest.confidence > work.confidence:
         # The question's own files, looked into first, say less than the rest: that decides.
@@ -236,6 +237,7 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
         work,
         passages=tuple(merged),
         rewrites=work.rewrites + 1,
+        missed=work.missed + (not has_enough),
         tried=(*work.tried, *queries),
         draft=None,
         is_ahead=False,

@@ -48,7 +48,7 @@ def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
 def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()) -> Evidence:
     """The verdicts of a turn so far."""
     graded = [hit.passage.id for hit in work.passages if hit.passage.id in work.grades]
-    looks = work.rewrites + (work.proposal.attempt if work.proposal else 0)
+    looks = work.missed + (work.proposal.attempt if work.proposal else 0)
     is_judged = bool(work.sufficient)
     return Evidence(
         confidence=work.confidence if work.proposal is None else work.web_coverage,

@@ -53,6 +53,7 @@ class Work:
     sufficient: tuple[bool, ...] = ()  #: the last verdict on all passages together; empty: none
     missing: str = ""  #: what the last grade said to look for next
     rewrites: int = 0  #: further document retrievals made
+    missed: int = 0  #: those before which a judge had not found enough, or nothing of a draft stood
     drafts: int = 0
     draft: Draft | None = None
     is_ahead: bool = False  #: the draft was written before its grades were there, from whole passages

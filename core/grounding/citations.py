@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from core.conversation import Answer, Citation, Grounding
 from core.grounding.claims import Claim, claims_of, rewritten
@@ -20,7 +20,9 @@ from core.text.terms import query_terms, terms
 
 QUOTE_GAIN = 0.25  # share of a claim's words that a second sentence must add to be quoted too
 UNMATCHED = 400  # characters of a quote that has no word of its claim
+ROW_QUOTED = 400  # characters of a row of a table; of a longer one people see the cell that says it
 
+_CELL = re.compile(r"(?:\\\||[^|\s])(?:(?:\\\||[^|\n])*(?:\\\||[^|\s]))?")  # a pipe in a cell has a backslash
 _ROW = re.compile(r"[^\n]*\w[^\n]*")
 
 
@@ -57,7 +59,10 @@ class _Footnotes:
 
 def _composed(text: str, footnotes: _Footnotes) -> str:
     claims = claims_of(text)
-    marks = {number: _marks(claim, footnotes) for number, claim in enumerate(claims)}
+    marks = {
+        number: _marks(claim, _said(claim, following), footnotes)
+        for number, (claim, following) in enumerate(zip_longest(claims, claims[1:]))
+    }
     return _marked(text, claims, marks)
 
 
@@ -70,9 +75,20 @@ def _marked(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
     return rewritten(text, claims, (), marks)
 
 
-def _marks(claim: Claim, footnotes: _Footnotes) -> str:
+def _said(claim: Claim, following: Claim | None) -> str:
+    """The claim with the code that it introduces, which its footnote stands for too."""
+    has_code = following is not None and following.kind == "code" and following.takes_footnotes
+    return f"{claim.text}\n{following.text}" if following and has_code else claim.text
+
+
+def _marks(claim: Claim, said: str, footnotes: _Footnotes) -> str:
     strips = footnotes.existing(claim.own)
-    return "".join(dict.fromkeys(f"[{footnotes.number(strip, *_quoted(claim, strip))}]" for strip in strips))
+    return _written(footnotes.number(strip, *_quoted(said, strip)) for strip in strips)
+
+
+def _written(numbers: Iterable[int]) -> str:
+    """As people expect footnotes: in order, each once."""
+    return "".join(f"[{number}]" for number in sorted(set(numbers)))
 
 
 def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
@@ -87,18 +103,19 @@ def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
     return "\n\n".join(paragraphs)
 
 
-def _quoted(claim: Claim, strip: Strip) -> tuple[int, int]:
-    """The span of the strip that best supports the claim: a sentence or row, or two adjacent ones.
+def _quoted(said: str, strip: Strip) -> tuple[int, int]:
+    """The span of the strip that best supports what is said: a sentence or row, or two adjacent ones.
 
-    If they share no word, as in two languages, it is the beginning of the strip.
+    If they share no word, as in two languages, it is what a judge named of the strip, or its beginning.
     """
     passage = strip.retrieved.passage
-    wanted = set(query_terms(claim.text))
+    wanted = set(query_terms(said))
     spans = list(_quotable(passage.text, strip.start - passage.start, strip.end - passage.start))
     held = [wanted & set(terms(passage.text[start:end])) for start, end in spans]
     if not any(held):
-        last = [end for _, end in spans if end <= spans[0][0] + UNMATCHED]
-        return (passage.start + spans[0][0], passage.start + last[-1]) if last else (strip.start, strip.end)
+        named = [span for span in spans if _is_named(strip, *span)] or spans
+        last = [end for _, end in named if end <= named[0][0] + UNMATCHED]
+        return (passage.start + named[0][0], passage.start + last[-1]) if last else (strip.start, strip.end)
     first = last_one = max(range(len(spans)), key=lambda number: len(held[number]))
     for neighbour in (first - 1, first + 1):
         if 0 <= neighbour < len(spans) and len(held[neighbour] - held[last_one]) >= QUOTE_GAIN * len(wanted):
@@ -106,14 +123,19 @@ def _quoted(claim: Claim, strip: Strip) -> tuple[int, int]:
     return passage.start + spans[first][0], passage.start + spans[last_one][1]
 
 
+def _is_named(strip: Strip, start: int, end: int) -> bool:
+    """Whether a judge named what stands from ``start`` to ``end`` of the passage."""
+    offset = strip.retrieved.passage.start
+    return any(first < offset + end and offset + start < last for first, last in strip.evidence)
+
+
 def _quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences, code blocks and the rows of tables."""
+    """Sentences, code blocks, and the rows of tables; of a row that is long, the cells."""
     for unit in units_within(text, start, end):
         if unit.kind == "table":
-            yield from (
-                (unit.start + row.start(), unit.start + row.end())
-                for row in _ROW.finditer(text[unit.start : unit.end])
-            )
+            for row in _ROW.finditer(text, unit.start, unit.end):
+                cells = _CELL.finditer(text, row.start(), row.end())
+                yield from (cell.span() for cell in cells) if len(row[0]) > ROW_QUOTED else (row.span(),)
         elif unit.kind not in ("heading", "markup"):
             yield unit.start, unit.end
 
@@ -147,7 +169,7 @@ def by_place(answer: Answer) -> Answer:
         return answer
     claims = claims_of(answer.text)
     marks = {
-        index: "".join(dict.fromkeys(f"[{numbers.get(number, number)}]" for number in claim.own))
+        index: _written(numbers.get(number, number) for number in claim.own)
         for index, claim in enumerate(claims)
         if claim.own
     }

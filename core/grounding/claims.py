@@ -160,11 +160,16 @@ def _is_short(claim: Claim) -> bool:
 
 
 def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Gives claims without markers the strips of, in this order: the next marker in the block, the last one,
-    what they introduce, what comes before, what comes after."""
+    """Gives claims without markers the strips of, in this order: the next marker in the block, all that they
+    announce, the last marker in the block, what they introduce, what comes before, what comes after."""
     covered = list(claims)
     forward, backward = range(len(claims)), range(len(claims) - 1, -1, -1)
     _fill(covered, backward, within_blocks=True)
+    for number in backward:
+        if covered[number].announces and not covered[number].cited:
+            announced = _introduced(covered, number)
+            strips = dict.fromkeys(strip for claim in announced for strip in claim.cited)
+            covered[number] = replace(covered[number], cited=tuple(strips))
     _fill(covered, forward, within_blocks=True)
     for number in backward:
         below = _introduced(covered, number)

@@ -45,7 +45,8 @@ def refine(
         evidence = grade.evidence if grade else ()
         text = hit.passage.text
         spans = [] if whole else _spans(text, evidence, around)
-        strips += [_strip(hit, start, end) for start, end in spans or [(0, len(text))]]
+        named = _named(text, evidence)
+        strips += [_strip(hit, start, end, named) for start, end in spans or [(0, len(text))]]
     shown = [strip for strip in strips if strip.text.strip()][:STRIP_LIMIT]
     return tuple(replace(strip, number=number) for number, strip in enumerate(shown, start=1))
 
@@ -60,11 +61,19 @@ def shortened(strip: Strip, limit: int) -> Strip:
     return replace(strip, text=strip.text[: end - strip.start], end=end)
 
 
-def _strip(hit: Retrieved, start: int, end: int) -> Strip:
+def _strip(hit: Retrieved, start: int, end: int, named: Sequence[Unit]) -> Strip:
     offset = hit.passage.start
+    evidence = tuple((offset + unit.start, offset + unit.end) for unit in named if start <= unit.start < end)
     return Strip(
-        number=0, retrieved=hit, text=hit.passage.text[start:end], start=offset + start, end=offset + end
-    )
+        number=0, retrieved=hit, text=hit.passage.text[start:end], start=offset + start, end=offset + end,
+        evidence=evidence,
+    )  # fmt: skip
+
+
+def _named(text: str, evidence: Sequence[int]) -> list[Unit]:
+    """The units that the evidence names, in the order of the text."""
+    units = split_units(text)
+    return [units[number - 1] for number in sorted(set(evidence)) if 1 <= number <= len(units)]
 
 
 def _spans(text: str, evidence: Sequence[int], around: int) -> list[tuple[int, int]]:

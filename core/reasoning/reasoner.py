@@ -78,6 +78,9 @@ class Strip:
     text: str
     start: int  #: characters into the source's extracted text
     end: int
+    evidence: tuple[
+        tuple[int, int], ...
+    ] = ()  #: its sentences that a judge named, as (start, end) like its own
 
 
 @value

@@ -300,7 +300,7 @@ def test_a_near_miss_the_library_is_sure_of_is_not_written_about():
 
 
 def test_earlier_looks_count_only_where_a_model_judges():
-    sought = Work(question="q", confidence=0.7, rewrites=2)
+    sought = Work(question="q", confidence=0.7, missed=2)
 
     assert routing.evidence_of(sought).looks == 0
     assert routing.evidence_of(replace(sought, sufficient=(True,))).looks == 2

@@ -416,6 +416,26 @@ async def test_half_of_a_question_is_answered_and_a_search_offered_for_the_rest(
     assert searched.kind == "answered"
 
 
+async def test_what_a_judge_twice_finds_enough_is_answered_however_low_it_ranks(tmp_path):
+    """A question in another language than its one page: the library's order says little, and it is not sure."""
+    others = tuple(hit(f"Boat {n} is blue.", id=f"b{n}", score=0.9) for n in range(16))
+    tower = replace(TOWER, score=0.6)
+    documents = ScriptedDocuments(
+        default=(*others[:6], tower), by_query={"first rewrite": others[8:]}, confidence=0.2
+    )
+    reasoner = ScriptedReasoner(
+        relevance=lambda found: "correct" if found.passage.id == "1" else "incorrect",
+        writes=lambda _ask, _strips: Draft(text="Der Turm ist 300 Meter hoch. [1]", composed=True),
+    )
+
+    async with assistant_over(tmp_path, reasoner, documents, web=ScriptedWeb(hits=WEB)) as assistant:
+        outcome = await assistant.run(question("Wie hoch ist der Turm?"))
+
+    assert outcome.steps == ("open", "regrade", "generate", "verify")
+    assert (outcome.kind, outcome.proposal) == ("answered", None)
+    assert reasoner.calls.count("grade") == 2
+
+
 @pytest.mark.parametrize("verdict", ["deny", "approve"])
 async def test_a_follow_up_still_knows_the_half_that_was_answered_whatever_became_of_the_search(
     tmp_path, verdict

@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from core.conversation import Answer
 from core.grounding.citations import by_place, footnotes_for, grounding_of, to_answer
 from core.grounding.strips import refine
+from core.library.documents import Passage, Retrieved
 from core.reasoning.reasoner import Draft, Grade, Strip
 from core.reasoning.replies import to_draft
 
@@ -351,3 +352,51 @@ def test_quotes_of_a_real_documentation_stand_in_its_files(shared_data):
             assert_whole(answer, text)
             prose = re.sub(r"^\s*(```|~~~).*?^\s*\1|`[^`]*`", "", answer.text, flags=re.DOTALL | re.MULTILINE)
             assert not re.search(r"\]\([^)]*\)|^///|^\{\*|<kbd>|^#", prose, re.MULTILINE), answer.text
+
+
+TITLES = "| | {} |\n|---|---|\n| *Owns* | {} | {} |\n".format(
+    "Senior | Lead", "Small things. " * 40, "Can lead the answer to any incident."
+)
+
+
+def strip_over(text: str, *evidence: tuple[int, int]) -> Strip:
+    """The whole of a document of its own."""
+    passage = Passage(
+        id=text, text=text, start=0, end=len(text), collection="c", source=text, title="A", location=""
+    )
+    found = Retrieved(passage=passage, score=1.0)
+    return Strip(number=1, retrieved=found, text=text, start=0, end=len(text), evidence=evidence)
+
+
+def test_of_a_long_row_the_cell_that_says_it_is_quoted():
+    answer = composed("A lead can lead the answer to incidents. [1]", strip_over(TITLES))
+
+    assert [one.quote for one in answer.citations] == ["Can lead the answer to any incident."]
+
+
+def test_in_another_language_what_a_judge_named_is_quoted():
+    text = "Vacation rolls over each year. Unused days are paid when you leave."
+    named = (text.index("Unused"), len(text))
+
+    (quote,) = composed("Resturlaub wird ausgezahlt. [1]", strip_over(text, named)).citations
+    (beginning,) = composed("Resturlaub wird ausgezahlt. [1]", strip_over(text)).citations
+
+    assert quote.quote == "Unused days are paid when you leave."
+    assert beginning.quote == text
+
+
+def test_what_introduces_code_is_quoted_with_that_code():
+    text = "A pool is bounded, and connecting fails.\n\n```py\nlimit = Limit(10, connect=60)\n```\n"
+    draft = "Give connecting a limit: [1]\n\n```py\nlimit = Limit(10, connect=60)\n```"
+
+    (citation,) = composed(draft, strip_over(text)).citations
+
+    assert "Limit(10, connect=60)" in citation.quote
+
+
+def test_footnotes_of_one_claim_stand_in_order():
+    strips = [replace(strip_over(f"Fact {n} of the sea."), number=n) for n in (1, 2)]
+
+    answer = composed("Fact 2 of the sea. [2]\n\nFact 1 of the sea, and fact 2 of the sea. [1][2]", *strips)
+
+    assert numbers_in(answer.text) == [1, 1, 2]

@@ -118,7 +118,10 @@ def test_code_before_a_list_keeps_what_introduces_it():
 
 
 def test_an_introduction_leans_on_what_it_introduces():
-    assert read("Steps:\n\n1. One [1]\n2. Two [2]") == [("Steps:", (1,)), ("One", (1,)), ("Two", (2,))]
+    assert read("Steps:\n\n1. One [1]\n2. Two [2]") == [("Steps:", (1, 2)), ("One", (1,)), ("Two", (2,))]
+    assert read("It ends. [3] To stop it:\n\n- One [1]\n- Two [2]") == [
+        ("It ends.", (3,)), ("To stop it:", (1, 2)), ("One", (1,)), ("Two", (2,)),
+    ]  # fmt: skip
     assert read("**Height**\n\nIt is tall. [2]\n\n**Cost**\n\nIt is dear. [1]") == [
         ("**Height**", (2,)),
         ("It is tall.", (2,)),
