@@ -23,6 +23,8 @@ LATE = (
     "before SourceStore.finish", "in SourceStore.finish", "after SourceStore.finish", "closed",
     "before ReaderSets.drop_unused", "after ReaderSets.drop_unused",
 )  # fmt: skip
+#: Lines of the removal of what is gone.
+REMOVAL = ("after SourceDocuments.remove", "before SourceStore.drop", "in SourceStore.drop")
 KILLED = (-signal.SIGKILL, -signal.SIGPROF)
 
 
@@ -97,7 +99,7 @@ class KilledSyncs:
         if drawn < 0.08:
             return str(self.chance.randint(1, EARLY - 1))
         if drawn < 0.16:
-            return self.chance.choice(LATE)
+            return self.chance.choice((*LATE, *REMOVAL))
         if self.is_timed and drawn < 0.58:
             return f"{self.chance.uniform(0.001, self._seconds):.4f}s"
         return str(self.chance.randint(1, self._lines))
