@@ -16,6 +16,7 @@ from core.library.documents import ANSWER, Passage, Piece, Scope
 from core.library.fts5 import Fts5Index
 from core.library.lexical import Indexed, LexicalIndex, index_terms
 from core.library.postings import PostingsIndex
+from core.library.readers import base_of
 from core.library.roots import Roots
 from core.library.scoping import among, scope_condition
 from core.library.tables import ERASED
@@ -375,7 +376,9 @@ def _words_of(document: NewDocument) -> list[Indexed]:
 
 
 def _collection_number(writing: Connection, name: str) -> int:
-    writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (name,))
+    """Of what only some people may read, the base is a collection too."""
+    for each in dict.fromkeys((base_of(name), name)):
+        writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (each,))
     (number,) = writing.execute("SELECT number FROM collections WHERE name = ?", (name,)).fetchone()
     return int(number)
 

@@ -81,7 +81,12 @@ class SourceSyncs:
         kept = await self.resolve(address, collection)
         number, is_new = await asyncio.to_thread(
             lambda: self.store.add(
-                collection, kept, every=every, now=self.now(), typed=partial(typed_of, kinds=self.kinds)
+                collection,
+                kept,
+                every=every,
+                now=self.now(),
+                typed=partial(typed_of, kinds=self.kinds),
+                place=self._place_of,
             )
         )
         report = await self.sync(number, notify=notify, retries=True)
@@ -253,6 +258,10 @@ class SourceSyncs:
 
     def _failure(self, address: str, reason: str) -> Failure:
         return Failure(source=typed_of(address, self.kinds), reason=reason, is_source=True)
+
+    def _place_of(self, address: str) -> str:
+        kind = kind_of(address, self.kinds)
+        return kind.place(address) if kind else address
 
     def _folder(self, number: int) -> Path:
         return folder_of(self.settings.data_dir, number)

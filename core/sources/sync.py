@@ -55,6 +55,7 @@ LONGEST_WAIT = (
 WAITS = 8  # times in a row that it waits without having read anything
 CANCEL_TIMEOUT = 3.0  # seconds that a document gets to be written which is being read at a stop
 FAILURES_TOLD = 100  # items
+SINGLES = "Pages that were indexed alone before, and are read with it now: {count:,}."
 CHANGES = 3  # times that an item may change while it is fetched, until the next sync
 
 logger = logging.getLogger(__name__)
@@ -88,12 +89,14 @@ class SyncRun:
     _total: int = 0  #: that the source says it has; 0: it does not say
     _waits: int = 0  #: in a row
     _note: str = ""  #: what the source says of itself
+    _singles: int = 0  #: pages that had been read alone, and are read with it now
 
     def _documents(self, record: SourceRecord) -> SourceDocuments:
         return SourceDocuments(self.library.store, record.collection, record.address)
 
     async def run(self) -> SyncReport:
         """Raises SourceUnavailable, SourceThrottled, SourceForgotten; what was read until then stays."""
+        await self._thread(self._remove_gone)
         await self._thread(self._find_missing)
         while True:
             try:
@@ -118,14 +121,15 @@ class SyncRun:
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.number)
         failed = self.store.failed(self.number, limit=FAILURES_TOLD)
-        notes = [SourceNote(source=self.typed(self._record().address), text=self._note)] if self._note else []
+        name = self.typed(self._record().address)
+        singles = SINGLES.format(count=self._singles) if self._singles else ""
         return SyncReport(
             added=self.added,
             changed=self.changed,
             removed=self.removed,
             skipped=max(0, counts.read - self.added - self.changed),
             failed=tuple(Failure(source=each.label, reason=each.failure) for each in failed),
-            notes=tuple(notes),
+            notes=tuple(SourceNote(source=name, text=text) for text in (self._note, singles) if text),
         )
 
     def _find_missing(self) -> None:
@@ -133,7 +137,8 @@ class SyncRun:
         record = self._record()
         for ids in self.store.pages(self.number, "state = 'read'", limit=PAGE):
             there = self._documents(record).places(map(record.place_of, ids))
-            self.store.make_due(
+            self.store.make(
+                "due",
                 self.number,
                 (
                     each.item.id
@@ -143,7 +148,7 @@ class SyncRun:
             )
         if self.retries:
             for ids in self.store.pages(self.number, "state = 'failed'", limit=PAGE):
-                self.store.make_due(self.number, ids)
+                self.store.make("due", self.number, ids)
 
     async def _follow(self) -> None:
         """From where the last sync was, finished or cut off."""
@@ -164,6 +169,7 @@ class SyncRun:
         if is_listing:
             await self._thread(self._remove_unlisted, listing)
         await self._thread(self._documents(record).readers.drop_unused)
+        self._singles += await self._thread(self._documents(record).drop_single_copies)
         await self._thread(self.store.finish, self.number, self.now(), self._note)
 
     async def _read_due(self) -> None:
@@ -330,11 +336,18 @@ class SyncRun:
         self.store.mark(self.number, item, "failed", reason)
 
     def _remove(self, ids: Sequence[str]) -> None:
-        """The document first: an item without one is found and removed again."""
+        """Cut off, the next sync does it again before it reads anything: a source might still hand out what it lists
+        no more.
+        """
         record = self._record()
+        self.store.make("gone", self.number, ids)
         for each in ids:
             self.removed += self._documents(record).remove(record.place_of(each))
         self.store.drop(self.number, ids)
+
+    def _remove_gone(self) -> None:
+        for ids in self.store.pages(self.number, "state = 'gone'", limit=PAGE):
+            self._remove(ids)
 
     def _remove_unlisted(self, listing: int) -> None:
         """What a full listing did not have, and documents that no item is known of."""
@@ -404,7 +417,7 @@ def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
 
     Other readers are no reason to read a document again that is there.
     """
-    if known is None or known.state == "due":
+    if known is None or known.state in ("due", "gone"):
         return None
     stored = known.item
     if (item.version, item.title, item.name) != (stored.version, stored.title, stored.name):

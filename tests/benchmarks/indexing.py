@@ -22,6 +22,7 @@ LEXICAL_BAR, VECTORS_BAR = 5.0, 2.5  # times the published pipeline's passages p
 SYNC_BAR = 1.0  # seconds for one changed file among all
 DIMENSION = 384  # numbers of the constant vector, as of all-MiniLM-L6-v2
 RUNS, EMBEDDED, KEPT = 5, 40, 10_000  # of each side; files that are embedded too; files that are kept in step
+QUICK_FILES = 20
 QUICK_RUNS, QUICK_EMBEDDED, QUICK_KEPT = 1, 2, 60
 
 CHUNK, OVERLAP = 1_000, 200  # characters of a published chunk, and how many of them the next one repeats
@@ -42,7 +43,7 @@ class IndexRates:
 
 def run(say: Say, *, data: Path = DATA, model: str = "none", quick: bool = False) -> Section:
     runs, embedded, kept = (QUICK_RUNS, QUICK_EMBEDDED, QUICK_KEPT) if quick else (RUNS, EMBEDDED, KEPT)
-    files = sorted((data / "fastapi_docs").rglob("*.md"))
+    files = sorted((data / "fastapi_docs").rglob("*.md"))[: QUICK_FILES if quick else None]
     network = open_model(model, say)
     rows: list[tuple[Cell, ...]] = []
     figures: dict[str, float] = {}

@@ -2,14 +2,18 @@
 
 What is forked has its own pid, signals, environment, folder and streams, and ends like any
 process. Only the two seconds of CPU are gone that each start spends on imports. What a start
-from nothing looks like is for the tests that begin ``sys.executable`` themselves. A server whose
-tests end, also where they are killed, takes what it started with it.
+from nothing looks like is for the tests that begin ``sys.executable`` themselves.
+
+All processes of one run of tests share a server, since to load the libraries takes a quarter of a minute of CPU.
+Each has a connection of its own; when that is closed, also where its tests are killed, what was
+started over it ends. The server ends with the last of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import errno
 import gc
 import json
 import os
@@ -22,10 +26,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +47,10 @@ LIBRARIES = (
 )  # fmt: skip
 NUMBER = struct.Struct("!i")
 LENGTH = struct.Struct("!I")
+PEER = struct.Struct("3i")  # pid, user and group, as SO_PEERCRED gives them
+SOON = 30.0  # seconds
 SENDING = threading.Lock()  # a thread may start a process while the event loop starts another
+Children = dict[int, tuple[socket.socket, int]]  # pid -> who asked, and where its exit code is waited for
 PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
 
 # The side of the tests
@@ -89,9 +97,12 @@ async def _nothing() -> bytes:
 
 async def start_python(
     *arguments: str, cwd: Path | str, env: Mapping[str, str], stdin: Any = None, stdout: Any = None,
-    stderr: Any = None, at_terminal: bool = False,
+    stderr: Any = None, at_terminal: bool = False, imports: Sequence[str] = (),
 ) -> Process:  # fmt: skip
-    """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty."""
+    """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty.
+
+    ``imports``: libraries that it is going to import; the server does, once for all that come after it.
+    """
     ours: list[int | None] = []
     theirs: list[int] = []
     for number, stream in enumerate((stdin, stdout, stderr)):
@@ -100,6 +111,7 @@ async def start_python(
         theirs.append(given)
     status, told = os.pipe()
     request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "at_terminal": at_terminal}
+    request["imports"] = [*imports]
     _send(_server(), request, [*theirs, told])
     for fd in (*theirs, told):
         os.close(fd)
@@ -160,23 +172,47 @@ async def _writable(fd: int | None) -> asyncio.StreamWriter | None:
 
 @cache
 def _server() -> socket.socket:
-    """Where starts are asked for. The server ends when this end is closed, which is when this process ends."""
-    ours, theirs = socket.socketpair()
+    """Where starts are asked for. What was started ends when this is closed, which is when this process ends."""
+    ours = socket.socket(socket.AF_UNIX)
+    listening = socket.socket(socket.AF_UNIX)
+    # A name without a file, gone with the server: who can take it starts the server, the others wait in its queue.
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    name = f"\0footnote-fork-server-{os.getuid()}-{run}"
+    try:
+        listening.bind(name)
+    except OSError as fault:
+        if fault.errno != errno.EADDRINUSE:
+            raise
+        _connect(ours, name)
+    else:
+        listening.listen()
+        ours.connect(name)
+        server = _start_server(listening)
+        atexit.register(server.poll)  # it is not waited for: the other processes may still need it
+    listening.close()
+    atexit.register(ours.close)
+    return ours
+
+
+def _connect(ours: socket.socket, name: str) -> None:
+    """To the server that another process is about to start: between its two calls the name is taken, but silent."""
+    until = time.monotonic() + SOON
+    while True:
+        try:
+            return ours.connect(name)
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise
+
+
+def _start_server(listening: socket.socket) -> subprocess.Popen[bytes]:
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
         "LANG": "C.UTF-8",
         "OPENBLAS_NUM_THREADS": "1",  # its threads would not live on in a fork
     }
-    server = subprocess.Popen([sys.executable, "-P", __file__], stdin=theirs, env=environment)
-    theirs.close()
-
-    def end() -> None:
-        ours.close()
-        server.wait()
-
-    atexit.register(end)
-    return ours
+    return subprocess.Popen([sys.executable, "-P", __file__], stdin=listening, env=environment)
 
 
 def _send(server: socket.socket, request: dict[str, Any], fds: list[int]) -> None:
@@ -190,7 +226,6 @@ def _send(server: socket.socket, request: dict[str, Any], fds: list[int]) -> Non
 
 
 def _import_all() -> None:
-    from importlib import import_module
     from pkgutil import walk_packages
 
     import bots
@@ -227,51 +262,81 @@ def _fill_caches() -> None:
     build_graph()
 
 
-def _serve(requests: socket.socket) -> dict[str, Any]:
+def _serve(listening: socket.socket) -> dict[str, Any]:
     """Fork for each request. It returns in a forked process, with what that is asked to do."""
-    children: dict[int, int] = {}  # pid -> where its exit code is waited for
+    askers: list[socket.socket] = [_accept(listening)]
+    children: Children = {}
     woken, wake = socket.socketpair()
     wake.setblocking(False)
     signal.set_wakeup_fd(wake.fileno())
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    while True:
-        ready, _, _ = select.select([requests, woken], [], [])
+    while askers or select.select([listening], [], [], 0)[0]:
+        ready, _, _ = select.select([listening, woken, *askers], [], [])
         if woken in ready:
             woken.recv(4096)
             _tell_ends(children)
-        if requests in ready:
-            request, fds = _receive(requests)
+        if listening in ready:
+            askers.append(_accept(listening))
+        for asker in (each for each in ready if each in askers):
+            request, fds = _receive(asker)
             if request is None:
-                for child in children:
-                    os.kill(child, signal.SIGKILL)
-                os._exit(0)
+                _end_all_of(asker, children)
+                askers.remove(asker)
+                asker.close()
+                continue
+            _import_for(request)
             pid = os.fork()
             if pid == 0:
-                for ours in (requests, woken, wake):
+                for ours in (listening, woken, wake, *askers):
                     ours.close()
-                for fd in (*children.values(), fds[3]):
+                for fd in (*(told for _, told in children.values()), fds[3]):
                     os.close(fd)
                 return request | {"streams": fds[:3]}
-            children[pid] = fds[3]
+            children[pid] = (asker, fds[3])
             os.write(fds[3], NUMBER.pack(pid))
             for fd in fds[:3]:
                 os.close(fd)
+    os._exit(0)
+
+
+def _accept(listening: socket.socket) -> socket.socket:
+    """The next process that asks, if it is of the same user: a name without a file has no permissions."""
+    while True:
+        asker, _ = listening.accept()
+        _pid, user, _group = PEER.unpack(asker.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER.size))
+        if user == os.getuid():
+            return asker
+        asker.close()
+
+
+def _end_all_of(asker: socket.socket, children: Children) -> None:
+    for child, (whose, _) in children.items():
+        if whose is asker:
+            os.kill(child, signal.SIGKILL)
+
+
+def _import_for(request: dict[str, Any]) -> None:
+    for name in request.get("imports", ()):
+        import_module(name)
 
 
 def _receive(requests: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
-    head, fds, _, _ = socket.recv_fds(requests, LENGTH.size, 4)
+    try:
+        head, fds, _, _ = socket.recv_fds(requests, LENGTH.size, 4)
+    except ConnectionResetError:
+        head = b""
     if not head:
         return None, []
     (size,) = LENGTH.unpack(head)
     return json.loads(requests.recv(size, socket.MSG_WAITALL)), fds
 
 
-def _tell_ends(children: dict[int, int]) -> None:
+def _tell_ends(children: Children) -> None:
     while children:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             return
-        told = children.pop(pid)
+        _, told = children.pop(pid)
         with suppress(BrokenPipeError):
             os.write(told, NUMBER.pack(os.waitstatus_to_exitcode(status)))
         os.close(told)

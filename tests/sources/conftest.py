@@ -16,6 +16,11 @@ from core.sources.drive.source import KIND, open_drive
 from core.sources.kinds import KINDS
 from core.sources.source import SourceContext
 
+#: Files of tests that are about the reading of one kind of source.
+READERS = {
+    f"test_{kind}" for kind in ("confluence", "drive", "drive_client", "git", "github", "notion", "website")
+}
+
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
@@ -40,7 +45,15 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """On both databases, but what reads one kind of source only in the long run: how that is stored, all kinds share."""
+    if "settings" in metafunc.fixturenames:
+        marks = [pytest.mark.long] if metafunc.module.__name__.rpartition(".")[2] in READERS else []
+        databases = ["sqlite", pytest.param("postgresql", marks=marks)]
+        metafunc.parametrize("settings", databases, indirect=True)
+
+
+@pytest.fixture
 def settings(request, tmp_path) -> Settings:
     url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
     return Settings(data_dir=tmp_path / "data", database_url=url, private_hosts=("127.0.0.1",))

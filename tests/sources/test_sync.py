@@ -18,12 +18,14 @@ from core.library.documents import Document
 from core.library.formats import markdown, parser_process
 from core.library.formats.parser_process import Worker, Workers
 from core.library.links import SourceLinks
+from core.library.source_documents import SourceDocuments
 from core.library.sync import SyncReport
 from core.library.throttle import enable_throttling
 from core.settings import Settings
 from core.sources import sync
 from core.sources.source import ItemUnreadable, SourceItem, SourceThrottled, SourceUnavailable, parse_as_file
 from core.sources.sources import forget_in_sources
+from core.sources.store import SourceStore
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT
 from core.turns import computing as at_work
 
@@ -59,6 +61,19 @@ def texts(desk: Desk) -> dict[str, str]:
 def the_source(desk: Desk):
     (record,) = desk.syncs.store.all()
     return record
+
+
+def listing_without(shelf: Shelf, name: str):
+    """The shelf's changes, of which one page is not part any more."""
+    inner = shelf.changes
+
+    async def changes(cursor):
+        async for batch in inner(cursor):
+            gone = [each.id for each in batch.items if each.id == f"{name}.md"]
+            kept = [each for each in batch.items if each.id not in gone]
+            yield replace(batch, items=kept, gone=[*batch.gone, *gone])
+
+    return changes
 
 
 async def test_a_document_is_as_old_as_its_source_or_it_itself_says(desk, shelf, clock):
@@ -187,6 +202,31 @@ async def test_an_item_that_changes_between_listing_and_fetching_ends_as_it_is(d
     await ingest(desk)
 
     assert texts(desk) == shelf.texts
+
+
+@pytest.mark.parametrize("cut_before", ["SourceDocuments.remove", "SourceStore.drop"])
+async def test_what_left_a_source_is_never_fetched_again_however_its_removal_was_cut_off(
+    desk, shelf, monkeypatch, cut_before
+):
+    await ingest(desk)
+    text = shelf.texts["p3"]
+    shelf.remove("p3")
+    owner = {"SourceDocuments": SourceDocuments, "SourceStore": SourceStore}[cut_before.partition(".")[0]]
+
+    def cut(*_: object) -> None:
+        raise SourceUnavailable("The power is gone.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, cut_before.partition(".")[2], cut)
+        broken = await ingest(desk)
+    moved = dict(shelf.texts)
+    shelf.texts["p3"] = text  # it lies elsewhere, where the account may read it too
+    shelf.fetched.clear()
+    shelf.changes = listing_without(shelf, "p3")
+    mended = await ingest(desk)
+
+    assert [failure.reason for failure in broken.failed] == ["The power is gone."]
+    assert (texts(desk), mended.failed, shelf.fetched) == (moved, (), [])
 
 
 async def test_an_item_that_goes_between_listing_and_fetching_is_gone(desk, shelf):

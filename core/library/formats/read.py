@@ -132,13 +132,14 @@ def _word(data: bytes, path: Path) -> Document:
 
 
 def _office(data: bytes, path: Path) -> Document:
-    from core.library.formats import office
+    from core.library.formats import book, mail, presentation, workbook
 
     return {
-        ".pptx": office.parse_presentation,
-        ".xlsx": office.parse_workbook,
-        ".epub": office.parse_book,
-        ".msg": office.parse_mail,
+        ".pptx": presentation.parse,
+        ".xlsx": workbook.parse,
+        ".epub": book.parse,
+        ".msg": mail.parse_outlook,
+        ".eml": mail.parse_internet,
     }[path.suffix.lower()](data)
 
 
@@ -189,6 +190,6 @@ SUFFIXES: Mapping[str, Loader] = MappingProxyType(
         ".ipynb": _text_loader(notebook.parse),
         ".zip": _archive,
     }
-    | dict.fromkeys((".pptx", ".xlsx", ".epub", ".msg"), _office)
+    | dict.fromkeys((".pptx", ".xlsx", ".epub", ".msg", ".eml"), _office)
     | dict.fromkeys((".html", ".htm", ".xhtml"), lambda data, path: _webpage(data, name=_name_of(path)))
 )
