@@ -433,23 +433,29 @@ def indexed(desk: Desk) -> list[tuple[object, ...]]:
 async def test_nothing_is_written_while_a_turn_computes(desk, shelf, monkeypatch):
     """A turn begins when a page is fetched, and goes on until after the sync gives way to it."""
     monkeypatch.setattr(at_work, "LONGEST_WAY", 60.0)
-    loop, has_begun, gives_way = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
-    during = []
+    loop, fetch, during = asyncio.get_running_loop(), shelf.fetch, []
+    is_asked, has_begun, gives_way = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     def give_way() -> None:
         if at_work.is_anybody_computing():
             loop.call_soon_threadsafe(gives_way.set)
         at_work.give_way()
 
-    async def turn() -> None:
+    async def fetch_meanwhile(item: SourceItem) -> bytes:
+        is_asked.set()
         await has_begun.wait()
+        return await fetch(item)
+
+    async def turn() -> None:
+        await is_asked.wait()
         with at_work.computing():
+            has_begun.set()
             await asyncio.wait_for(gives_way.wait(), 60)
             during.extend([await asyncio.to_thread(texts, desk) for _ in range(LOOKS)])
 
     monkeypatch.setattr(sync, "give_way", give_way)
     shelf.remove(*(name for name in [*shelf.texts] if name != "p1"))
-    shelf.before_fetch = lambda _name: has_begun.set()
+    shelf.fetch = fetch_meanwhile
 
     await asyncio.gather(ingest(desk), turn())
 

@@ -14,6 +14,7 @@ import os
 import resource
 import select
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,9 +30,11 @@ from core.library.lexical import text_terms
 from core.text.characters import whole
 
 IDLE = 60.0  # seconds without a request after which the process ends
-#: Questions go first. Somebody waits for a page; all else is read only while the processor is idle, so that
-#: a process that wakes up meanwhile runs at once.
-PAGE_NICENESS, NICENESS = 5, 10
+#: Questions go first. A file is read only while the processor is idle, so that a process that wakes up meanwhile runs
+#: at once. Somebody waits for a page; and a source of small texts, which gives way to turns as it is, must get on where
+#: the processor never idles.
+NICENESS: Mapping[Pool, int] = {"files": 10, "scans": 10, "texts": 5, "pages": 5}
+IDLE_POOLS = frozenset({"files", "scans"})
 WARNING_LIMIT = 20  # warnings about one file that are sent back
 
 
@@ -51,9 +54,8 @@ def main() -> None:
 
 
 def _lower_priority(pool: Pool) -> None:
-    niceness = PAGE_NICENESS if pool == "pages" else NICENESS
-    os.setpriority(os.PRIO_PROCESS, 0, max(niceness, os.getpriority(os.PRIO_PROCESS, 0)))
-    if pool != "pages" and hasattr(os, "SCHED_IDLE"):  # on Linux alone
+    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[pool], os.getpriority(os.PRIO_PROCESS, 0)))
+    if pool in IDLE_POOLS and hasattr(os, "SCHED_IDLE"):  # on Linux alone
         with suppress(OSError):  # a sandbox may forbid it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
