@@ -222,12 +222,10 @@ class PostingsIndex:
             f"SELECT term, array_agg(id), array_agg(collection), sum(held) {_of_scope(scope)} GROUP BY term",
             (sorted(scope.collections), [*names, EVERY]),
         )
+        known = [(names.get(str(name), str(name)), *row) for name, *row in rows]
         return Known(
-            ids={
-                names.get(str(name), str(name)): list(zip(ids, numbers, strict=True))
-                for name, ids, numbers, _ in rows
-            },
-            held={names.get(str(name), str(name)): held for name, _, _, held in rows},
+            ids={term: list(zip(ids, numbers, strict=True)) for term, ids, numbers, _ in known},
+            held={term: held for term, _, _, held in known},
         )
 
 

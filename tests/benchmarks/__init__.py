@@ -35,6 +35,7 @@ BENCHMARKS = {
     "same_question": "whether a question in other words is taken for the one that was answered, and no other one",
     "page": "processor time of each view of the operators' page, with many questions stored",
     "search": "time and recall of a retrieval in large libraries",
+    "reader_sets": "what a search costs somebody who reads hundreds of sets of readers of a source",
     "stores": "what SQLite and PostgreSQL find and take, side by side",
     "indexing": "passages indexed a second, beside the published pipeline; time to follow one change",
     "sources": "how soon a large source answers, what questions wait for meanwhile, and its memory",

@@ -58,7 +58,7 @@ def taken(server: PostgresServer, url: str, offices: Sequence[Office]) -> Taken:
     return Taken(
         at=time.monotonic(),
         bots=sum(cpu_of(office.process.pid) for office in offices),
-        server=_cpu_of_server(server),
+        server=cpu_of_server(server),
         transactions=transactions,
         log=int(log),
         room=room,
@@ -66,9 +66,9 @@ def taken(server: PostgresServer, url: str, offices: Sequence[Office]) -> Taken:
     )
 
 
-def _cpu_of_server(server: PostgresServer) -> float:
+def cpu_of_server(server: PostgresServer) -> float:
     """Of those that live, and of those that ended, whose time the first of them has."""
-    first = int((server.folder / "data" / "postmaster.pid").read_text().split()[0])
+    first = int((server.data / "postmaster.pid").read_text().split()[0])
     children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
     cpu = cpu_of(first, with_ended=True)
     for pid in children:
